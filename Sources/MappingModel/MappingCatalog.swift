@@ -1,6 +1,5 @@
-// The mapping models at hand, and which of them serve which pair of versions. Choosing never follows the order of a
-// folder: where two claim the same entities of the same hop, the user decides (docs/formats/mapping-models.md,
-// "Choosing a mapping").
+// All given mapping models, and which of them serve which pair of versions. The order of a folder never decides: if two
+// claim the same entities of the same hop, the user must choose (docs/formats/mapping-models.md, "Choosing a mapping").
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,28 +7,28 @@ import SystemPackage
 
 /// All mapping models that were given.
 package struct MappingCatalog: Sendable {
-  /// A mapping model, and which of the given paths it was found at.
+  /// A mapping model with the position of the given path under which it was found.
   struct Entry: Sendable {
     let file: any MappingFile
     let position: Int
   }
 
   let entries: [Entry]
-  /// Mapping models of a folder that cannot be read. Each may be for any hop, so nothing should be inferred while there
+  /// Mapping models of a folder that cannot be read. Each may be for any hop, so no hop should be inferred while there
   /// are any.
   package let unreadable: [HopdError]
-  /// The stages that files among them declare, in the order of the files.
+  /// The stages that files among the given paths declare, in the order of the files.
   package let stages: [DeclaredStage]
 
   /// The mapping models in the order they were given.
   package var files: [any MappingFile] { entries.map(\.file) }
-  /// Are there none?
+  /// Whether there are none, readable or not.
   package var isEmpty: Bool { entries.isEmpty && unreadable.isEmpty }
 
   /// A catalog without mapping models.
   package static let empty = MappingCatalog(files: [])
 
-  /// A catalog of mapping models that were read, in the order of execution that was asked for.
+  /// Makes a catalog of mapping models that were read, in the requested order of execution.
   package init(files: [any MappingFile]) {
     self.init(
       entries: files.enumerated().map { Entry(file: $0.element, position: $0.offset) }, unreadable: [], stages: [])
@@ -39,10 +38,10 @@ package struct MappingCatalog: Sendable {
     (self.entries, self.unreadable, self.stages) = (entries, unreadable, stages)
   }
 
-  /// Reads mapping models, and folders that are searched for them.
+  /// Reads mapping models, and searches folders for them.
   ///
-  /// One that is named must be readable; one that a folder merely holds becomes one of `unreadable`. Files of stages
-  /// must be readable wherever they are: without them hooks would be left out, and no row would show it.
+  /// A named one must be readable; an unreadable one inside a folder is added to `unreadable`. Files of stages must
+  /// always be readable: otherwise hooks would be left out, and no row would show it.
   package static func load(_ paths: [FilePath]) throws(HopdError) -> MappingCatalog {
     var entries: [Entry] = []
     var unreadable: [HopdError] = []
@@ -66,7 +65,7 @@ package struct MappingCatalog: Sendable {
     return MappingCatalog(entries: entries, unreadable: unreadable, stages: stages)
   }
 
-  /// The stages that files at or below these paths declare; nothing else is read.
+  /// Returns the stages that files at or below these paths declare; no other files are read.
   package static func stages(at paths: [FilePath]) throws(HopdError) -> [DeclaredStage] {
     var stages: [DeclaredStage] = []
     var seen: Set<FilePath> = []
@@ -79,7 +78,7 @@ package struct MappingCatalog: Sendable {
     return stages
   }
 
-  /// What serves which pair of `versions`, which are those of one model, oldest first.
+  /// Returns the hops among `versions`, which are those of one model, oldest first.
   package func hops(among versions: [MappableVersion]) -> MappingHops { MappingHops(entries, versions) }
 }
 
@@ -100,15 +99,15 @@ package struct MappingHops: Sendable {
   /// A hop that can be followed.
   package struct Served: Sendable {
     package let hop: MappedHop
-    /// Remarks: what the readers left out, and names of models that differ.
+    /// Remarks: parts that the readers left out, and differing names of models.
     package let warnings: [HopdError]
   }
 
   /// The pairs that mapping models serve, by source, then destination.
   package let pairs: [Pair]
-  /// Mapping models that serve no pair but were nearly made for one: what differs, by entity, with both hashes.
+  /// Mapping models that serve no pair but were nearly made for one: the differences by entity, with both hashes.
   package var stale: [HopdError] { misfits.map(\.error) }
-  /// The same with the pair that each was nearly made for.
+  /// The same, each with the pair for which it was nearly made.
   package let misfits: [MappingMisfit]
 
   private let versions: [MappableVersion]
@@ -118,9 +117,9 @@ package struct MappingHops: Sendable {
   private struct Candidate: Sendable {
     let entry: MappingCatalog.Entry
     let remarks: [HopdError]
-    /// Source entities that it takes; what it names besides is dead.
+    /// Source entities that it takes; its other entities are dead.
     let sources: Set<String>
-    /// Do only some of its entity mappings fit?
+    /// Whether only some of its entity mappings fit.
     var isPartial = false
   }
 
@@ -154,8 +153,8 @@ package struct MappingHops: Sendable {
       if pairs.isEmpty, let misfit = MappingMisfit(entry.file, sources, destinations) { misfits.append(misfit) }
     }
     candidates = candidates.mapValues(Self.withoutOvertaken)
-    // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M): it
-    // serves those of which, together with the others there, it leaves nothing unmapped, if there are such.
+    // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M). It
+    // serves only those pairs where it and the others leave no entity unmapped, if there are any.
     for (entry, pairs) in zip(entries, served) where pairs.count > 1 {
       let complete = pairs.filter {
         Self.isComplete(candidates[$0] ?? [], versions[$0.source], versions[$0.destination])
@@ -171,13 +170,13 @@ package struct MappingHops: Sendable {
     pairs = candidates.keys.sorted { ($0.source, $0.destination) < ($1.source, $1.destination) }
   }
 
-  /// Paths of the mapping models that fit a pair, before anything is chosen among them.
+  /// Returns the paths of the mapping models that fit a pair, before any is chosen.
   package func files(for pair: Pair) -> [FilePath] { (candidates[pair] ?? []).map(\.entry.file.path) }
 
-  /// The hop from one version to another, checked against both; nil where no mapping model serves the pair.
+  /// Returns the hop from one version to another, checked against both; nil if no mapping model serves the pair.
   ///
-  /// Throws `mapping-ambiguous` with the candidates, `mapping-stale` with every name that leads nowhere, or
-  /// `mapping-invalid` with everything that is not supported.
+  /// - Throws: `mapping-ambiguous` with the candidates, `mapping-stale` with every unknown name, or `mapping-invalid`
+  ///   with every unsupported part.
   package func hop(_ pair: Pair) throws(HopdError) -> Served? {
     guard let fitting = candidates[pair], !fitting.isEmpty else { return nil }
     let (source, destination) = models(of: pair)
@@ -196,15 +195,15 @@ package struct MappingHops: Sendable {
     }
   }
 
-  /// The models of a pair.
+  /// Returns the models of a pair.
   package func models(of pair: Pair) -> (source: ManagedObjectModel, destination: ManagedObjectModel) {
     (versions[pair.source].model, versions[pair.destination].model)
   }
 
-  /// What is to be said of a pair because its versions were found by name only.
+  /// Returns the remarks on a pair whose versions were found by name only.
   package func remarks(on pair: Pair) -> [HopdError] { (candidates[pair] ?? []).flatMap(\.remarks) }
 
-  /// All mapping models that fit a pair, each with the others beside it, unchecked.
+  /// Returns all mapping models that fit a pair, each loaded together with the others, unchecked.
   package func loaded(_ pair: Pair) throws(HopdError) -> [LoadedMapping] {
     let (source, destination) = models(of: pair)
     let files = (candidates[pair] ?? []).map(\.entry.file)
@@ -224,10 +223,10 @@ package struct MappingHops: Sendable {
   private struct Choice {
     let entry: MappingCatalog.Entry
     let mapping: ExplicitMapping
-    /// What it says how to make: at most one mapping model of a hop may do so.
+    /// The sources and new entities that it maps: at most one mapping model of a hop may claim each.
     let claims: Set<String>
-    /// Those of them that it makes by filters only: others may take the rest of the objects. That no object is taken
-    /// twice is seen at the rows.
+    /// The claims that it takes by filters only: others may take the rest of the objects. The rows show whether an
+    /// object is taken twice.
     let parts: Set<String>
 
     init(entry: MappingCatalog.Entry, mapping: ExplicitMapping) {
@@ -244,12 +243,12 @@ package struct MappingHops: Sendable {
     }
   }
 
-  /// Each content once: a source and what was compiled of it are one, and so are two copies.
+  /// Keeps each content once: a source and its compiled form are the same, and so are two copies.
   private static func withoutTwins(_ choices: [Choice]) -> [Choice] {
     var kept: [Choice] = []
     for choice in choices {
       if let index = kept.firstIndex(where: { $0.mapping.isEquivalent(as: choice.mapping) }) {
-        // What Apple's compiler made stands for both; its place in the order is that of the first.
+        // The form that Apple's compiler made is kept, at the first one's position in the order.
         if choice.entry.file.form == .compiled, kept[index].entry.file.form != .compiled {
           kept[index] = Choice(
             entry: MappingCatalog.Entry(file: choice.entry.file, position: kept[index].entry.position),
@@ -262,15 +261,15 @@ package struct MappingHops: Sendable {
     return kept
   }
 
-  /// Versions of equal hashes are one version with several names, so mapping models for each of them fit one hop: where
-  /// they claim the same, those that name the hop's very versions go before those that name the others.
+  /// Versions of equal hashes are one version with several names, so mapping models for each of them fit one hop. If
+  /// they claim the same, those that name the hop's own versions take precedence over those that name the others.
   private func meant(of choices: [Choice], _ pair: Pair) -> (choices: [Choice], remarks: [HopdError]) {
     let named = choices.filter { isNamed(by: $0.entry.file, pair) == true }
     guard !named.isEmpty, named.count < choices.count else { return (choices, []) }
     let claims = Set(named.flatMap(\.claims))
     var remarks: [HopdError] = []
     let kept = choices.filter { choice in
-      // One that names no versions may be meant for these.
+      // A mapping model that names no versions may be meant for these.
       if isNamed(by: choice.entry.file, pair) != false || choice.claims.isDisjoint(with: claims) { return true }
       let (source, destination) = models(of: pair)
       remarks.append(
@@ -284,8 +283,8 @@ package struct MappingHops: Sendable {
     return (kept, remarks)
   }
 
-  /// Does a mapping model name both versions of a pair, in its content or, where that has hashes only, in its own name?
-  /// nil where it names no versions at all.
+  /// Whether a mapping model names both versions of a pair, in its content or, if that has only hashes, in its own
+  /// name; nil if it names no versions.
   private func isNamed(by file: any MappingFile, _ pair: Pair) -> Bool? {
     let (source, destination) = (versions[pair.source], versions[pair.destination])
     if file.form != .compiled {
@@ -303,7 +302,7 @@ package struct MappingHops: Sendable {
     return sources.contains { first in destinations.contains { names(first, $0) } } ? false : nil
   }
 
-  /// Why nothing of the mapping models can be followed; nil where something can.
+  /// Returns the error if no entity mapping of the mapping models can be followed; nil if one can.
   private static func deathOfAll(_ choices: [Choice]) -> HopdError? {
     let mappings = choices.flatMap(\.mapping.entityMappings)
     guard !mappings.isEmpty, mappings.allSatisfy({ $0.deadness != nil }) else { return nil }
@@ -314,8 +313,9 @@ package struct MappingHops: Sendable {
       reasons: mappings.prefix(MappingLimits.findings).compactMap { $0.deathNotice(at: choices[0].mapping.path) })
   }
 
-  /// A pair is served by some entity mappings of a model that fits none as a whole, where these join two states of an
-  /// entity: the pairs of which it has the most (docs/formats/mapping-models.md, "Choosing a mapping").
+  /// Returns the pairs that some entity mappings of a mapping model serve although it fits none as a whole, if they
+  /// join two states of an entity: the pairs with the most such entity mappings (docs/formats/mapping-models.md,
+  /// "Choosing a mapping").
   private static func partlyFitting(
     _ file: any MappingFile, _ versions: [MappableVersion]
   ) -> [(pair: Pair, living: LivingMappings)] {
@@ -332,13 +332,13 @@ package struct MappingHops: Sendable {
     return best
   }
 
-  /// What fits as a whole goes before what fits in part and takes the same entities.
+  /// Leaves out candidates that fit in part if one that fits as a whole takes the same entities.
   private static func withoutOvertaken(_ candidates: [Candidate]) -> [Candidate] {
     let whole = Set(candidates.filter { !$0.isPartial }.flatMap(\.sources))
     return candidates.filter { !$0.isPartial || $0.sources.isDisjoint(with: whole) }
   }
 
-  /// Do the mapping models together map every concrete entity that both versions have?
+  /// Whether the mapping models together map every concrete entity that both versions have.
   private static func isComplete(
     _ candidates: [Candidate], _ source: MappableVersion, _ destination: MappableVersion
   ) -> Bool {
@@ -347,7 +347,7 @@ package struct MappingHops: Sendable {
     return source.model.entities.allSatisfy { $0.isAbstract || !kept.contains($0.name) || mapped.contains($0.name) }
   }
 
-  /// The mapping models in the order of execution; throws where two of them claim the same.
+  /// Returns the mapping models in the order of execution; throws if two of them claim the same.
   private static func chosen(from choices: [Choice]) throws(HopdError) -> [Choice] {
     var owners: [String: Choice] = [:]
     for choice in choices {
@@ -370,7 +370,7 @@ package struct MappingHops: Sendable {
     }
     return choices.sorted { left, right in
       if left.entry.position != right.entry.position { return left.entry.position < right.entry.position }
-      // In one folder: a part with policies may look for objects that the other parts made.
+      // In one folder, the files with policies run last: a policy may look up objects that the others made.
       let (first, second) = (left.mapping.hasPolicies, right.mapping.hasPolicies)
       if first != second { return second }
       return NaturalOrder.precedes(left.mapping.name, right.mapping.name)
@@ -379,10 +379,11 @@ package struct MappingHops: Sendable {
 }
 
 extension ExplicitMapping {
-  /// Does any entity mapping name a policy?
+  /// Whether any entity mapping names a policy.
   package var hasPolicies: Bool { entityMappings.contains { $0.policy != nil } }
 
-  /// Do both do the same? Types are bookkeeping and do not count (docs/formats/mapping-models.md, "Mapping types").
+  /// Whether both do the same. Types are bookkeeping and do not count (docs/formats/mapping-models.md, "Mapping
+  /// types").
   package func isEquivalent(as other: ExplicitMapping) -> Bool {
     func withoutTypes(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
       mapping.entityMappings.map { entityMapping in

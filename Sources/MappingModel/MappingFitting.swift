@@ -1,13 +1,13 @@
-// How one side of a mapping model fits the versions at hand, and what is said of one that fits none of them.
+// How one side of a mapping model fits the given versions, and the report on one that fits none of them.
 
 import Diagnostics
 import ManagedObjectModel
 
 /// How one side of a mapping model fits the versions.
 struct MappingSide {
-  /// Versions that it fits, with a remark where it does so by name only.
+  /// Versions that it fits, with a remark if only the name fits.
   private(set) var fitting: [(index: Int, remark: HopdError?)] = []
-  /// The versions that were nearly meant, all equally near.
+  /// The versions for which it was nearly made, all equally close.
   private(set) var nearest: [(index: Int, reasons: [HopdError])] = []
 
   init(_ versions: [MappableVersion], _ fit: (MappableVersion) -> MappingFit) {
@@ -24,7 +24,7 @@ struct MappingSide {
       case .unrelated: break
       }
     }
-    // Versions of equal hashes are one version with several names. By name only, one version must be meant.
+    // Versions of equal hashes are one version with several names. A fit by name only must be unique.
     for (index, version) in versions.enumerated() {
       if exact.contains(version.hashes) {
         fitting.append((index, nil))
@@ -34,20 +34,20 @@ struct MappingSide {
     }
   }
 
-  /// The versions that it fits, or that were nearly meant, each with what differs.
+  /// The versions that it fits, or else those for which it was nearly made, each with the differences.
   var meant: [(index: Int, reasons: [HopdError])] { fitting.isEmpty ? nearest : fitting.map { ($0.index, []) } }
 }
 
-/// A mapping model that serves no pair of the versions at hand, and was nearly made for one.
+/// A mapping model that serves no pair of the given versions, but was nearly made for one.
 package struct MappingMisfit: Sendable {
-  /// What differs, by entity.
+  /// The differences, by entity.
   package let error: HopdError
   /// The pair.
   package let pair: MappingHops.Pair
 
   init?(_ file: any MappingFile, _ sources: MappingSide, _ destinations: MappingSide) {
-    // Both sides must have been meant: entity names alone are alike in many models.
-    // Of equally near pairs the shortest way ahead was meant.
+    // Both sides must be close: equal entity names alone occur in many models. Of equally close pairs, the shortest
+    // step forward was meant.
     func distance(_ pair: (Int, Int)) -> (Int, Int) {
       pair.1 > pair.0 ? (0, pair.1 - pair.0) : pair.1 < pair.0 ? (1, pair.0 - pair.1) : (2, 0)
     }
@@ -69,7 +69,7 @@ package struct MappingMisfit: Sendable {
       reasons: Array(reasons.prefix(MappingLimits.findings)))
   }
 
-  /// What the plan of a hop says where the mapping model is not used for it.
+  /// The warning in the plan of a hop for which the mapping model is not used.
   package var warning: HopdError {
     HopdError(
       .deadMapping, "the mapping model is not used: \(error.message)", at: error.place, hint: error.hint,

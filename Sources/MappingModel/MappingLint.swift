@@ -1,12 +1,12 @@
-// What is suspicious in a mapping model that can be followed: parts of it that do nothing, and values of the old
-// version that it leaves behind. Only models are asked, so that an author can inspect it without a store; how many rows
-// and values are at stake says a plan.
+// Suspicious parts of a mapping model that can be followed: parts without effect, and values of the old version that it
+// drops. It reads only models, so that an author can check a mapping model without a store; a plan counts the affected
+// rows and values.
 
 import ManagedObjectModel
 
 /// The findings on one mapping model.
 package struct MappingLint {
-  /// What a finding is about; the word of `--json`.
+  /// The kind of a finding; its raw value is the word in `--json`.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// An entity mapping that has no effect.
     case deadMapping = "dead-mapping"
@@ -33,7 +33,7 @@ package struct MappingLint {
     package var property: String?
     /// A sentence.
     package let message: String
-    /// What to do.
+    /// The remedy.
     package let hint: String
   }
 
@@ -45,8 +45,8 @@ package struct MappingLint {
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
 
-  /// Looks at a mapping model as a part of its hop, which `others` are the rest of. `policies` are classes for which
-  /// there are programs.
+  /// Checks a mapping model as a part of its hop; `others` are the other parts. `policies` are the classes that have
+  /// programs.
   package init(
     _ mapping: ExplicitMapping, beside others: [ExplicitMapping] = [], source: ManagedObjectModel,
     destination: ManagedObjectModel, policies: [String] = []
@@ -118,7 +118,7 @@ package struct MappingLint {
           message: "the policy \(policy) runs for no object: \(reason)", hint: "remove the policy's name"))
     }
     let named = Set(hop.compactMap(\.policy))
-    // A class is named with its module or without.
+    // A class may be named with or without its module.
     let plain = Set(named.map { $0.split(separator: ".").last.map(String.init) ?? $0 })
     for policy in bound.sorted() where !named.contains(policy) && !plain.contains(policy) {
       findings.append(
@@ -139,7 +139,7 @@ package struct MappingLint {
       read.add(mapping) { reach.finding($0, of: mapping) != nil }
     }
     var told: Set<String> = []
-    // What is deliberately dropped has an entity mapping without a destination.
+    // An entity mapping without a destination drops its objects deliberately.
     for name in mapping.entityMappings.compactMap({ $0.destination == nil ? nil : $0.source })
     where told.insert(name).inserted {
       guard let entity = source.entity(named: name), !entity.isAbstract else { continue }

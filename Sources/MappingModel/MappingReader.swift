@@ -1,11 +1,11 @@
-// The one place that knows all forms of mapping models.
+// The only place that lists all forms of mapping models.
 
 import Diagnostics
 import SystemPackage
 
 /// Reads mapping models.
 package enum MappingReader {
-  /// The mapping model at `path`; throws where it cannot be read at all.
+  /// Returns the mapping model at `path`; throws if it cannot be read at all.
   package static func read(at path: FilePath) throws(HopdError) -> any MappingFile {
     switch MappingForm(path) {
     case .source?: return try XcodeMappingFile(at: path)

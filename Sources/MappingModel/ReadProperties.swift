@@ -1,10 +1,11 @@
-// Which properties of which source entities the expressions of a hop read. By entity, unlike the drops of a plan, which
-// go by name alone (`MappedHopDrops`): a report must name `Dog.name` also where `Person.name` is carried.
+// Which properties of which source entities the expressions of a hop read. Unlike the drops of a plan, which go by name
+// alone (`MappedHopDrops`), they are distinguished by entity: a report must name `Dog.name` even if `Person.name` is
+// carried.
 
 import Expressions
 import ManagedObjectModel
 
-/// Collects what expressions read.
+/// Collects the properties that expressions read.
 struct ReadProperties {
   /// A property of an entity, own or inherited.
   struct Property: Hashable {
@@ -17,16 +18,16 @@ struct ReadProperties {
 
   init(model: ManagedObjectModel) { self.model = model }
 
-  /// Does any of the expressions read the property of objects of that entity?
+  /// Whether any of the expressions reads the property of objects of that entity.
   func reads(_ name: String, of entity: Entity) -> Bool {
     (model.lineage(of: entity) + model.subtree(of: entity)).contains {
       found.contains(Property(entity: $0.name, name: name))
     }
   }
 
-  /// Everything that an entity mapping puts into its objects; a filter only chooses.
+  /// Adds everything that an entity mapping writes into its objects; a filter only chooses objects.
   ///
-  /// Properties for which `isIdle` says so put nothing into them.
+  /// Properties for which `isIdle` returns true write nothing.
   mutating func add(_ mapping: ExplicitEntityMapping, isIdle: (ExplicitPropertyMapping) -> Bool) {
     var variables = mapping.grouping.variables
     variables["source"] = mapping.source ?? ""
@@ -35,7 +36,7 @@ struct ReadProperties {
     for node in read.flatMap(\.expressions) + mapping.grouping.expressions { add(node, variables) }
   }
 
-  /// Reads an expression, and gives the entity of the objects that it leads to.
+  /// Adds an expression, and returns the entity of the objects that it leads to.
   @discardableResult
   private mutating func add(_ node: ExpressionNode, _ variables: [String: String]) -> String? {
     switch node {

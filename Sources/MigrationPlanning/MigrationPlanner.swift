@@ -1,5 +1,5 @@
-// The planner: from an identified store to the whole migration path, or to every reason why it cannot be made. All
-// models, mappings and layouts are ready and all rows are checked before a byte is written anywhere.
+// The planner makes the whole migration path of an identified store, or returns every reason why it cannot. All models,
+// mappings and layouts are ready and all rows are checked before any byte is written.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,7 +9,7 @@ import SystemPackage
 
 /// Makes plans.
 package enum MigrationPlanner {
-  /// The plan that brings `store` to `target`; it has no hops when the store is there already.
+  /// Returns the plan that migrates `store` to `target`; it has no hops if the store is already there.
   ///
   /// `reader` reads the store, unchanged or under the migration's lock. Throws `no-route`, or a refusal with every
   /// reason: layout, tables, rows.
@@ -26,7 +26,7 @@ package enum MigrationPlanner {
     }
   }
 
-  /// The names of self many-to-many tables in a store that the app made at the wanted version.
+  /// Returns the names of self many-to-many tables in a store that the app made at the target version.
   package static func naming(
     fromReference reference: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
   ) throws -> JoinTableNaming {
@@ -45,7 +45,8 @@ package enum MigrationPlanner {
     }
   }
 
-  /// The plan by the first route that the rows allow: where they forbid an inferred hop, a way round it is tried.
+  /// Returns the plan of the first chain that the rows allow; if they forbid an inferred hop, a chain without it is
+  /// tried.
   private static func possiblePlan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ target: TargetVersion, _ rules: PlanningRules,
     _ reader: StoreReader
@@ -57,7 +58,7 @@ package enum MigrationPlanner {
         var attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
         return try attempt.plan()
       } catch let error as HopdError {
-        // The first refusal is about the way that the versions lead; it says most.
+        // The first refusal is about the chain by the versions; it is the most useful one.
         first = first ?? error
         let reasons = error.reasons.isEmpty ? [error] : error.reasons
         guard let next = wayRound(reasons, routing, of: store, rules) else { throw first ?? error }
@@ -66,13 +67,13 @@ package enum MigrationPlanner {
     }
   }
 
-  /// What to try after a refusal: to settle rows as the operator said, or a way round the hops that are impossible; nil
-  /// where nothing is left.
+  /// Returns the rules for the next attempt after a refusal: rows are settled by the operator's rule, or impossible
+  /// hops are avoided; nil if nothing is left to try.
   private static func wayRound(
     _ reasons: [HopdError], _ routing: RouteRules, of store: IdentifiedStore, _ rules: PlanningRules
   ) -> RouteRules? {
     var next = routing
-    // Only where nothing else is wrong: a hop that runs as a mapping model gets no other check.
+    // Only if nothing else is wrong: a hop that runs as a mapping model gets no other check.
     if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
       next.settlesInvalidRows = true
       return next
@@ -90,7 +91,7 @@ package enum MigrationPlanner {
     return next == routing ? nil : next
   }
 
-  /// Does the operator's rule say what becomes of the rows?
+  /// Whether the operator's rule decides about the rows.
   private static func isSettled(_ error: HopdError, _ rules: InvalidRowsRules) -> Bool {
     [.missingRequiredValue, .uniquenessViolation, .valuesOutOfBounds].contains(error.code)
       && error.place.entity.map { rules.rule(for: $0) != .fail } ?? false
@@ -98,7 +99,7 @@ package enum MigrationPlanner {
 }
 
 extension HopdError {
-  /// Is it about rows that forbid a hop which the models allow?
+  /// Whether it is about rows that forbid a hop which the models allow.
   fileprivate var isAboutRows: Bool {
     [.rowsForbidInference, .numberDoesNotFit, .missingRequiredValue, .uniquenessViolation].contains(code)
   }

@@ -1,5 +1,5 @@
-// One try at a plan: the way through the versions by one set of rules, and everything that is checked in the store
-// before it is taken. The stages come in the order in which they run; each throws all that it finds.
+// One attempt at a plan: the chain by one set of rules, and everything that is checked in the store before it runs. The
+// checks are in the order in which they run; each throws all of its findings.
 
 import Diagnostics
 import Glibc
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// The plan for one store by one way.
+/// The plan for one store by one chain.
 struct PlanAttempt {
   private let store: IdentifiedStore
   private let catalog: ModelCatalog
@@ -19,7 +19,7 @@ struct PlanAttempt {
   private let reader: StoreReader
   private let place: Place
 
-  /// The way, and how the store is laid out where it begins.
+  /// The chain, and the layout of the store at its beginning.
   private let routeKey: RouteKey?
   private let edges: [MigrationGraph.Edge]
   private let sourceNaming: JoinTableNaming
@@ -29,7 +29,7 @@ struct PlanAttempt {
 
   private var warnings: [HopdError] = []
 
-  /// Finds the way; throws where there is none.
+  /// Finds the chain; throws if there is none.
   init(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ rules: PlanningRules,
     _ routing: RouteRules, _ reader: StoreReader
@@ -57,19 +57,19 @@ struct PlanAttempt {
     migrationPath = MigrationPath(sourceSchema: sourceSchema, edges: edges)
   }
 
-  /// Rows are judged as far as inference leads; what mapping models make of them is judged where it lies
-  /// (`SegmentInspection`).
+  /// Rows are checked for the inferred hops at the beginning; rows made by mapping models are checked in the staged
+  /// store that holds them (`SegmentInspection`).
   private var leading: Int { edges.prefix { $0.mapped == nil }.count }
   private var isMixed: Bool { leading < edges.count }
-  /// The inferred hops at the beginning.
+  /// The inferred hops at the beginning of the chain.
   private var lead: MigrationPath { migrationPath.prefix(leading) }
-  /// These, and the first hop with mapping models.
+  /// The inferred hops at the beginning, and the first mapped hop.
   private var counted: MigrationPath { migrationPath.prefix(leading + 1) }
 
-  /// Asks the store stage by stage. Warnings are collected in the order in which a plan shows them.
+  /// Inspects the store step by step. Warnings are collected in the order in which a plan shows them.
   mutating func plan() throws -> MigrationPlan {
     remarkOnVersions()
-    // Layout and tables first: rows can only be checked when the tables are what they should be.
+    // Layout and tables first: rows can only be checked in tables of the expected form.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
     let layout = try inspectTables(&inspection)
     let schemas = layout?.schemas ?? [sourceSchema]
@@ -113,7 +113,7 @@ struct PlanAttempt {
 
   // MARK: Stages
 
-  /// What is to be known of models and versions.
+  /// Adds the warnings about models and versions.
   private mutating func remarkOnVersions() {
     warnings += edges.flatMap(\.warnings)
     warnings += passedOver()
@@ -129,8 +129,8 @@ struct PlanAttempt {
     warnings += sourceSchema.joinTableRemarks
   }
 
-  /// Mapping models that lead from a version of the way to a later one of it, over versions that the way takes one by
-  /// one: their author meant a hop that is not made.
+  /// Returns remarks on mapping models that join a version of the chain to a later one while the chain passes through
+  /// the versions between: their author meant a hop that is not made.
   private func passedOver() -> [HopdError] {
     guard edges.count > 1, !catalog.mappings.isEmpty else { return [] }
     let way = [edges[0].source] + edges.map(\.destination)
@@ -151,12 +151,12 @@ struct PlanAttempt {
     }
   }
 
-  /// The tables that the store has, and those that the new one gets; nil where the store is at the target.
+  /// Checks the existing tables, and decides on those of the new store; nil if the store is at the target.
   private mutating func inspectTables(_ inspection: inout StoreInspection) throws -> LayoutDecision? {
     var findings = Findings()
     inspection.inspect(store.metadata)
     try inspection.inspectSchema(takesMirroring: rules.cloudKit == .migrate)
-    // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
+    // A store at the target may have anything in addition to its tables: nothing is written.
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
       findings.add(error)
     }
@@ -172,11 +172,11 @@ struct PlanAttempt {
     return layout
   }
 
-  /// Rows per entity, after every question that the inferred hops at the beginning ask of them.
+  /// Returns the rows per entity, after all checks that the inferred hops at the beginning need.
   private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
   ) throws -> [String: Int64] {
-    // All questions that need nothing known of the rows are answered in one pass.
+    // One pass counts everything that needs no earlier result.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
       values: counted.questions(expectsValues: !isMixed))
@@ -190,7 +190,7 @@ struct PlanAttempt {
     return rows.rows
   }
 
-  /// The hops. What the first one with mapping models leaves behind can be counted already: names continue up to there.
+  /// Returns the hops. The drops of the first mapped hop can be counted already: names continue up to there.
   private mutating func hops(
     schemas: [StoreSchema], layout: LayoutDecision?, lead: MigrationPath, rows: [String: Int64]
   ) throws -> [Hop] {
@@ -207,7 +207,7 @@ struct PlanAttempt {
     return hops
   }
 
-  /// What this way drops and one direct hop would keep.
+  /// Returns remarks on values that this chain drops and one direct hop would keep.
   private func remarksOnDirectWay(
     _ drops: DropCounting, census: StoreCensus, rows: [String: Int64]
   ) throws -> [HopdError] {
@@ -221,7 +221,7 @@ struct PlanAttempt {
     ).warnings
   }
 
-  /// What is known of these hops whatever rows a store has; stores of one app share it.
+  /// Returns the cached facts about these hops that do not depend on a store's rows; the stores of one app share them.
   private func memory(of hops: [Hop], layout: LayoutDecision?) -> MigrationPathCache {
     func known() -> MigrationPathCache {
       MigrationPathCache(
@@ -250,7 +250,7 @@ struct PlanAttempt {
     }
   }
 
-  /// What the operator should know beside the drops.
+  /// Warnings for the operator in addition to the drops.
   private static func remarks(schemas: [StoreSchema], dangling: [DanglingReferences]) -> [HopdError] {
     var warnings: [HopdError] = []
     if let model = schemas.last?.model {
@@ -270,8 +270,8 @@ struct PlanAttempt {
     return warnings
   }
 
-  /// Rough numbers: 150,000 rows a second, or 300 MB where the rows are long, and as much disk as two staged stores
-  /// beside the source.
+  /// A rough estimate: 150,000 rows a second, or 300 MB a second if the rows are long, and disk space for two staged
+  /// stores in addition to the source (for one if there is one hop).
   private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
     let rows = hops.flatMap { hop in
       // Rows of a dropped entity are not read.

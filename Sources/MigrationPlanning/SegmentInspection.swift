@@ -1,6 +1,5 @@
-// Hops behind mapping models. Their rows do not exist while the plan is made, so they are inspected where they lie: in
-// the staged store of the hop before. What is found there stops the migration before the hop, as a plan would have
-// done.
+// Inspects the hops after mapping models. Their rows do not exist while the plan is made, so they are inspected in the
+// staged store of the previous hop. A finding stops the migration before the hop, as in a plan.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,15 +7,15 @@ import MappingModel
 import PersistentStore
 import SQLite
 
-/// What the rows of hops behind mapping models say.
+/// The findings in the rows of hops after mapping models.
 package struct SegmentInspection: Sendable {
-  /// Columns that the hops drop, with the count of values.
+  /// Columns that the hops drop, with the numbers of values.
   package let drops: [DroppedColumn]
-  /// What the operator should know.
+  /// Warnings for the operator.
   package let warnings: [HopdError]
 
-  /// Inspects the hops of a plan from `first` up to the next with mapping models, or that one hop, over the staged
-  /// store that they read. Throws a refusal with every reason.
+  /// Inspects the hops of a plan from `first` up to the next mapped hop, or that one mapped hop, in the staged store
+  /// that they read. Throws a refusal with every reason.
   package init(plan: MigrationPlan, from first: Int, rules: PlanningRules, input: StoreReader) throws {
     guard plan.hops.indices.contains(first) else {
       (drops, warnings) = ([], [])
@@ -51,7 +50,7 @@ package struct SegmentInspection: Sendable {
       finalSchema: hops.last?.destinationSchema ?? migrationPath.sourceSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
     warnings += external.warnings
-    // In the whole chain the hops of the plan come before.
+    // In the whole chain, earlier hops of the plan precede these.
     drops = counted.drops.map { drop in
       var later = drop
       later.hop += first
@@ -62,8 +61,8 @@ package struct SegmentInspection: Sendable {
 }
 
 extension MigrationPlanner {
-  /// Does a segment begin at this hop, whose rows the plan could not see? Inferred hops that follow each other are one
-  /// segment, each hop with mapping models is one by itself.
+  /// Whether a segment begins at this hop, whose rows the plan could not see. Consecutive inferred hops are one
+  /// segment; each mapped hop is one by itself.
   package static func beginsSegment(_ index: Int, of plan: MigrationPlan) -> Bool {
     guard index > 0, plan.hops.indices.contains(index) else { return false }
     return plan.hops[index].isMapped || plan.hops[index - 1].isMapped
@@ -74,8 +73,8 @@ extension MigrationPlanner {
     return Array(plan.hops[first...].prefix { !$0.isMapped })
   }
 
-  /// What the last store of a plan with mapping models must hold, counted in the store that the last hop reads: the
-  /// source, or the staged store of the hop before.
+  /// Returns the expected content of the last store of a plan with mapping models, counted in the store that the last
+  /// hop reads: the source, or the staged store of the previous hop.
   package static func expectation(
     of plan: MigrationPlan, rules: PlanningRules, input: StoreReader
   ) throws -> StoreExpectation {
@@ -83,7 +82,8 @@ extension MigrationPlanner {
     return try expectation(of: hop, plan: plan, rules: rules, input: input)
   }
 
-  /// Rows by entity of what a hop writes, as far as they follow from what it reads: only rows are counted.
+  /// Returns the expected rows by entity of a hop's result, as far as they follow from its source: only rows are
+  /// counted.
   package static func expectedRows(of hop: Hop, rules: PlanningRules, input: StoreReader) throws -> [String: Int64] {
     let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
     var rows = RowInspection(migrationPath: migrationPath, census: StoreCensus(schema: hop.sourceSchema, reader: input))
@@ -93,13 +93,13 @@ extension MigrationPlanner {
       try MappedRowCounts(hop: hop, rows: rows.rows, reader: input).taken, destination: hop.destination, rules: rules)
   }
 
-  /// What the staged store of one hop must hold, counted in the store that the hop reads.
+  /// Returns the expected content of the staged store of one hop, counted in the store that the hop reads.
   package static func expectation(
     of hop: Hop, plan: MigrationPlan, rules: PlanningRules, input: StoreReader
   ) throws -> StoreExpectation {
     let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
     let census = StoreCensus(schema: hop.sourceSchema, reader: input)
-    // Of the pairs and values behind a mapping model nothing is known: they are not counted.
+    // Nothing is known about the pairs and values after a mapping model: they are not counted.
     if !hop.isMapped {
       try census.take([.rows, .references, .orderKeys], values: migrationPath.questions(expectsValues: true))
     }
@@ -122,14 +122,15 @@ extension MigrationPlanner {
         rules: rules),
       droppedRowsByEntity: dropped, rowsByJoinTable: [:], highWaterMarks: try counting.highWaterMarks(),
       danglingReferences: 0,
-      // Where a mapping model gives an object no place in an order, Core Data numbers it when it touches it.
+      // If a mapping model gives an object no order key, Core Data numbers it when it first uses it.
       nullOrderKeys: .max, externalData: nil, storeUUID: plan.store.metadata.uuid)
   }
 }
 
 extension MappedHop {
-  /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose
-  /// mappings make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
+  /// Returns the rows of the destination by entity, as far as they follow from the rows that each mapping takes: for
+  /// entities whose mappings make one object of each. A policy may make any objects, and a rule for invalid rows may
+  /// leave any out.
   func exactRows(_ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules) -> [String: Int64] {
     guard policies.isEmpty else { return [:] }
     var exact: [String: Int64] = [:]
@@ -143,6 +144,6 @@ extension MappedHop {
 }
 
 extension MigrationPath {
-  /// The migration path up to its first hop with mapping models.
+  /// The migration path up to its first mapped hop.
   var inferredPart: MigrationPath { prefix(mappingModels.prefix { $0.isEmpty }.count) }
 }

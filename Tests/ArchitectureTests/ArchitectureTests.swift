@@ -1,6 +1,5 @@
-// The house against its picture. The build checks that a target imports only what Package.swift lists for it; this
-// checks that the list itself keeps the rules of docs/ARCHITECTURE.md, and that dangerous calls stand where they
-// belong.
+// Checks the architecture. The build checks that a target imports only what Package.swift lists for it; this checks
+// that the list itself follows docs/ARCHITECTURE.md, and that dangerous calls are only in their own targets.
 
 import FoundationEssentials
 import Testing
@@ -12,8 +11,7 @@ import Testing
     return parts.joined(separator: "/")
   }()
 
-  /// The layers, lowest first (docs/ARCHITECTURE.md, "Layers"); within a layer a target imports only what stands
-  /// before it.
+  /// The layers, lowest first (docs/ARCHITECTURE.md, "Layers"); within a layer a target imports only earlier ones.
   static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CCrypto", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
@@ -93,7 +91,7 @@ import Testing
     }
   }
 
-  /// The judge shares no code with the accused, and only the judge's result can be swapped in.
+  /// The verifier shares no code with the engine, and only the verifier's result can be put in place.
   @Test func theVerifierDoesNotKnowTheEngine() {
     for source in Self.sources where source.target == "StoreVerification" {
       #expect(!source.imports.contains("MigrationEngine"))
@@ -104,7 +102,7 @@ import Testing
     #expect(!Self.text("Sources/StoreVerification/VerifiedStore.swift").contains("package init(staged"))
   }
 
-  /// What an author of policies links is messages and hooks, and one place alone starts programs.
+  /// Authors of policies link only messages and hooks, and only one target starts programs.
   @Test func policiesStandAlone() {
     for source in Self.sources {
       if source.target == "MigrationPolicy" { #expect(source.imports.isSubset(of: ["Glibc"]), "\(source.name)") }
@@ -135,7 +133,7 @@ import Testing
     }
   }
 
-  /// fsync, rename, link and unlink have one home each.
+  /// fsync, rename, link and unlink are called in one target each.
   @Test func dangerousCallsStandInOnePlace() {
     let calls = ["fsync(", "fdatasync(", "renameat(", "renameat2(", "linkat(", "unlinkat(", "ftruncate("]
     for source in Self.sources where !["DurableFiles", "CLinux"].contains(source.target) {
@@ -143,7 +141,7 @@ import Testing
     }
   }
 
-  /// Every connection to a file goes through the VFS that keeps SQLite to the database's own files (CLinux/storevfs.c).
+  /// Every connection to a file uses the VFS that restricts SQLite to the database's own files (CLinux/storevfs.c).
   @Test func noConnectionOpensAFileByOtherMeans() {
     for source in Self.sources {
       let opens = source.code.ranges(of: "sqlite3_open").count
@@ -158,7 +156,7 @@ import Testing
     #expect(connection.contains("busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)"))
   }
 
-  /// docs/SECURITY.md names the test of each line; a test that went or was renamed is missed here.
+  /// docs/SECURITY.md names the test of each line; a removed or renamed test is reported here.
   @Test func theThreatModelNamesTestsThatExist() throws {
     let manager = FileManager.default
     let suites = Set(
@@ -184,7 +182,7 @@ import Testing
     #expect(named > 10)
   }
 
-  /// A trap that an input can reach is a bug of the highest rank, so none is written at all.
+  /// An input that reaches a trap is a bug of the highest severity, so no trap is written at all.
   @Test func noTrapsAreWritten() {
     for source in Self.sources {
       for word in ["fatalError(", "preconditionFailure(", "try!", "as! ", "precondition(", "assertionFailure("] {
@@ -200,7 +198,7 @@ import Testing
     }
   }
 
-  /// Nothing of this project speaks of where it was made.
+  /// No text of this project mentions where it was made.
   @Test func theProjectSpeaksOfItselfAlone() throws {
     var texts = Self.sources.map { (name: "\($0.target)/\($0.name)", text: $0.text) }
     for folder in [

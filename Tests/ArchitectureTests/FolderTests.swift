@@ -1,4 +1,4 @@
-// The rooms of the house: folders within targets, their order, and the size of what is in them.
+// The folders within targets: their order, and the size of their content.
 
 import FoundationEssentials
 import Testing
@@ -6,8 +6,8 @@ import Testing
 @Suite struct FolderTests {
   private typealias Source = ArchitectureTests.Source
 
-  /// The folders of each target, lowest first: a file uses types of its own folder and of those before it. The empty
-  /// name is the target's top.
+  /// The folders of each target, lowest first: a file uses types of its own folder and of earlier ones. The empty name
+  /// is the target's top.
   private static let order: [String: [String]] = [
     "DurableFiles": ["", "Copies"],
     "SQLite": ["Values", "Functions", ""],
@@ -74,7 +74,7 @@ import Testing
     #expect(found > 500)
   }
 
-  /// Names of the types that a file declares for others.
+  /// Returns the names of the types that a file declares for other files.
   private static func declared(in source: Source) -> [String] {
     source.text.split(separator: "\n").compactMap { line -> String? in
       guard line.first?.isLetter == true || line.first == "@" else { return nil }
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  /// The words of a file's code, without comments.
+  /// Returns the words of a file's code, without comments.
   private static func words(of source: Source) -> Set<String> {
     var found: Set<String> = []
     for line in source.text.split(separator: "\n") {

@@ -1,4 +1,4 @@
-// How long functions and files are. A function is what a declaration spans from its first word to its closing brace:
+// The lengths of functions and files. A function spans from its declaration's first word to its closing brace:
 // functions, initialisers, subscripts, and properties with a body, each with the closures and local functions inside.
 
 import Testing
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  /// The scanner against texts that would lead a simpler one astray.
+  /// Tests the scanner with texts that would mislead a simpler one.
   @Test func theOutlineOfAText() {
     let text = #"""
       struct A {
@@ -83,7 +83,8 @@ private struct SwiftOutline {
 
   init(_ text: String) {
     var scanner = SwiftScanner(bytes: Array(text.utf8))
-    /// Open braces: of a type, of a function with its first word, or any other; with the parentheses open outside.
+    /// Open braces: of a type, of a function with its first word, or any other; with the number of parentheses open
+    /// outside.
     var open: [(isType: Bool, function: (name: String, start: Int)?, depth: Int)] = []
     var depth = 0
     var last: (keyword: String, name: String, start: Int)?
@@ -104,7 +105,7 @@ private struct SwiftOutline {
         if let function = closed.function {
           functions.append(Function(name: function.name, start: function.start, lines: line - function.start + 1))
         }
-        // A default value ends no declaration.
+        // A default value does not end a declaration.
         if depth == 0, open.last?.isType ?? true { last = nil }
       case .word(let word) where isDeclaring && depth == 0 && !isMember:
         if let declared = last, declared.name.isEmpty { last?.name = word }
@@ -116,7 +117,7 @@ private struct SwiftOutline {
     }
   }
 
-  /// Gives the words and brackets of a text, without those in comments and strings.
+  /// Returns the words and brackets of a text, without those in comments and strings.
   private struct SwiftScanner {
     let bytes: [UInt8]
     private var place = 0
@@ -124,7 +125,7 @@ private struct SwiftOutline {
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The next token, its line, and whether a point stands before it.
+    /// Returns the next token, its line, and whether a full stop precedes it.
     mutating func next() -> (Token, line: Int, isMember: Bool)? {
       while place < bytes.count {
         if starts("//") {
@@ -176,7 +177,7 @@ private struct SwiftOutline {
       } while depth > 0 && place < bytes.count
     }
 
-    /// The number signs before the quote that begins a string here; nil where none begins.
+    /// Returns the number of number signs before the quote of a string that begins here; nil if none begins.
     private func opening() -> Int? {
       let hashes = bytes[place...].prefix { $0 == UInt8(ascii: "#") }.count
       return starts("\"", at: hashes) ? hashes : nil

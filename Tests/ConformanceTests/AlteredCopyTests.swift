@@ -1,6 +1,6 @@
-// Chains on a copy of the store that is altered, against the same chains by rows: the same objects, the same schema but
-// for the places of appended columns, and nothing else is ever chosen for it. HOPD_SEEDS sets how many worlds are
-// tried.
+// Chains on an altered copy of the store, compared with the same chains by rows: the same objects, and the same schema
+// except for the positions of appended columns; a copy is never chosen for any other result. HOPD_SEEDS sets how many
+// worlds are tried.
 
 import Diagnostics
 import Glibc
@@ -47,8 +47,8 @@ import Testing
     #expect(columns > altered)
   }
 
-  /// Random changes of every kind, over one hop and several: a copy has the content and the indexes that rows have,
-  /// whatever its tables went through.
+  /// Random changes of every kind, over one hop and several: a copy has the same content and indexes as the rows'
+  /// result, whatever was done to its tables.
   @Test func changesOfEveryKind() throws {
     var tables: [String: Int] = [:]
     var changes: [String: Int] = [:]

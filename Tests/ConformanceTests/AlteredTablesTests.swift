@@ -1,5 +1,5 @@
-// One store on a copy that is altered: the texts of its tables, what the verifier takes, which tables are written, and
-// a run that is stopped at every step.
+// One store on an altered copy: the texts of its tables, the results that the verifier accepts, which tables are
+// written, and a run that is stopped at every step.
 
 import Diagnostics
 import FoundationEssentials
@@ -25,7 +25,7 @@ import Testing
           + " ZTITLE VARCHAR , ZRATING INTEGER, ZBLURB VARCHAR)'"
       ])
     #expect(try copy.answers("SELECT DISTINCT ZRATING, ZBLURB FROM ZBOOK") == ["3 | NULL"])
-    // Such a store goes on: its tables are those of an in-place migration.
+    // Such a store can be migrated further: its tables are those of an in-place migration.
     var entities = world.versions[1].entities
     entities[0].attributes.append(Attribute(name: "born", type: .date, isOptional: true))
     entities[1].attributes.append(Attribute(name: "pages", type: .integer32, isOptional: true))
@@ -45,7 +45,8 @@ import Testing
         "ZTITLE VARCHAR , ZRATING INTEGER, ZBLURB VARCHAR, ZPAGES INTEGER)'") == true)
   }
 
-  /// Spoiled in one place at a time: a column more, less or elsewhere, a rule on a column, rows without the default.
+  /// Spoiled in one place at a time: an added, missing or moved column, a constraint on a column, rows without the
+  /// default.
   @Test(arguments: [
     "", "ALTER TABLE ZBOOK ADD COLUMN ZMORE INTEGER", "ALTER TABLE ZBOOK DROP COLUMN ZBLURB",
     "ALTER TABLE ZBOOK DROP COLUMN ZBLURB; ALTER TABLE ZBOOK ADD COLUMN ZBLURB VARCHAR DEFAULT 'x'",
@@ -71,7 +72,7 @@ import Testing
     #expect(throws: HopdError.self) { try verifier.verify(staged: rows.database, plan: plan, altered: altered) }
   }
 
-  /// What would not come out of a copy as it comes out of rows, each with a word of the reason.
+  /// Features that a copy would not carry as rows do, each with a word of the reason.
   @Test(arguments: [
     ("CREATE TRIGGER mine AFTER UPDATE ON ZBOOK BEGIN SELECT 1; END", "trigger"), ("ANALYZE", "sqlite_stat1"),
     ("CREATE TABLE Zwaste (x); INSERT INTO Zwaste VALUES (zeroblob(900000)); DROP TABLE Zwaste", "free"),
@@ -83,7 +84,7 @@ import Testing
       return
     }
     try world.edit(edit)
-    // The planner may have more against it.
+    // The planner may refuse it for other reasons.
     guard let decision = try? world.decision() else { return }
     guard case .chunks(let told) = decision else {
       Issue.record("chosen after \(edit)")
@@ -92,8 +93,8 @@ import Testing
     #expect(told.contains(reason), "\(told)")
   }
 
-  /// SQLite writes a row that does not fit in a page again for one value of it: such rows go over as rows, and others
-  /// are altered.
+  /// To change one value of a row that does not fit in a page, SQLite writes the whole row again: such rows are carried
+  /// by rows, and others are altered.
   @Test(arguments: [(600, length: 100, columns: 0), (600, 9_000, 0), (600, 9_000, 1), (600, 100, 1), (8, 100, 0)])
   func longRowsAreNotUpdatedInACopy(_ rows: (count: Int64, length: Int, columns: Int)) throws {
     let versions = LibraryModels.versions { entities in
@@ -137,7 +138,7 @@ import Testing
     #expect(texts.first?.contains("\(first) INTEGER, \(second) INTEGER") == true, "\(texts)")
   }
 
-  /// Pages of tables that go would stay in a file that gives none back.
+  /// Pages of dropped tables would stay in a file without auto_vacuum.
   @Test(.enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"), arguments: [true, false])
   func removedTablesDoNotStayAsFreePages(givesBack: Bool) throws {
     let versions = LibraryModels.versions { entities in
@@ -155,7 +156,7 @@ import Testing
     }
   }
 
-  /// SQLite reads the whole schema for each new column: with many tables the rows' way is faster.
+  /// SQLite reads the whole schema for each added column: with many tables, carrying rows is faster.
   @Test func manyAlterationsOfFewRowsAreNotMade() throws {
     let entities = (0..<300).map { Entity(name: "E\($0)", attributes: [Attribute(name: "a", type: .string)]) }
     let grown = entities.map { entity in
@@ -173,7 +174,7 @@ import Testing
     }
   }
 
-  /// A table with a text of its own is written, and only that one.
+  /// A table with an unusual text is written, and only that one.
   @Test(arguments: [
     ("ZBOOK", "ALTER TABLE ZBOOK ADD COLUMN ZEXTRA INTEGER"),
     ("ZBOOK", "ALTER TABLE ZBOOK RENAME COLUMN ZYEAR TO ZOLD; ALTER TABLE ZBOOK ADD COLUMN ZYEAR VARCHAR"),
@@ -198,7 +199,7 @@ import Testing
     #expect(try copy.content() == rows.content())
   }
 
-  /// Frameworks that made a table again to add a column get it made again.
+  /// Old frameworks made a table again to add a column; for these hopd does the same.
   @Test func oldFrameworksWriteTablesThatGrow() throws {
     for (framework, written) in [(Int64(866), ["ZBOOK"]), (977, [])] {
       let world = try AlteredWorld(
@@ -212,8 +213,8 @@ import Testing
     #expect(try copy.content() == rows.content())
   }
 
-  /// The store that Core Data's own migration leaves: tables that stay have their texts, with names in quotes where
-  /// they changed, and columns behind the others; what is made has the text of a new store.
+  /// The store has the form that Core Data's own migration leaves: kept tables have their texts, with changed names in
+  /// quotes and added columns at the end; new tables have the text of a new store.
   @Test func eachTableGoesItsOwnWay() throws {
     let world = try AlteredWorld(seed: 7, versions: LibraryModels.versions(LibraryModels.withShelves), framework: 1044)
     let changes = try world.program().changes.map { "\($0.table) \($0.action.rawValue): \($0.reason)" }
@@ -243,7 +244,7 @@ import Testing
     #expect(try copy.answers(indexes) == rows.answers(indexes))
   }
 
-  /// Pairs without an end are no pairs; hand-written SQL can leave them.
+  /// Pairs without an end are not pairs; hand-written SQL can leave them.
   @Test func pairsWithoutAnEndStayBehind() throws {
     let world = try AlteredWorld(seed: 4, versions: LibraryModels.versions(LibraryModels.withRating), framework: 1044)
     let join = try #require(
@@ -255,7 +256,7 @@ import Testing
     #expect(try copy.content() == rows.content())
   }
 
-  /// Stopped at every step, killed after the copy, and left by the other way of running the plan.
+  /// Stopped at every step, killed after the copy, and begun by the other kind of run.
   @Test func itGoesOnWhereItWasStopped() throws {
     let world = try AlteredWorld(
       seed: 5, versions: LibraryModels.versions(LibraryModels.withShelves), framework: 1044, rows: 300)
@@ -271,7 +272,7 @@ import Testing
       runs += 1
       try #require(runs < 200)
       let stop = StopSignal()
-      // The first run leaves a store that is filled by rows.
+      // The first run leaves a store that was partly filled by rows.
       request.engine.altering = runs > 1 ? .wherePossible : .never
       do {
         let report = try MigrationPipeline().run(request, stop: stop) { event in

@@ -1,5 +1,5 @@
-// A store of the first of some versions with the catalog of all, taken to the last by its rows and on a copy that is
-// altered; and what is compared afterwards.
+// A store of the first of some versions with the catalog of all, migrated to the last one by rows and on an altered
+// copy; and the comparisons afterwards.
 
 import Diagnostics
 import FoundationEssentials
@@ -34,7 +34,7 @@ final class AlteredWorld {
   let catalog: ModelCatalog
   let seed: UInt64
 
-  /// Makes a store with so many rows of each entity.
+  /// Makes a store with that many rows of each entity.
   init(seed: UInt64, versions: [ManagedObjectModel], framework: Int64, rows: Int64 = 60) throws {
     self.seed = seed
     self.versions = versions
@@ -85,7 +85,7 @@ final class AlteredWorld {
     return options
   }
 
-  /// The program of a store for which a copy is chosen.
+  /// Returns the program of a store for which a copy is chosen.
   func program() throws -> AlterProgram {
     let decision = try decision()
     guard case .copyAndAlter(let program) = decision else {
@@ -96,7 +96,7 @@ final class AlteredWorld {
 
   func decision() throws -> AlterDecision { try AlterCompiler.decide(try plan(), options: Self.options) }
 
-  /// By rows and on a copy; nil where one of them fails, which is an issue.
+  /// Migrates by rows and on a copy; returns nil if one of them fails, which is an issue.
   func bothOrWhy(_ program: AlterProgram) -> (rows: StoreLocation, copy: StoreLocation)? {
     do {
       return try both()
@@ -107,7 +107,7 @@ final class AlteredWorld {
     }
   }
 
-  /// By rows and on a copy.
+  /// Migrates by rows and on a copy.
   func both() throws -> (rows: StoreLocation, copy: StoreLocation) {
     for alters in [false, true] {
       let report = try MigrationPipeline().run(
@@ -123,7 +123,7 @@ final class AlteredWorld {
 }
 
 extension StoreLocation {
-  /// The rows that a query answers, each as one text.
+  /// Returns the rows of a query, each as one text.
   func answers(_ sql: String) throws -> [String] {
     try StoreReader.withUnchangedStore(at: self) { reader in
       try reader.connection.rows(sql) { row in
@@ -132,7 +132,7 @@ extension StoreLocation {
     }
   }
 
-  /// Every value of every table, by the names of the columns.
+  /// Returns every value of every table, by the names of the columns.
   func content() throws -> [String] {
     try StoreReader.withUnchangedStore(at: self) { reader in
       try reader.schemaObjects().filter { $0.type == "table" }.map(\.name).sorted().flatMap { table in
@@ -181,8 +181,8 @@ enum LibraryModels {
     entities[1].attributes.append(Attribute(name: "blurb", type: .string, isOptional: true))
   }
 
-  /// One more entity in the middle of the alphabet, a column more in one table and one less in another, an entity with
-  /// another name, and one that goes.
+  /// One added entity in the middle of the alphabet, an added column in one table and a removed one in another, a
+  /// renamed entity, and a removed one.
   static func withShelves(_ entities: inout [Entity]) {
     withRating(&entities)
     entities[0].attributes.remove(at: 1)

@@ -1,5 +1,5 @@
-// A migrated store that is broken by hand at the last moment, in one place at a time: the verifier must notice, as
-// nothing stands between it and the user's store.
+// A migrated store that is broken by hand at the last moment, in one place at a time: the verifier must notice, because
+// it is the last check before the user's store.
 
 import Diagnostics
 import FoundationEssentials
@@ -90,7 +90,7 @@ import Testing
       let found = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
       return try MigrationPlanner.plan(store: try #require(found.identified), catalog: catalog, reader: reader)
     }
-    // As the verifier gets it: one file, in rollback mode.
+    // In the form that the verifier gets: one file, in rollback mode.
     _ = try Connection.ofApp(output).text("PRAGMA journal_mode = DELETE")
     let verifier = StoreVerifier(depth: .full)
     let source = StoreReader(connection: try Connection.ofApp(location.database))
@@ -104,7 +104,7 @@ import Testing
         (name: $0.text(at: 0) ?? "", sql: $0.text(at: 1) ?? "")
       }
       let removesTrigger = broken.sql.hasPrefix("DROP TRIGGER")
-      // Triggers would put right what is broken here.
+      // Triggers would repair what is broken here.
       if !removesTrigger { for trigger in triggers { try connection.execute("DROP TRIGGER \"\(trigger.name)\"") } }
       try connection.execute(broken.sql)
       if !removesTrigger { for trigger in triggers { try connection.execute(trigger.sql) } }
@@ -114,7 +114,7 @@ import Testing
       let told = error?.reasons.map { String($0.message.prefix { $0 != ":" }) } ?? []
       #expect(told.contains(broken.what), "\(broken.sql): \(told)")
     }
-    // A file that goes while the store is built.
+    // A file that disappears while the store is built.
     let files = try FileManager.default.contentsOfDirectory(atPath: location.externalDataDirectory.string)
     #expect(!files.isEmpty)
     for file in files {

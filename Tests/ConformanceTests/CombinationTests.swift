@@ -1,5 +1,5 @@
-// Features that meet in one store: counts, external storage and persistent history over every order of small versions.
-// A chain is refused with a reason of its own or gives exactly the objects that the oracle gives; nothing in between.
+// Combined features in one store: counts, external storage and persistent history over every order of small versions. A
+// chain is refused with its own reason or gives exactly the oracle's objects.
 
 import Diagnostics
 import FoundationEssentials
@@ -16,7 +16,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// Makes stores of one version and takes them along others.
+/// Makes stores of one version and migrates them to others.
 final class Workshop {
   let folder: FilePath
   private var counter = 0
@@ -28,7 +28,7 @@ final class Workshop {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  /// A store with sample rows, some binary values in files, and history with rows in it.
+  /// Returns a store with sample rows, some binary values in files, and history with rows.
   func store(_ model: ManagedObjectModel, rows: Int64, seed: UInt64) throws -> StoreLocation {
     counter += 1
     let location = StoreLocation(database: folder.appending("store\(counter).sqlite"))
@@ -59,7 +59,7 @@ final class Workshop {
       stateDirectory: folder.appending("state"), job: "01")
   }
 
-  /// Runs to the end, stopped again and again where `interrupts` says so.
+  /// Runs to the end, stopped again and again if `interrupts` is true.
   func run(_ request: MigrationRequest, interrupts: Bool) throws(HopdError) -> MigrationReport {
     for _ in 0..<500 {
       let stop = StopSignal()
@@ -80,7 +80,7 @@ final class Workshop {
 }
 
 @Suite struct CombinationTests {
-  /// Every so many chains are tried: the more worlds HOPD_SEEDS asks for, the more. A prime, so that all kinds are met.
+  /// Only every so many chains are tried: the more worlds HOPD_SEEDS sets, the more. A prime, so that all kinds occur.
   private static let step: UInt64 =
     switch getenv("HOPD_SEEDS").flatMap({ Int(String(cString: $0)) }) ?? 12 {
     case 100...: 1
@@ -88,10 +88,10 @@ final class Workshop {
     default: 97
     }
 
-  /// What no user should ever read.
+  /// Errors that no user should ever read.
   private static let ours: Set<HopdError.Code> = [.internalError, .verificationFailed, .relationshipUnsupported]
 
-  /// Objects after the chain; nil where it is refused.
+  /// Returns the number of objects after the chain; nil if it is refused.
   private func tryChain(
     _ environment: Workshop, _ models: [ManagedObjectModel], seed: UInt64, rows: Int64 = 40, title: String
   ) throws -> Int? {
@@ -132,7 +132,7 @@ final class Workshop {
     return found.count
   }
 
-  /// The oracle carries what a derived attribute held; here it gets what it must hold.
+  /// The oracle carries the old value of a derived attribute; here it gets the correct one.
   private func count(_ objects: inout [DumpedObject], _ model: ManagedObjectModel) {
     for index in objects.indices {
       guard let entity = model.entity(named: objects[index].entity) else { continue }
@@ -145,7 +145,7 @@ final class Workshop {
     }
   }
 
-  /// What is beside the rows.
+  /// Checks everything in addition to the rows.
   private func inspect(_ location: StoreLocation, _ model: ManagedObjectModel, title: String) throws {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let schema = StoreSchema(model: model, frameworkVersion: 1344)
@@ -280,7 +280,7 @@ final class Workshop {
         defaultValue: required ? .binary([1, 2, 3]) : nil,
         renamingIdentifier: "payload", allowsExternalStorage: kind == .external)
       let own = kind == .absent ? [] : [payload]
-      // In both siblings, each with a column of its own; the other one has the other storage.
+      // In both siblings, each with its own column; the other one has the other storage.
       var other = payload
       other.allowsExternalStorage.toggle()
       let mark = Attribute(name: "mark", type: .integer16, isOptional: true)

@@ -1,4 +1,4 @@
-// Derived counts and R-Trees through whole migrations: right values, triggers that go on counting, indexes that answer.
+// Derived counts and R-Trees through whole migrations: correct values, triggers that continue counting, usable indexes.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -12,7 +12,7 @@ import SystemPackage
 import Testing
 
 @Suite struct DerivedHopTests {
-  /// Migrates a filled store along `versions`; `preparing` is run in the store before, `inspect` after.
+  /// Migrates a filled store along `versions`; `preparing` runs in the store before, `inspect` after.
   private func migrate(
     _ versions: [[Entity]], preparing: (Connection, StoreSchema) throws -> Void = { _, _ in },
     inspect: (Connection, MigrationReport) throws -> Void
@@ -62,8 +62,8 @@ import Testing
     ] + extra
   }
 
-  /// Everything under a count is renamed and renumbered: the values are the counts, and the triggers of the new names
-  /// go on with them.
+  /// Everything under a count is renamed and renumbered: the values are the counts, and triggers with the new names
+  /// keep them up to date.
   @Test(arguments: [true, false])
   func countsFollowNamesAndNumbers(_ wasDerived: Bool) throws {
     try migrate([
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  /// A version between derives what the last one keeps as a plain value.
+  /// A version between derives a value that the last one keeps as a plain value.
   @Test func aCountThatBecomesAPlainValueStays() throws {
     let pages = Relationship(name: "pages", destinationEntityName: "Page", inverseName: "book", isToMany: true)
     let page = Entity(

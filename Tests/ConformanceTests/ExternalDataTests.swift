@@ -1,5 +1,5 @@
-// Binary values with external storage through whole migrations: carried, taken out of files, given their prefix,
-// copied, backed up, and refused where a reference leads elsewhere.
+// Binary values with external storage through whole migrations: carried, moved out of files, given their prefix,
+// copied, backed up, and refused if a reference leads to another place.
 
 import Diagnostics
 import FoundationEssentials
@@ -17,7 +17,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// A store of one entity with a binary attribute, and the version it goes to.
+/// A store of one entity with a binary attribute, and its later versions.
 private final class ExternalWorld {
   static let uuids = ["5D0E0A1C-7B3F-4E59-9C55-0A6E4B1F2D33", "00000000-0000-4000-8000-0000000000FF"]
 
@@ -26,7 +26,7 @@ private final class ExternalWorld {
   let versions: [ManagedObjectModel]
   let catalog: ModelCatalog
 
-  /// `flags` says of each version whether the attribute has external storage; nil where it is gone.
+  /// `flags` tell for each version whether the attribute has external storage; nil if the attribute is removed.
   init(_ flags: [Bool?], rows: Int64 = 600, name: String = "Assets.sqlite") throws {
     folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-external-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -41,7 +41,7 @@ private final class ExternalWorld {
       if let flag {
         attributes.append(Attribute(name: "payload", type: .binary, isOptional: true, allowsExternalStorage: flag))
       }
-      // A sibling whose rows stand in the same table and have no payload.
+      // A sibling whose rows are in the same table and have no payload.
       return ManagedObjectModel(
         name: "V\(index + 1)",
         entities: [
@@ -68,14 +68,14 @@ private final class ExternalWorld {
 
   func change(_ sql: String) throws { try Connection.ofApp(location.database).execute(sql) }
 
-  /// Makes row `key` refer to a file that is not made.
+  /// Makes row `key` refer to a file that does not exist.
   func refer(_ key: Int64, to text: String) throws {
     let connection = try Connection.ofApp(location.database)
     let bytes = [2] + Array(text.utf8) + [0]
     try connection.run("UPDATE ZTHING SET ZPAYLOAD = ? WHERE Z_PK = ?", [.blob(bytes), .integer(key)])
   }
 
-  /// Z_PK of a row of the entity with the attribute.
+  /// Returns the Z_PK of a row of the entity with the attribute.
   func assetKey() throws -> Int64 {
     let connection = try Connection.ofApp(location.database, .readOnly)
     return try #require(
@@ -93,7 +93,7 @@ private final class ExternalWorld {
     try MigrationPipeline().run(request ?? self.request(), stop: StopSignal()) { _ in }
   }
 
-  /// What the run threw; nil when it did not.
+  /// Returns the error of the run; nil if there was none.
   func refusal(_ request: MigrationRequest? = nil) -> HopdError? {
     do {
       _ = try MigrationPipeline().run(request ?? self.request(), stop: StopSignal()) { _ in }
@@ -103,7 +103,7 @@ private final class ExternalWorld {
     }
   }
 
-  /// Contents by Z_PK, wherever they are, by the model's own words.
+  /// Returns contents by Z_PK, wherever they are stored, by the model's names.
   func dumped(_ version: Int, at location: StoreLocation? = nil) throws -> [DumpedObject] {
     try dump(location ?? self.location, model: versions[version]).map { object in
       var object = object
@@ -124,8 +124,7 @@ private final class ExternalWorld {
       .integer("SELECT count(*) FROM ZTHING WHERE Z_ENT = 2 AND \(condition)") ?? -1
   }
 
-  /// Every path over one, two and three hops, in one piece, in chunks of one row and interrupted: the objects are the
-  /// same.
+  /// Every path over one, two and three hops, at once, in chunks of one row and interrupted: the objects are the same.
   @Test(arguments: [
     [true, true], [true, false], [false, true], [true, false, true], [false, true, false], [true, true, false, true],
   ])
@@ -188,7 +187,7 @@ private final class ExternalWorld {
     #expect(warning?.message.contains("\(references) values move from files") == true)
     #expect(report.checks.contains { $0.name == "external-data" && $0.passed })
 
-    // The old store comes back with its files.
+    // The old store is restored with its files.
     let backup = try #require(report.backup)
     let old = StoreLocation(
       database: backup.lastComponent?.string == "Assets.sqlite" ? backup : backup.appending("Assets.sqlite"))
@@ -197,7 +196,7 @@ private final class ExternalWorld {
     #expect(try world.dumped(0, at: old) == objects)
   }
 
-  /// Which value an expression gives is known on the object: a file, bytes in the column, plain bytes, or none.
+  /// Each object shows which value an expression gives: a file, bytes in the column, plain bytes, or none.
   @Test(arguments: [true, false]) func expressionsTakeContentOutOfExternalStorage(_ stays: Bool) throws {
     let world = try ExternalWorld([true, stays], rows: 60)
     let mapping = world.folder.appending("V1 to V2.hopmap.toml")
@@ -220,7 +219,7 @@ private final class ExternalWorld {
     ).write(to: URL(filePath: mapping.string))
     var catalog = world.catalog
     try catalog.loadMappings([mapping], beside: [])
-    // The dump has contents, wherever they are.
+    // The dump has contents, wherever they are stored.
     let expected = try world.dumped(0).map { object in
       var object = object
       if object.attributes["name"] == nil || object.attributes["name"] == .null {
@@ -316,7 +315,7 @@ private final class ExternalWorld {
       default: link(world.location.database.string, file)
       }
       let error = world.refusal()
-      // Two names of the store are refused before its values are looked at.
+      // Two names of the store are refused before its values are inspected.
       #expect(error?.code == (kind == "store" ? .cannotReplace : .externalDataUnsuitable), "\(kind)")
       if kind != "store" { #expect(error?.place.row == key) }
       let copied = world.refusal(world.request(output: world.folder.appending("Copy.sqlite")))
@@ -336,7 +335,7 @@ private final class ExternalWorld {
     #expect(error?.message.contains("3145728") == true)
     request.engine.memoryLimit = 12 << 20
     #expect(try world.migrate(request).result == .migrated)
-    // A hop that only carries the reference does not mind.
+    // A hop that only carries the reference has no such limit.
     let carried = try ExternalWorld([true, true])
     let other = try #require(carried.files().first)
     try Data(count: 3 << 20).write(to: URL(filePath: carried.location.externalDataDirectory.appending(other).string))
@@ -375,7 +374,7 @@ private final class ExternalWorld {
     }
   }
 
-  /// The store after a lost file is one that the verifier tells from the plan's expectation.
+  /// If a file is lost, the verifier finds that the store differs from the plan's expectation.
   @Test func theVerifierMissesWhatIsMissing() throws {
     let world = try ExternalWorld([true, true])
     let name = try #require(world.files().first)
@@ -391,7 +390,7 @@ private final class ExternalWorld {
     }
   }
 
-  /// Bytes that no text is made of, a NUL in the middle, whole seconds as INTEGER, a decimal as text: as they were.
+  /// Invalid UTF-8, a NUL in the middle, whole seconds as INTEGER, a decimal as text: all unchanged.
   @Test func everyOtherValueIsCarriedByteForByte() throws {
     let types: [(String, AttributeType)] = [
       ("text", .string), ("address", .uri), ("amount", .decimal), ("day", .date), ("archive", .transformable),
@@ -447,8 +446,7 @@ private final class ExternalWorld {
     #expect(after == objects)
   }
 
-  /// Nothing keeps an app from taking its files away while a copy is made: then there is no copy, rather than half of
-  /// one.
+  /// An app may remove its files while a copy is made: then there is no copy, rather than half of one.
   @Test func aFileThatGoesWhileACopyIsMadeLeavesNoCopy() throws {
     let world = try ExternalWorld([true, true])
     try world.refer(try world.assetKey(), to: ExternalWorld.uuids[0])
@@ -464,7 +462,7 @@ private final class ExternalWorld {
     #expect(error?.error.code == .storeBusy)
     let left = try FileManager.default.contentsOfDirectory(atPath: world.folder.string)
     #expect(!left.contains { $0.contains("copy") }, "\(left)")
-    // What was missing before is carried as it was.
+    // A reference that was already dangling is carried unchanged.
     #expect(try world.migrate(world.request(output: output)).result == .migrated)
   }
 }

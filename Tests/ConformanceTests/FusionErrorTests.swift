@@ -1,6 +1,5 @@
-// What stops a hop that is only looked through stops the migration as if the hop had been made by itself: the same
-// error, for the same hop, entity and property; and a run that was stopped goes on under the other setting as if it had
-// not been begun.
+// An error in a hop that is only viewed stops the migration as if the hop had run by itself: the same error, for the
+// same hop, entity and property. A stopped run that continues under the other setting starts over.
 
 import Diagnostics
 import Expressions
@@ -17,19 +16,19 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// A chain of four versions of books, of which the middle hop has a mapping model.
+/// A chain of four versions of books, whose middle hop has a mapping model.
 private struct BookChain {
-  /// Expression for `title` and `pages` of the middle hop.
+  /// Expressions for `title` and `pages` of the middle hop.
   var title = "$source.title"
   var pages = "$source.pages"
-  /// Is the title required from the third or the last version on?
+  /// The version from which on the title is required, the third or the last.
   var requiresTitle: Int?
-  /// Are codes unique from the third or the last version on?
+  /// The version from which on codes are unique, the third or the last.
   var uniqueCode: Int?
-  /// May pages be at most this in the third version?
+  /// The maximum of pages in the third version.
   var mostPages: Int64?
   var mapped = true
-  /// The version that the chain ends with.
+  /// The last version of the chain.
   var last = 4
 
   func model(_ number: Int) -> ManagedObjectModel {
@@ -66,7 +65,7 @@ private struct BookChain {
     """
   }
 
-  /// A store in a folder of its own, and what to ask for it.
+  /// Returns the request for a store in its own folder.
   func request(_ environment: Workshop, _ name: String, rows: String, fuses: Bool) throws -> MigrationRequest {
     let folder = environment.folder.appending(name)
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
@@ -90,16 +89,16 @@ private struct BookChain {
       job: "01")
     request.engine.fusesHops = fuses
     request.engine.chunkRowsMax = 7
-    // What is stopped is continued only where it is on disk.
+    // A stopped run is continued only if it is on disk.
     request.engine.inMemoryMax = 0
-    // Altered copies have a layout of their own.
+    // Altered copies have a different layout.
     request.engine.altering = .never
     return request
   }
 }
 
 @Suite struct FusionErrorTests {
-  /// A service bounds values by its memory: one store must not end it for all.
+  /// A service limits values by its memory: one store must not end the service.
   @Test(arguments: [true, false], ["ZTITLE = hex(zeroblob(1000000))", "ZTITLE = CAST(zeroblob(2000000) AS TEXT)"])
   func aValueBeyondTheMemoryIsRefusedBeforeItIsRead(_ mapped: Bool, _ value: String) throws {
     let environment = try Workshop()
@@ -114,7 +113,7 @@ private struct BookChain {
     #expect(try Data(contentsOf: URL(filePath: request.location.database.string)) == before)
     let names = try FileManager.default.contentsOfDirectory(atPath: request.location.directory.string)
     #expect(!names.contains { $0.hasPrefix(".") }, "nothing is left: \(names)")
-    // With the room that it needs the same store goes through.
+    // With enough memory the same store is migrated.
     request.engine.valueMax = 64 << 20
     #expect(try MigrationPipeline().run(request, stop: StopSignal()) { _ in }.result == .migrated)
   }
@@ -158,7 +157,7 @@ private struct BookChain {
     #expect(told[0].reasons.count == told[1].reasons.count)
   }
 
-  /// The last hop leaves the question to the index, which knows no objects: they are named as if it had been asked.
+  /// The last hop leaves the check to the index, which does not name objects: the error names them as in other hops.
   @Test(arguments: [true, false]) func aConstraintThatTheIndexFindsBrokenIsToldOfItsObjects(_ fuses: Bool) throws {
     let environment = try Workshop()
     let chain = BookChain(uniqueCode: 3, last: 3)
@@ -177,7 +176,7 @@ private struct BookChain {
       #expect(error.reasons.first?.message.contains("Z_PK 6, 8") == true, "\(error.reasons)")
       #expect(try StoreContent.lines(request.location) == before)
     }
-    // Rows that a rule takes out are gone before the index.
+    // Rows that a rule leaves out are gone before the index is made.
     request.engine.invalidRows = InvalidRowsRules(standard: .skip)
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     let reader = try Connection.ofApp(request.location.database, .readOnly)
@@ -185,7 +184,7 @@ private struct BookChain {
     #expect(try reader.integer("SELECT count(*) FROM ZBOOK") == 58)
   }
 
-  /// A caller that says the store is behind may be wrong by then: under the lock it is seen.
+  /// A caller's claim that the store is behind may be outdated: under the lock this is noticed.
   @Test func aStoreThatIsNoLongerBehindIsLeftAlone() throws {
     let environment = try Workshop()
     var request = try BookChain().request(environment, "current", rows: "", fuses: true)
@@ -199,7 +198,7 @@ private struct BookChain {
     #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
   }
 
-  /// Stopped with hops apart and gone on with as one pass, and the other way round: the store and nothing else.
+  /// Stopped with separate hops and continued as one pass, and the reverse: only the store remains.
   @Test(arguments: [true, false]) func anotherSettingStartsOver(_ mapped: Bool) throws {
     var chain = BookChain(title: "uppercase:($source.title)")
     chain.mapped = mapped

@@ -1,7 +1,7 @@
-// Hops that are one pass over the rows against the same hops one by one, object by object, and stopped at every chunk:
-// the stores must be the same row for row and value for value, with the same metadata and schema; and where a migration
-// fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the
-// first; a failure names its seed.
+// Fused hops compared with the same hops one by one, object by object, and stopped at every chunk. The stores must be
+// the same row for row and value for value, with the same metadata and schema; if a migration fails, it fails for the
+// same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first; a failure names
+// its seed.
 
 import Diagnostics
 import FoundationEssentials
@@ -17,7 +17,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// Everything a store says, as lines that can be compared: schema, rows with the types of their values, metadata.
+/// The whole content of a store, as lines that can be compared: schema, rows with the types of their values, metadata.
 enum StoreContent {
   static func lines(_ location: StoreLocation) throws -> [String] {
     try StoreReader.withUnchangedStore(at: location) { reader in
@@ -40,7 +40,7 @@ enum StoreContent {
 
   private static func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
 
-  /// The first lines that differ.
+  /// Returns the first lines that differ.
   static func difference(_ found: [String], _ wanted: [String]) -> String {
     let (left, right) = (Set(found), Set(wanted))
     let more = found.filter { !right.contains($0) }.prefix(3)
@@ -54,12 +54,12 @@ enum StoreContent {
   private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 14
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 
-  /// Each run may commit so many chunks more than it found: one where many worlds are asked for.
+  /// How many further chunks each run may commit: one if many worlds are tried.
   private static let patience = count > 50 ? 1 : 9
 
   private enum Way: CaseIterable { case apart, fused, inChunks, interrupted }
 
-  /// What came of one way.
+  /// The result of one kind of run.
   private enum Ending {
     case store([String], MigrationReport)
     case failure(MigrationFailure)
@@ -99,7 +99,7 @@ enum StoreContent {
         try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
         try Data(content).write(to: URL(filePath: files.appending(name.text).string))
       })
-    // Half of the worlds has only values that an app would write; objects refuse others where columns keep them.
+    // Half of the worlds have only values that an app would write; objects refuse other values that columns hold.
     if world.seed % 2 == 0 { try world.spoil(Connection.ofApp(original.database)) }
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
@@ -140,7 +140,7 @@ enum StoreContent {
       location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
-    // Altered copies have a layout of their own; what is stopped is continued only where it is on disk.
+    // Altered copies have a different layout; a stopped run is continued only if it is on disk.
     request.engine.altering = .never
     if way == .inChunks || way == .interrupted {
       request.engine.chunkRowsMax = 17
@@ -149,7 +149,7 @@ enum StoreContent {
     return request
   }
 
-  /// Notes which hops are one pass.
+  /// Counts which hops are fused.
   private func count(_ request: MigrationRequest, _ original: StoreLocation, _ tally: inout Tally) {
     let passes = try? StoreReader.withUnchangedStore(at: original) { reader in
       let found = try StoreIdentifier.identify(
@@ -164,7 +164,7 @@ enum StoreContent {
     for boundary in passes.groups.compactMap(\.boundary) { tally.boundaries[boundary, default: 0] += 1 }
   }
 
-  /// Runs to the end; stopped again and again where `interrupts` says so.
+  /// Runs to the end; stopped again and again if `interrupts` is true.
   private func ending(of request: MigrationRequest, interrupts: Bool, seed: UInt64) throws -> Ending {
     for _ in 0..<600 {
       let stop = StopSignal()
@@ -173,7 +173,8 @@ enum StoreContent {
       var beginsAgain = false
       do {
         report = try MigrationPipeline().run(request, stop: stop) { event in
-          // An error of the rows in a run that went on makes hopd begin again once: left alone, it ends in that error.
+          // An error of the rows in a resumed run makes hopd start over once: without further stops it ends in that
+          // error.
           if case .recovered = event { beginsAgain = true }
           guard interrupts, !beginsAgain, case .progress = event else { return }
           events += 1
@@ -194,7 +195,7 @@ enum StoreContent {
       if lines != expected { Issue.record("\(title): \(StoreContent.difference(lines, expected))") }
       #expect(report.rows == other.rows, "\(title)")
       tally.rows += lines.count
-      // A run that was resumed tells of the hops that it has made itself.
+      // A resumed run reports only the hops that it made itself.
       guard !report.wasResumed else { return }
       #expect(report.hops.map(\.destination) == other.hops.map(\.destination), "\(title)")
       #expect(report.hops.map(\.tallies) == other.hops.map(\.tallies), "\(title)")
@@ -212,10 +213,10 @@ enum StoreContent {
     }
   }
 
-  /// An error without the names of files.
+  /// Returns an error without the names of files.
   private func reason(_ error: HopdError) -> String {
     let place = [error.place.hop, error.place.entity, error.place.property, error.place.row.map { String($0) }]
-    // Each way has a folder of its own.
+    // Each kind of run has its own folder.
     let message = Way.allCases.reduce(error.message) { text, way in
       var text = text
       while let range = text.firstRange(of: "/\(way)/") { text.replaceSubrange(range, with: "/-/") }

@@ -1,6 +1,6 @@
-// Random chains from a seed for hops that are one pass over the rows: versions that change as lightweight migration
-// allows, some of the hops with a mapping model made of what inference would do and random expressions, filters and
-// lookups; and rows that no app would write, with values of the wrong type.
+// Random chains from a seed for fused hops: versions with changes that lightweight migration allows, some of the hops
+// with a mapping model of inferred values and random expressions, filters and look-ups; and rows that no app would
+// write, with values of the wrong type.
 
 import Diagnostics
 import Expressions
@@ -22,7 +22,7 @@ struct FusionWorld {
   let framework: Int64
   private var dice: Dice
 
-  /// nil for a world whose chain cannot be made.
+  /// nil if the world's chain cannot be made.
   init?(seed: UInt64) {
     self.seed = seed
     dice = Dice(seed: seed &* 977)
@@ -32,12 +32,12 @@ struct FusionWorld {
     var mappings: [Int: String] = [:]
     for index in 0..<Int.random(in: 2...4, using: &dice) {
       let before = versions[index]
-      // A few random changes together can be one that is refused; others are tried then.
+      // Several random changes together may be refused; then others are tried.
       let next = (0..<8).lazy.compactMap { attempt -> RandomModels? in
         var next = models
         for _ in 0...attempt { next.evolve() }
         let after = next.model("V\(index + 2)")
-        // Of changes that the rows decide about, most would end the world.
+        // Most changes that the rows decide about would end the world.
         return (try? MappingInference.infer(from: before, to: after))?.conditions.isEmpty == true
           && after.versionHashes != before.versionHashes
           ? next : nil
@@ -57,7 +57,7 @@ struct FusionWorld {
     self.mappings = mappings
   }
 
-  /// Ends that name tables of pairs within one entity, wherever moves within a hierarchy make some.
+  /// The ends that name tables of pairs within one entity, which moves within a hierarchy may make.
   var naming: JoinTableNaming {
     JoinTableNaming(
       Set(
@@ -68,7 +68,7 @@ struct FusionWorld {
 
   // MARK: Mapping models
 
-  /// What inference would do between two versions, with random changes that can be followed; nil where there is none.
+  /// Returns the inferred mapping between two versions, with random changes that can be followed; nil if there is none.
   private static func mapping(
     from before: ManagedObjectModel, to after: ManagedObjectModel, _ dice: inout Dice
   ) -> String? {
@@ -156,7 +156,7 @@ private struct FusionMappings {
       grouping: grouping(from))
   }
 
-  /// Another object of the same source object, without relationships.
+  /// Returns another object of the same source object, without relationships.
   private mutating func half(of mapping: ExplicitEntityMapping) -> ExplicitEntityMapping? {
     let concrete = destination.entities.filter { !$0.isAbstract }
     guard let from = mapping.source.flatMap({ source.entity(named: $0) }),
@@ -200,7 +200,7 @@ private struct FusionMappings {
     source.allAttributes(of: entity).values.filter { !$0.isTransient && !$0.isDerived }.sorted { $0.name < $1.name }
   }
 
-  /// A value of the attribute's type.
+  /// Returns a value of the attribute's type.
   private mutating func value(of wanted: Attribute, from: Entity) -> ExpressionNode? {
     if wanted.isOptional, dice.chance(5) { return .constant(.null) }
     guard let operand = operand(of: wanted.type, from: from) else { return text(of: wanted, from: from) }
@@ -229,7 +229,7 @@ private struct FusionMappings {
     }
   }
 
-  /// A number as a text, where a text is wanted and none is there.
+  /// Returns a number as text, for a text attribute without a text source.
   private mutating func text(of wanted: Attribute, from: Entity) -> ExpressionNode? {
     guard wanted.type == .string else { return nil }
     return operand(of: .integer32, from: from).map { .cast($0, .string) }
@@ -239,7 +239,7 @@ private struct FusionMappings {
     .comparison(Comparison(node, .equal, .constant(.null)))
   }
 
-  /// A path to an attribute of a type: of the object, or of one that it refers to.
+  /// Returns a path to an attribute of a type: of the object, or of one that it refers to.
   private mutating func operand(of type: AttributeType, from: Entity) -> ExpressionNode? {
     let toOnes = source.allRelationships(of: from).values.filter { !$0.isToMany }.sorted { $0.name < $1.name }
     if dice.chance(30), let toOne = toOnes.randomElement(using: &dice),

@@ -1,5 +1,5 @@
-// Persistent history goes along: what every change says, joined by names, is the same before and after, by every way in
-// which a chain is carried out.
+// Persistent history is carried: the content of every change, joined by names, is the same before and after, in every
+// kind of run of a chain.
 
 import Diagnostics
 import FoundationEssentials
@@ -38,7 +38,7 @@ import Testing
     ManagedObjectModel(name: name, entities: entities)
   }
 
-  /// Book becomes Volume, title becomes name, year goes, abstract comes, and an entity that comes renumbers all.
+  /// Book becomes Volume, title becomes name, year is removed, abstract is added, and an added entity renumbers all.
   private static func library(_ version: Int, removes: Bool = false) -> ManagedObjectModel {
     let isLast = version == 3
     let (book, title) = isLast ? ("Volume", "name") : ("Book", "title")
@@ -86,7 +86,7 @@ import Testing
       + "ZTOMBSTONE1) VALUES (\(key), 16001, \(type), \(entity), \(object), \(transaction), \(columns), \(tombstones))"
   }
 
-  /// Transactions 1 to 4 were purged; 7 is the last one that was given out.
+  /// Transactions 1 to 4 were purged; 7 is the highest number in use.
   private static let libraryHistory =
     [
       "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (2, 16003, 'app'), (5, 16003, 'com.example')",
@@ -112,9 +112,9 @@ import Testing
     + "FROM ACHANGE AS c "
     + "LEFT JOIN Z_PRIMARYKEY AS p ON p.Z_ENT = ZENTITY ORDER BY c.Z_PK"
 
-  // MARK: Ways
+  // MARK: Kinds of runs
 
-  /// A way in which a chain is carried out.
+  /// One kind of run of a chain.
   private struct Way: CustomStringConvertible {
     var chunk: Int64 = 50_000
     var fuses = true
@@ -137,7 +137,7 @@ import Testing
     ]
   }
 
-  /// Carries a chain out on a copy of a store; answers where the result is.
+  /// Migrates a copy of a store along a chain; returns the result.
   private func migrate(
     _ original: StoreLocation, _ versions: [ManagedObjectModel], _ environment: Workshop, _ way: Way,
     rule: HistoryRule = .migrate
@@ -173,7 +173,7 @@ import Testing
     for way in Way.all {
       let (result, report) = try migrate(original, versions, environment, way)
       #expect(report.clearedHistory.isEmpty, "\(way)")
-      // author, abstract, isbn, name, chapters: five bits, where there were author, isbn, title, year, chapters.
+      // author, abstract, isbn, name, chapters: five bits; before: author, isbn, title, year, chapters.
       #expect(
         try Self.lines(result, Self.changes) == [
           "21 'Author' 0 3 5 NULL NULL NULL", "22 'Volume' 1 4 5 X'10' NULL NULL", "23 'Volume' 1 4 6 X'80' NULL NULL",
@@ -212,7 +212,7 @@ import Testing
     }
   }
 
-  /// A second chain goes on from the first one's mark, and an app that writes between them has its place.
+  /// A second chain continues after the first one's mark, and an app's transactions between them keep their positions.
   @Test func everyJourneyHasItsOwnMark() throws {
     let environment = try Workshop()
     let versions = (1...3).map { Self.library($0) }
@@ -233,7 +233,7 @@ import Testing
         ])
   }
 
-  /// A chain that only adds attributes alters a copy; the history in it is changed where it stands.
+  /// A chain that only adds attributes alters a copy; its history is changed in place.
   @Test func anAlteredCopyHasTheSameHistory() throws {
     let environment = try Workshop()
     func model(_ name: String, _ attributes: [String]) -> ManagedObjectModel {
@@ -285,7 +285,7 @@ import Testing
     }
   }
 
-  /// Which of two to-manys a bit means is not known: then all are named.
+  /// Which of two to-manys a bit means is not known: then both are named.
   @Test func undecidedBitsNameEveryToMany() throws {
     let environment = try Workshop()
     func model(_ name: String, _ attributes: [String]) -> ManagedObjectModel {
@@ -333,14 +333,14 @@ import Testing
       let error = #expect(throws: HopdError.self) { try self.migrate(original, versions, environment, Way()) }
       #expect(error?.code == .historyNotUnderstood && error?.message.contains(what) == true, "\(sql)")
       #expect(error?.hint?.contains("clear") == true)
-      // The operator may let them go.
+      // The operator may drop them.
       let (result, _) = try migrate(original, versions, environment, Way(), rule: .clear)
       #expect(try Self.lines(result, "SELECT count(*) FROM ACHANGE") == ["0"])
     }
   }
 
-  /// Random chains with random changes: every way leaves the same history, and the verifier, which joins it by names
-  /// with the source's, agrees with each.
+  /// Random chains with random changes: every kind of run leaves the same history, and the verifier, which joins it
+  /// with the source's by names, agrees with each.
   @Test func everyWayOfRandomChainsLeavesTheSameHistory() throws {
     var migrated = 0
     for seed in 1...UInt64(Self.count * 2) {

@@ -1,4 +1,4 @@
-// A run that halts between its chunks or inside long statements, and goes on where it stands; or stops at once.
+// A run that is held between its chunks or inside long statements, and then continues; or stops at once.
 
 import Diagnostics
 import Dispatch
@@ -61,7 +61,7 @@ import Testing
       }
     }
     #expect(report.result == .migrated && report.seconds > 1.9 && !report.wasResumed)
-    // The watchdog is fed meanwhile.
+    // The watchdog is notified during the hold.
     #expect(beats >= 2)
     #expect(report.rows.values.reduce(0, +) > 0)
   }
@@ -96,7 +96,7 @@ import Testing
     #expect(report.result == .migrated)
   }
 
-  /// Another thread that ends what a test begins.
+  /// Another thread that ends a test's hold.
   private final class Holder: Sendable {
     private let signal: StopSignal
 
@@ -111,7 +111,7 @@ import Testing
 
     private func later(_ seconds: UInt32, _ body: @escaping @Sendable (StopSignal) -> Void) {
       let signal = signal
-      // A thread of its own: the runs that halt block those of the tasks.
+      // A separate thread: held runs block those of the tasks.
       DispatchQueue(label: "hold").asyncAfter(deadline: .now() + .seconds(Int(seconds))) { body(signal) }
     }
   }

@@ -1,6 +1,6 @@
-// Hops that are only looked at: their views must show the rows of the store that the hop would write, value for value
-// and class for class, also for values of a class that the attribute's type does not explain; and a next hop must make
-// the same of both.
+// Hops that are only viewed: their views must show the rows of the store that the hop would write, value for value and
+// storage class for storage class, even for values whose class does not match the attribute's type; and a next hop must
+// give the same result from both.
 
 import Diagnostics
 import FoundationEssentials
@@ -39,7 +39,7 @@ import Testing
     #expect(present > 0)
   }
 
-  /// The workload of the benchmarks is one pass, and no statement of it reads a table from end to end for a range.
+  /// The workload of the benchmarks is one pass, and no statement of it scans a whole table for a range.
   @Test func theWorkloadIsOnePassOfLookupsByKey() throws {
     let world = try ViewedWorld.workload()
     let groups = try HopFusion.groups(of: world.plan, options: EngineOptions())
@@ -80,7 +80,7 @@ private final class ViewedWorld {
     (self.environment, self.location, self.plan, self.title) = (environment, location, plan, title)
   }
 
-  /// Three versions of a random model, with rows; nil where there is no way between them.
+  /// Three versions of a random model, with rows; nil if there is no chain between them.
   convenience init?(seed: UInt64, isMapped: Bool) throws {
     var random = RandomModels(seed: seed)
     var versions = [random.model("V1")]
@@ -112,7 +112,7 @@ private final class ViewedWorld {
     self.init(environment, location, plan, "seed \(seed) \(isMapped ? "mapped" : "inferred")")
   }
 
-  /// The models and mappings of Benchmarks/Workload with some rows.
+  /// Returns the models and mappings of Benchmarks/Workload with some rows.
   static func workload() throws -> ViewedWorld {
     var folder = FilePath(#filePath)
     for _ in 0..<3 { folder.removeLastComponent() }
@@ -137,7 +137,7 @@ private final class ViewedWorld {
     }
   }
 
-  /// Puts values of other classes into attributes, as a file may hold them that no Core Data would write.
+  /// Writes values of other classes into attributes; a file may hold them, although Core Data would never write them.
   private static func confuse(_ location: StoreLocation, _ schema: StoreSchema, seed: UInt64) throws {
     var dice = Dice(seed: seed &+ 77)
     let values = ["'x'", "'5'", "'5.0'", "7", "7.0", "2.5", "-0.0", "X'0102'", "NULL", "9007199254740993"]
@@ -146,7 +146,7 @@ private final class ViewedWorld {
       for column in table.columns {
         guard case .attribute = column.role, let value = values.randomElement(using: &dice) else { continue }
         let rest = Int.random(in: 0..<7, using: &dice)
-        // What must be there or be unique stays.
+        // Required and unique values stay.
         _ = try? connection.run(
           "UPDATE \(SQLiteIdentifier.quoted(table.name)) SET \(SQLiteIdentifier.quoted(column.name)) = \(value)"
             + " WHERE Z_PK % 7 = \(rest)")
@@ -154,7 +154,7 @@ private final class ViewedWorld {
     }
   }
 
-  /// What is known of the tables of one connection.
+  /// Returns the row counts of one connection's tables.
   func memory(of connection: Connection) -> RowCountCache {
     if let known = memories[ObjectIdentifier(connection)] { return known }
     let memory = RowCountCache()
@@ -168,7 +168,7 @@ private final class ViewedWorld {
     return connection
   }
 
-  /// Makes the store of a hop; `check` gets the statements while source and result are there.
+  /// Makes the store of a hop; `check` receives the statements while source and result exist.
   func make(
     _ hop: Hop, from space: SourceTables, connection: Connection, into name: String, isFinal: Bool = true,
     _ check: ([String]) throws -> Void = { _ in }
@@ -185,12 +185,12 @@ private final class ViewedWorld {
       identity: Checkpoint.Identity(plan: "p", source: "s", boot: "b"), options: options, note: { taker.take($0) },
       references: ReferenceMemory(counts: memory(of: connection)))
     _ = try manager.run(into: path) { _ in true }
-    // Tables of the hop's own are gone by now: statements on them are not asked about.
+    // The hop's own tables no longer exist: statements on them are not checked.
     try check(Array(taker.statements).sorted().filter { !$0.contains("HOPD_") })
     return path
   }
 
-  /// Rows compared: those of the first hop's views, and those that the last hop makes of them.
+  /// Returns the number of compared rows: those of the first hop's views, and those that the last hop makes of them.
   func compare() throws -> Int {
     let groups = try HopFusion.groups(of: plan, options: EngineOptions())
     if let boundary = groups.first?.boundary { boundaries.append("\(title): \(boundary)") }
@@ -244,7 +244,7 @@ private final class ViewedWorld {
     return compared + results[0].count
   }
 
-  /// What was counted in the store tells how many rows its views have.
+  /// The counts of the store determine how many rows its views have.
   private func compareCounts(
     of hop: Hop, _ staged: StoreReader, _ connection: Connection, _ views: SourceTables
   ) throws {
@@ -257,7 +257,7 @@ private final class ViewedWorld {
         if space.isViews { #expect(try counts == staged.rowCounts(of: table.name), "\(title): \(table.name)") }
       }
     }
-    // What was counted below, so that carried columns are known, too.
+    // The views' counts also use counts of the store's columns, for columns that are carried.
     let below = StoreCensus(
       schema: hop.sourceSchema, reader: StoreReader(connection: connection, space: .schema("store"), memory: memory))
     for table in hop.sourceSchema.tables {
@@ -286,7 +286,7 @@ private final class ViewedWorld {
   }
 }
 
-/// Statements that a hop tells of.
+/// Collects the statements that a hop reports.
 private final class Taker {
   var statements: Set<String> = []
   func take(_ note: HopNote) { if case .statement(let sql, _, _) = note { statements.insert(sql) } }

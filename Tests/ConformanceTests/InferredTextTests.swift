@@ -1,4 +1,4 @@
-// What `hopctl mapping infer` writes, over random worlds: read again, the text must be the mapping that was inferred.
+// The output of `hopctl mapping infer`, over random worlds: read again, the text must be the inferred mapping.
 
 import Diagnostics
 import Expressions
@@ -25,7 +25,7 @@ import Testing
       let (found, expected) = (Self.said(read), Self.said(wanted))
       #expect(found == expected, "seed \(seed)\n\(text)")
       compared += expected.reduce(0) { $0 + $1.properties.count }
-      // Nothing that has rows is forgotten.
+      // No entity with rows is missing.
       let sources = Set(read.entityMappings.compactMap(\.source))
       #expect(sources == Set(before.entities.filter { !$0.isAbstract }.map(\.name)), "seed \(seed)")
     }
@@ -58,7 +58,7 @@ import Testing
     let properties: [ExplicitPropertyMapping]
   }
 
-  /// What a mapping says: properties without a value say nothing.
+  /// Returns the content of a mapping; properties without a value do not count.
   private static func said(_ mapping: ExplicitMapping) -> [Said] {
     mapping.entityMappings.map { entity in
       Said(

@@ -1,5 +1,5 @@
-// Rows that break a rule of the version they come to, in a hop that no mapping model describes: the rule of the
-// operator applies to them as in every other hop.
+// Rows that break a rule of their destination version, in a hop without a mapping model: the operator's rule applies to
+// them as in every other hop.
 
 import Diagnostics
 import FoundationEssentials
@@ -15,8 +15,8 @@ import SystemPackage
 import Testing
 
 @Suite struct InvalidRowsOfInferredHopsTests {
-  /// V1 → V2 makes `code` required or unique; V2 → V3 adds an attribute. Of five objects one has no code, and where
-  /// codes must be unique two share one.
+  /// V1 → V2 makes `code` required or unique; V2 → V3 adds an attribute. Of five objects one has no code, and if codes
+  /// must be unique two have the same.
   private func migrate(
     _ rule: InvalidRowsRule, isUnique: Bool, value: AttributeDefault? = nil
   ) throws -> Result<[DumpedObject], MigrationFailure> {
@@ -42,7 +42,7 @@ import Testing
         + " (2, 1, 1, NULL, 3, 1), (3, 1, 1, \(second), NULL, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)")
   }
 
-  /// What a store with five parts becomes in the last version; `mapping` is a text mapping of the first hop.
+  /// Returns the objects of a store with five parts in the last version; `mapping` is a text mapping of the first hop.
   private func migrate(
     _ rule: InvalidRowsRule, through used: [ManagedObjectModel], _ rows: String, mapping: String? = nil,
     _ reported: (MigrationReport) -> Void = { _ in }
@@ -84,12 +84,12 @@ import Testing
     #expect(keys(missing) == ["Part/p1", "Part/p3", "Part/p4", "Part/p5"])
     #expect(missing[0].relationships["next"] == .null && missing[1].relationships["previous"] == .null)
     #expect(missing[2].relationships["next"] == .string("Part/p5"))
-    // Of equal values the first stays.
+    // Of equal values the first is kept.
     let doubled = try migrate(.quarantine, isUnique: true).get()
     #expect(keys(doubled) == ["Part/p1", "Part/p2", "Part/p4", "Part/p5"])
   }
 
-  /// A to-one becomes required, and texts get a length: Core Data refuses the first and does not look at the second.
+  /// A to-one becomes required, and texts get a length: Core Data refuses the first and does not check the second.
   @Test func requiredToOnesAndBounds() throws {
     func version(_ name: String, isRequired: Bool, maximum: String?) -> ManagedObjectModel {
       var attributes = [Attribute(name: "code", type: .string, isOptional: true, maximum: maximum)]
@@ -106,7 +106,7 @@ import Testing
             ])
         ])
     }
-    // The first three point in a circle; 4 → 5, and 5 points nowhere. The code of 2 is too long.
+    // The first three point in a circle; 4 → 5, and 5 points to nothing. The code of 2 is too long.
     let rows =
       "INSERT INTO ZPART (Z_PK, Z_ENT, Z_OPT, ZCODE, ZNEXT, ZPREVIOUS) VALUES (1, 1, 1, 'a', 2, 3),"
       + " (2, 1, 1, 'abc', 3, 1), (3, 1, 1, 'b', 1, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)"
@@ -191,7 +191,7 @@ import Testing
   }
 
   @Test func aRuleThatSettlesNotEverythingFails() throws {
-    // No default mends a value that is there twice.
+    // No default corrects a duplicate value.
     guard case .failure(let failure) = try migrate(.default, isUnique: true, value: .string("a")) else {
       Issue.record("a default cannot make values unique")
       return

@@ -53,7 +53,7 @@ import Testing
         stateDirectory: folder.appending("state"), job: "01")
     }
 
-    /// Sizes of the copies of the large file.
+    /// Returns the sizes of the copies of the large file.
     func copies() -> [Int] {
       let names = (try? FileManager.default.subpathsOfDirectory(atPath: vault.string)) ?? []
       return names.filter { $0.hasSuffix("/LARGE") }.compactMap {
@@ -61,7 +61,7 @@ import Testing
       }
     }
 
-    /// Is the large file being copied at this moment?
+    /// Whether the large file is being copied now.
     func isCopying() -> Bool { copies().contains { $0 > 0 && $0 < Self.size } }
   }
 

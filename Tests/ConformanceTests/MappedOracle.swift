@@ -1,6 +1,6 @@
-// A hop with mapping models a second way: Core Data's three passes over dumped objects, one object and one relationship
-// after the other, both ends following each other. No key, no table and no line of SQL; what it gives must be what the
-// engine gave.
+// A second implementation of hops with mapping models: Core Data's three passes over dumped objects, one object and one
+// relationship after the other, with both ends kept consistent. It uses no keys, no tables and no SQL; the engine must
+// give the same result.
 
 import Expressions
 import FoundationEssentials
@@ -13,7 +13,7 @@ final class MappedObject {
   let mapping: Int
   var attributes: [String: JSON] = [:]
   var relationships: [String: [String]] = [:]
-  /// Relationships whose order was set from an order of the source and not disturbed since.
+  /// Relationships whose order was set from an order of the source and not changed since.
   var sequenced: Set<String> = []
 
   init(entity: String, mapping: Int) {
@@ -22,7 +22,7 @@ final class MappedObject {
   }
 }
 
-/// Core Data's migration over dictionaries. Objects are named by how they came about: "mapping:source" or, of expanding
+/// Core Data's migration over dictionaries. Objects are named by their origin: "mapping:source" or, for expanding
 /// mappings, "mapping:source:member".
 final class MappedOracle {
   let source: ManagedObjectModel
@@ -36,10 +36,10 @@ final class MappedOracle {
   private var created: [[(name: String, source: String, member: String?)]] = []
   private var associations: [[String: [String]]] = []
   private var groups: [[[JSONKey]: String]] = []
-  /// Did a to-one get several objects, or two objects of one mapping want what has room for one?
+  /// Whether a to-one got several objects, and whether two objects of one mapping claimed a place for one.
   private(set) var hasSeveral = false
   private(set) var isContested = false
-  /// Source objects that were taken into another one, by mapping.
+  /// Source objects that were merged into another one, by mapping.
   private(set) var merged: [Int: Int64] = [:]
 
   struct JSONKey: Hashable {
@@ -205,14 +205,14 @@ final class MappedOracle {
     }
   }
 
-  /// Sets one relationship of one object; the other end follows as Core Data lets it.
+  /// Sets one relationship of one object; the other end follows as in Core Data.
   private func set(_ owner: String, _ relationship: Relationship, _ inverse: Relationship?, _ targets: [String]) {
     guard let object = objects[owner] else { return }
     let old = object.relationships[relationship.name] ?? []
     object.relationships[relationship.name] = targets
     object.sequenced.remove(relationship.name)
     guard let inverse else {
-      // A to-many without inverse keeps its owner in the member's row: a member has one owner.
+      // A to-many without inverse stores its owner in the member's row: a member has one owner.
       guard relationship.isToMany else { return }
       for target in targets {
         for (name, other) in objects where name != owner && other.relationships[relationship.name] != nil {
@@ -267,7 +267,7 @@ final class MappedOracle {
     }
   }
 
-  /// Objects of a path, each once, and whether they have an order.
+  /// Returns the objects of a path, without duplicates, and whether they have an order.
   func reached(_ node: ExpressionNode, on id: String, each: String?) -> (ids: [String], isOrdered: Bool) {
     switch node {
     case .selfObject, .variable("source"): return ([id], false)

@@ -1,7 +1,6 @@
-// The examples of Examples/Mappings and Examples/Policies, run: each folder holds a model in versions, a mapping for
-// each hop, the rows of a store of the first version (source.sql) and the objects that must be in it at the end
-// (expected.ndjson, as `hopctl dump` prints them); one of Policies holds the mapping's policies, too (policy.py). To
-// add a case, add a folder.
+// Runs the examples of Examples/Mappings and Examples/Policies: each folder holds a model with versions, a mapping for
+// each hop, the rows of a store of the first version (source.sql) and the expected objects (expected.ndjson, as `hopctl
+// dump` prints them); those of Policies also hold the mapping's policies (policy.py). To add a case, add a folder.
 
 import Diagnostics
 import FoundationEssentials
@@ -26,7 +25,7 @@ import Testing
     return path.appending("Examples")
   }()
 
-  /// The interpreter itself: a shim of a version manager wants an environment that policies do not get.
+  /// The interpreter itself: a version manager's shim needs an environment that policies do not get.
   private static let interpreter: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first {
     access($0, X_OK) == 0
   }
@@ -46,7 +45,7 @@ import Testing
     try migrate(Self.folder.appending(example)) { _ in }
   }
 
-  /// In chunks of two rows, so that what a policy keeps lasts longer than a call.
+  /// In chunks of two rows, so that a policy's state must outlive a call.
   @Test(.enabled(if: interpreter != nil, "no python3 below /usr"), arguments: examples(in: "Policies"))
   func policiesReachTheExpectedObjects(_ example: String) throws {
     let folder = Self.folder.appending(example)
@@ -90,7 +89,7 @@ import Testing
     for (object, wanted) in zip(found, expected) where object != wanted { Issue.record("\(object) is not \(wanted)") }
   }
 
-  /// `mapping infer` over random worlds: the text, run as a mapping model, gives the objects of the inferred hop.
+  /// `mapping infer` over random worlds: run as a mapping model, the text gives the objects of the inferred hop.
   @Test func theTextOfAnInferredHopGivesTheSameObjects() throws {
     var compared = 0
     for seed in UInt64(1)...14 {
@@ -118,7 +117,7 @@ import Testing
         do {
           _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
         } catch {
-          // What the rows do not allow, or a table whose name cannot be known.
+          // The rows do not allow it, or a table's name cannot be known.
           let error = error.error
           #expect(error.code != .internalError, "seed \(seed)\n\(error)\n\(text)")
           if isMapped, !results.isEmpty { Issue.record("seed \(seed): \(error)\n\(text)") }

@@ -1,5 +1,5 @@
-// Stores that are mirrored with CloudKit: refused by default, and where the operator asks for them their mirroring says
-// after a migration what it said before, of the same objects.
+// Stores that are mirrored with CloudKit: refused by default; if the operator asks for them, their mirroring refers to
+// the same objects after a migration as before.
 
 import Diagnostics
 import FoundationEssentials
@@ -29,7 +29,7 @@ import Testing
     ManagedObjectModel(name: name, entities: entities)
   }
 
-  /// Tables as framework 1347 has them, as far as tests speak of them.
+  /// Tables of framework 1347, as far as the tests use them.
   private static let mirroring = [
     "CREATE TABLE ANSCKRECORDMETADATA ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZENTITYID INTEGER, "
       + "ZENTITYPK INTEGER, ZLASTEXPORTEDTRANSACTIONNUMBER INTEGER, ZNEEDSCLOUDDELETE INTEGER, "
@@ -50,7 +50,7 @@ import Testing
       + "(17011, 'NSCKRecordMetadata', 0, 9)",
     "INSERT INTO ANSCKMETADATAENTRY (Z_PK, Z_ENT, Z_OPT, ZKEY, ZTRANSFORMEDVALUE) "
       + "VALUES (1, 17009, 2, 'token', X'00FF')",
-    // Keys of both entities meet while their numbers change places.
+    // Keys of both entities coincide while their numbers are exchanged.
     "INSERT INTO ANSCKRECORDMETADATA (Z_PK, Z_ENT, Z_OPT, ZENTITYID, ZENTITYPK, ZCKRECORDNAME) VALUES "
       + "(1, 17011, 2, 1, 1, 'a'), (2, 17011, 2, 2, 1, 'b'), (3, 17011, 2, 1, 2, 'c'), (4, 17011, 2, 2, 2, 'd')",
     "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (1, 16002), (2, 16002)",
@@ -125,7 +125,7 @@ import Testing
 
   @Test func recordsFollowNumbersThatChangeAndForgetEntitiesThatGo() throws {
     let environment = try Workshop()
-    // An entity that comes pushes both numbers up by one: each takes the other's place in the unique index.
+    // An added entity raises both numbers by one: each takes the other's place in the unique index.
     let versions = [
       Self.model("V1", [Self.entity("Note"), Self.entity("Tag")]),
       Self.model("V2", [Self.entity("Atlas"), Self.entity("Note"), Self.entity("Tag")]),

@@ -1,4 +1,5 @@
-// Single hops that were once wrong, or that a random world seldom meets; each against the object-by-object oracle.
+// Single hops that were once wrong, or that random worlds seldom contain; each compared with the object-by-object
+// oracle.
 
 import Diagnostics
 import FoundationEssentials
@@ -14,7 +15,7 @@ import SystemPackage
 import Testing
 
 @Suite struct NamedHopTests {
-  /// Migrates a filled store of `before` to `after`, compares with the oracle, and lets `inspect` look at the result.
+  /// Migrates a filled store of `before` to `after`, compares it with the oracle, and passes the result to `inspect`.
   private func hop(
     _ before: [Entity], _ after: [Entity], rows: Int64 = 60, spoiling: String = "",
     inspect: (Connection) throws -> Void = { _ in }
@@ -67,7 +68,7 @@ import Testing
       [entity("Base", nil, [tags]), entity("Alpha", "Base"), entity("Child", "Base"), entity("Tag")],
       [entity("Base"), entity("Alpha", "Base"), entity("Child", "Base", [tags]), entity("Tag")]
     ) { (connection: Connection) throws -> Void in
-      // Keys of owners that do not have the relationship any more would be references to nobody's pairs.
+      // Keys of owners that no longer have the relationship would be references outside of any pairs.
       let strangers = """
         SELECT count(*) FROM ZTAG t JOIN ZBASE b ON b.Z_PK = t.Z3TAGS
         WHERE b.Z_ENT <> (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Child')
@@ -82,7 +83,7 @@ import Testing
       [entity("Base"), entity("Alpha", "Base", [tags]), entity("Child", "Base", [tags]), entity("Tag")])
   }
 
-  /// The old inverse goes on alone, the relationship gets a new one: both keep the pairs.
+  /// The old inverse continues alone, and the relationship gets a new one: both keep the pairs.
   @Test func aNewInverseTakesThePairsWhileTheOldOneKeepsThem() throws {
     let works = { (inverse: String?) in
       Relationship(name: "works", destinationEntityName: "Work", inverseName: inverse, isToMany: true)
@@ -91,7 +92,7 @@ import Testing
       Relationship(name: "maker", destinationEntityName: "Maker", inverseName: inverse)
     }
     let makers = Relationship(name: "makers", destinationEntityName: "Maker", inverseName: "works", isToMany: true)
-    // Whichever end names the join table.
+    // For either end that names the join table.
     for (first, second) in [("Maker", "Work"), ("Zaker", "Work")] {
       func renamed(_ relationship: Relationship) -> Relationship {
         var relationship = relationship
@@ -113,7 +114,7 @@ import Testing
     }
   }
 
-  /// Two relationships that become one have no room in one column: refused before anything is written.
+  /// Two relationships that become one do not fit into one column: refused before anything is written.
   @Test func twoToManysWithoutInverseDoNotBecomeOne() throws {
     #expect(throws: (any Error).self) {
       try hop(
@@ -122,7 +123,7 @@ import Testing
     }
   }
 
-  /// One to one becomes one to ordered many, stored on the other side: every member gets a place in the order.
+  /// One to one becomes one to ordered many, stored on the other side: every member gets a position in the order.
   @Test func pairsThatChangeSidesAreNumbered() throws {
     try hop(
       [
@@ -146,7 +147,7 @@ import Testing
     }
   }
 
-  /// A default goes into sibling rows as Core Data does it, but not where that would break a uniqueness constraint.
+  /// A default is written into sibling rows as in Core Data, but not if that would break a uniqueness constraint.
   @Test func aUniqueDefaultStaysOutOfSiblingRows() throws {
     let code = Attribute(name: "code", type: .string, defaultValue: .string("z"))
     let child = Entity(
@@ -163,7 +164,7 @@ import Testing
     }
   }
 
-  /// Siblings lose the relationship: a key that stayed with them would put them among the objects of the other end.
+  /// Siblings lose the relationship: keys left in them would make them objects of the other end.
   @Test func aToOneMovesDownWithTheKeysOfWhoKeepsIt() throws {
     func owner(_ inverse: String?) -> [Relationship] {
       [Relationship(name: "owner", destinationEntityName: "Owner", inverseName: inverse)]
@@ -190,7 +191,7 @@ import Testing
     }
   }
 
-  /// What siblings hold in the column of an attribute that they lose does not count for its uniqueness.
+  /// Values of siblings in the column of an attribute that they lose do not count for its uniqueness.
   @Test func aUniqueAttributeMovesDownWithoutItsSiblings() throws {
     let code = Attribute(name: "code", type: .string, isOptional: true)
     func base(_ attributes: [Attribute]) -> Entity { Entity(name: "Base", attributes: attributes) }
@@ -207,7 +208,7 @@ import Testing
     }
   }
 
-  /// References to objects whose entity goes are cleared, with their place in the order.
+  /// References to objects of a removed entity are cleared, with their positions in the order.
   @Test func referencesToAnEntityThatGoesAreCleared() throws {
     let v = Relationship(name: "v", destinationEntityName: "V", inverseName: "ps")
     let ps = Relationship(name: "ps", destinationEntityName: "P", inverseName: "v", isToMany: true, isOrdered: true)
@@ -219,7 +220,7 @@ import Testing
     }
   }
 
-  /// A run that is stopped while the result is verified does not build it again.
+  /// A run that is stopped during verification does not build the result again.
   @Test func stoppedWhileVerifyingItGoesOnThere() throws {
     let before = ManagedObjectModel(name: "V1", entities: [entity("Base"), entity("Tag", nil)])
     var base = entity("Base")

@@ -1,5 +1,5 @@
-// The same migration a second way: object by object over the dumped source, by the meaning of the mapping and without a
-// line of SQL. What it gives must be what the engine's SQL gave.
+// A second implementation of the migration: object by object over the dumped source, by the meaning of the mapping and
+// without SQL. The engine's SQL must give the same result.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -59,7 +59,7 @@ struct DumpedObject: Decodable, Equatable {
 }
 
 extension DumpedObject {
-  /// The value of an attribute, or of an element inside its composite.
+  /// Returns the value of an attribute, or of an element inside its composite.
   fileprivate func value(of attribute: Attribute) -> JSON {
     guard let composite = attribute.compositeName else { return attributes[attribute.name] ?? .null }
     guard case .object(let elements)? = attributes[composite] else { return .null }
@@ -68,7 +68,7 @@ extension DumpedObject {
 }
 
 extension [String: JSON] {
-  /// Gives an attribute its value; a composite without any value is nil.
+  /// Sets the value of an attribute; a composite without any value is nil.
   fileprivate mutating func set(_ value: JSON, of attribute: Attribute) {
     guard let composite = attribute.compositeName else {
       self[attribute.name] = value
@@ -80,7 +80,7 @@ extension [String: JSON] {
     self[composite] = .object(elements)
   }
 
-  /// The same with composites of nothing but nils as nil.
+  /// Returns a copy in which composites that contain only nils are nil.
   fileprivate var withNilComposites: [String: JSON] {
     mapValues { value in
       if case .object(let elements) = value, !elements.isEmpty, elements.values.allSatisfy({ $0 == .null }) {
@@ -119,7 +119,7 @@ struct ObjectOracle {
   let mapping: InferredMapping
 
   func migrate(_ objects: [DumpedObject]) -> [DumpedObject] {
-    // Who survives, and under which name. Keys stay.
+    // The objects that continue, with their new names. Keys stay the same.
     var newID: [String: String] = [:]
     for object in objects {
       if let entity = mapping.mapping(fromSource: object.entity)?.destinationEntity {
@@ -154,7 +154,7 @@ struct ObjectOracle {
     return result.withNilComposites
   }
 
-  /// A number as another number type dumps it.
+  /// Returns a number as another number type dumps it.
   private func number(_ value: JSON, as type: AttributeType) -> JSON {
     switch (value, type) {
     case (.bool(let flag), .integer16), (.bool(let flag), .integer32), (.bool(let flag), .integer64):
@@ -178,12 +178,13 @@ struct ObjectOracle {
   }
 
   private func date(_ seconds: Double) -> String {
-    // Whole seconds within the year around 2001-01-01: the random defaults are no more.
+    // Whole seconds within the year around 2001-01-01: the random defaults are not larger.
     let date = Date(timeIntervalSinceReferenceDate: seconds)
     return date.formatted(.iso8601).dropLast() + ".0Z"
   }
 
-  /// Who points at whom through each relationship that is only matched by its inverse: "relationship target" → owners.
+  /// Returns the owners of each target through every relationship that only its inverse matches: "relationship target"
+  /// → owners.
   private func invertedPairs(_ objects: [DumpedObject]) -> [String: [String]] {
     let names = Set(
       mapping.entityMappings.flatMap(\.relationships).compactMap {
@@ -220,7 +221,7 @@ struct ObjectOracle {
         targets = ids(object.relationships[from.relationship])
       } else if let from {
         targets = inverted["\(from.relationship) \(object.id)"] ?? []
-        // The order of these targets was kept by the inverse's own inverse, under its old name.
+        // The inverse's own inverse kept the order of these targets, under its old name.
         if let before = source.entity(named: from.entity),
           let old = source.allRelationships(of: before)[from.relationship].flatMap({ source.inverse(of: $0) })
         {
@@ -228,7 +229,7 @@ struct ObjectOracle {
           if wasOrdered { targets = ids(object.relationships[old.relationship.name]) }
         }
       }
-      // A relationship that moved down leaves behind those that do not have it any more.
+      // A relationship that moved down drops targets that no longer fit it.
       let possible = Set(
         destination.entity(named: relationship.destinationEntityName).map {
           destination.subtree(of: $0).map(\.name)
@@ -247,7 +248,7 @@ struct ObjectOracle {
 
   private func key(_ id: String) -> Int64 { Int64(id.split(separator: "/").last?.dropFirst() ?? "") ?? 0 }
 
-  /// Dumps go by entity number, then by key.
+  /// Dumps are sorted by entity number, then by key.
   private func order(_ objects: [DumpedObject]) -> [DumpedObject] {
     let numbers = StoreSchema(model: destination, frameworkVersion: 1344).numbers
     return objects.sorted {

@@ -1,5 +1,4 @@
-// Stores of a named configuration and of merged models, migrated for real and compared object by object with the
-// oracle.
+// Stores of a named configuration and of merged models, migrated and compared object by object with the oracle.
 
 import Diagnostics
 import FoundationEssentials
@@ -13,7 +12,7 @@ import SystemPackage
 import Testing
 
 @Suite struct PartialStoreTests {
-  /// Migrates a filled store of the first of `stops` and compares it with what the oracle makes of it, stop by stop.
+  /// Migrates a filled store of the first of `stops` and compares it with the oracle's result, stop by stop.
   private func migrationPath(_ stops: [ManagedObjectModel], catalog: ModelCatalog) throws {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-part-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -64,7 +63,7 @@ import Testing
       return ManagedObjectModel(
         name: "V\(number)",
         entities: [
-          // Entities outside come before, between and after those inside, so that every number differs.
+          // Outside entities come before, between and after the inside ones, so that every number differs.
           entity("Account", ["login"]), entity("Book", Array(["title", "isbn", "year"].prefix(number)), [tags]),
           entity("Log", ["text"]), entity("Tag", number > 2 ? ["colour"] : ["colour", "size"], [books]),
           entity("Zebra", ["stripes"]),

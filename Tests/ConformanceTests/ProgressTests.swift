@@ -1,4 +1,4 @@
-// How far a run is, as it is told for every kind of chain: it never falls, is below 1 until the end, and ends at 1.
+// The reported progress of a run, for every kind of chain: it never falls, is below 1 until the end, and ends at 1.
 
 import Diagnostics
 import FoundationEssentials
@@ -63,7 +63,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-    /// Runs; `onProgress` may stop the run by answering false.
+    /// Runs; `onProgress` may stop the run by returning false.
     func run(_ onProgress: @escaping (MigrationProgress) -> Bool = { _ in true }) throws -> [MigrationProgress] {
       let stop = StopSignal()
       var told: [MigrationProgress] = []
@@ -97,7 +97,7 @@ import Testing
   func aRunThatGoesOnTellsItsOwnWay(_ kind: Kind) throws {
     let world = try World(kind)
     var runs = 0
-    // Each run may go a bit further; a run that was stopped never says that it is done.
+    // Each run may go a bit further; a stopped run never reports that it is done.
     for most in 1...200 {
       var seen = 0
       let told = try world.run { _ in

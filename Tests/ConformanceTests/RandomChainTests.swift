@@ -1,5 +1,5 @@
-// Random models, random data, random chains: the engine's SQL, whole and in small chunks, interrupted and not, against
-// the object-by-object oracle. HOPD_SEEDS sets how many worlds are tried; a failure names its seed.
+// Random models, random data, random chains: the engine's SQL, whole and in small chunks, interrupted and not, compared
+// with the object-by-object oracle. HOPD_SEEDS sets how many worlds are tried; a failure names its seed.
 
 import Diagnostics
 import FoundationEssentials
@@ -45,7 +45,7 @@ import Testing
     #expect(refused * 3 <= Self.count)
   }
 
-  /// Objects compared; nil for a world whose chain cannot be inferred.
+  /// Returns the number of compared objects; nil if the world's chain cannot be inferred.
   private func tryWorld(_ seed: UInt64) throws -> Int? {
     var world = RandomModels(seed: seed)
     var versions = [world.model("V1")]
@@ -73,7 +73,7 @@ import Testing
       at: original, rows: 60, seed: seed, external: samples)
     var expected = try dump(source, model: versions[0])
     for (before, after) in zip(versions, versions.dropFirst()) {
-      // A few random changes together can be one that is refused, as a relationship whose destination went: such a
+      // Several random changes together may be refused, such as a relationship whose destination was removed: such a
       // world has nothing to compare.
       guard let mapping = try? MappingInference.infer(from: before, to: after) else { return nil }
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
@@ -98,8 +98,7 @@ import Testing
       request.engine.chunkRowsMax = chunk
       request.engine.inMemoryMax = inMemory
       request.engine.altering = altering
-      // Moves within a hierarchy can make both ends of a many-to-many meet in one entity: its table's name is then
-      // given.
+      // Moves within a hierarchy can join both ends of a many-to-many in one entity: its table's name is then given.
       request.naming = JoinTableNaming(
         Set(
           StoreSchema(model: versions[3], frameworkVersion: framework).uncertainJoinTables.map {
@@ -115,21 +114,21 @@ import Testing
       }
       schemas[path] = try schemaFacts(copy)
     }
-    // A copy that was altered keeps texts and places of columns.
+    // An altered copy keeps texts and positions of columns.
     for (path, facts) in schemas {
       #expect(facts == schemas[path.hasPrefix("altered") ? "altered whole" : "whole"], "seed \(seed), \(path)")
     }
     return expected.count
   }
 
-  /// What a file is beside its rows: schema in its order, and the settings of its header.
+  /// Returns the file's facts in addition to its rows: schema in its order, and the settings of its header.
   private func schemaFacts(_ path: FilePath) throws -> String {
     let connection = try Connection.ofApp(path, .readOnly)
     var facts = try StoreReader(connection: connection).schemaObjects().map { "\($0)" }
     for pragma in ["page_size", "auto_vacuum", "encoding", "user_version", "application_id", "journal_mode"] {
       facts.append("\(pragma) \(try connection.text("PRAGMA \(pragma)") ?? "-")")
     }
-    // Schema format, text encoding, default cache size; and the SQLite that wrote the file
+    // Schema format, text encoding, default cache size; and the SQLite version that wrote the file
     // (sqlite.org/fileformat2.html, section 1.3).
     let header = try Data(contentsOf: URL(filePath: path.string)).prefix(100)
     facts.append("\(Array(header[16..<24])) \(Array(header[44..<60])) \(Array(header[96..<100]))")

@@ -38,17 +38,18 @@ import Testing
     print(
       "\(Self.count) random models, \(skipped) left out (\(left.sorted { $0.key < $1.key })), \(objects) objects; "
         + "create, dump, migrate to itself, dump: all equal")
-    // A generator that makes mostly what cannot be tried would prove nothing.
+    // A generator of mostly untestable models would prove nothing.
     #expect(skipped * 10 < Int(Self.count))
     #expect(objects > Int64(Self.count) * 10)
   }
 
-  /// Samples cannot be made for a few of these models: constraints over types with few values, layouts nobody has seen.
+  /// Samples cannot be made for a few of these models: constraints over types with few values, layouts without
+  /// evidence.
   private static func isLimitOfSamples(_ error: HopdError) -> Bool {
     error.code == .cannotFill || error.code == .layoutUnsupported
   }
 
-  /// One way from store to store.
+  /// One path from store to store.
   private struct Path {
     let name: String
     let chunk: Int64
@@ -75,7 +76,7 @@ import Testing
     var objects: Int64 = 0
     let wanted = try text(StoreLocation(database: original), before, &objects)
     var paths = [Path("copied", 50_000), Path("copied in chunks", 3)]
-    // Replacing goes through many more file calls, which take most of the time in a debug build.
+    // A replacement makes many more file calls, which take most of the time in a debug build.
     if seed % 10 == 0 { paths += [Path("replaced", 50_000, copies: false), Path("interrupted", 7, copies: false)] }
     for path in paths {
       let copy = folder.appending("\(path.name).sqlite")
@@ -116,7 +117,7 @@ import Testing
     return sink.bytes
   }
 
-  /// The first line that differs.
+  /// Returns the first line that differs.
   private func difference(_ found: [UInt8], _ wanted: [UInt8]) -> String {
     let newline = UInt8(ascii: "\n")
     let pairs = zip(found.split(separator: newline), wanted.split(separator: newline))
@@ -125,7 +126,7 @@ import Testing
   }
 
   private func migrate(_ request: MigrationRequest, interrupts: Bool, _ what: String) throws {
-    // Stopped twice, each time a little later; the third run goes through.
+    // Stopped twice, each time a little later; the third run finishes.
     for run in 1...3 {
       let stop = StopSignal()
       var events = 0

@@ -1,5 +1,5 @@
 // Random hops with mapping models by every path of the engine: at once, in tiny chunks, stopped at every chunk and
-// resumed, with every expression evaluated object by object. All must give what the oracle gives.
+// resumed, with every expression evaluated object by object. All results must equal the oracle's.
 
 import Diagnostics
 import Expressions
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// Numbers that tell objects apart over all tables, and few values for what groups them.
+  /// Writes numbers that identify objects over all tables, and few distinct values for the keys of groups.
   private func number(_ location: StoreLocation, _ layout: StoreSchema) throws {
     let connection = try Connection.ofApp(location.database)
     for (index, table) in layout.tables.enumerated() {
@@ -110,7 +110,7 @@ import Testing
         connection: connection, hop: hop, source: .schema("source"), isFinal: true, identity: identity, options: options
       )
       do {
-        // Every chunk that is committed ends a run.
+        // Every committed chunk ends a run.
         let result = try manager.run(into: staged) { progress in way != .interrupted || progress.chunkRows == -1 }
         try manager.seal()
         return result
@@ -124,7 +124,7 @@ import Testing
   private func compare(
     _ objects: [DumpedObject], _ oracle: MappedOracle, _ model: ManagedObjectModel, title: String
   ) throws {
-    // Names of the oracle's objects by what tells them apart.
+    // Names of the oracle's objects by their identity.
     var names: [String: String] = [:]
     for (name, object) in oracle.objects { names[identity(object.attributes)] = name }
     #expect(names.count == oracle.objects.count, "\(title): the world has objects that cannot be told apart")

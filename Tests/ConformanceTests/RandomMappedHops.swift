@@ -1,7 +1,6 @@
 // Random hops with mapping models, from a seed: splits, merges, filters, groups, and relationships of every kind set
-// from both ends by lookups that may or may not fit together. Every source object has a number of its own, `uid`, and
-// every destination object tells by `via`, `uid` and `uid2` where it came from, so that results can be compared without
-// keys.
+// from both ends by look-ups that may or may not fit together. Every source object has its own number, `uid`, and every
+// destination object has its origin in `via`, `uid` and `uid2`, so that results can be compared without keys.
 
 import Expressions
 import ManagedObjectModel
@@ -92,7 +91,7 @@ struct RandomMappedHop {
   ) -> (String, String?)? {
     let (first, second) = (name("r"), name("r"))
     let (a, b) = (entities[left].name, entities[right].name)
-    // The name of a table of pairs inside one entity is uncertain; that and its one-way kin have tests of their own.
+    // The name of a table of pairs inside one entity is uncertain; this and the one-way form have their own tests.
     if left == right, isToMany, isInverseToMany || !isTwoWay { return nil }
     entities[left].relationships.append(
       Relationship(
@@ -173,7 +172,7 @@ struct RandomMappedHop {
     model.entity(named: entity).map { model.lineage(of: $0).contains { $0.name == other } } ?? false
   }
 
-  /// A relationship that continues one of the source, more or less, and its setters on both ends.
+  /// Adds a relationship that roughly continues one of the source, and its setters on both ends.
   private mutating func addDestinationRelationship() {
     guard let mapping = mappings.randomElement(using: &dice), let from = mapping.source, let to = mapping.destination,
       let entity = source.entity(named: from),
@@ -209,7 +208,7 @@ struct RandomMappedHop {
     }
   }
 
-  /// Gives every mapping whose objects have the relationship a value for it.
+  /// Sets the relationship in every mapping whose objects have it.
   private mutating func setAll(_ name: String, from before: Relationship, isPolymorphic: Bool) {
     for index in mappings.indices {
       guard let to = mappings[index].destination, let entity = destination.entity(named: to),
@@ -258,7 +257,7 @@ struct RandomMappedHop {
     return .expression(.destinationInstances(.entityMapping(other.name), key(used.name)))
   }
 
-  /// A path of two relationships.
+  /// Returns a path of two relationships.
   private mutating func path(
     for relationship: Relationship, entity: Entity, fitting: [ExplicitEntityMapping]
   ) -> PropertyValue? {

@@ -3,7 +3,7 @@
 import ManagedObjectModel
 import SeededRandom
 
-/// A world of models that changes version by version. Every name is new when it is given, so a rename never collides.
+/// A world of models that changes version by version. Every given name is new, so a rename never collides.
 struct RandomModels {
   private var dice: Dice
   private var counter = 0
@@ -20,7 +20,7 @@ struct RandomModels {
 
   private mutating func name(_ stem: String) -> String {
     counter += 1
-    // Now and then a name that SQL and sorting could trip over.
+    // Sometimes a name that could confuse SQL or sorting.
     let odd = ["", "", "", "_", "Order", "select", "group", "Z_"].randomElement(using: &dice) ?? ""
     return stem + odd + String(counter)
   }
@@ -38,14 +38,14 @@ struct RandomModels {
     addEntity(parent: parent.name)
   }
 
-  /// An attribute, now and then a composite of several.
+  /// Returns an attribute, sometimes a composite of several.
   private mutating func attribute() -> Attribute {
     guard dice.chance(8) else { return plainAttribute() }
     var composite = Attribute(name: name("c"), type: .composite, isOptional: dice.chance(70))
     composite.elements = (0..<Int.random(in: 1...4, using: &dice)).map { _ in
       var element = plainAttribute()
       element.isIndexed = false
-      // Of a composite that is new, every row has nil: a required element without default would be refused.
+      // In a new composite, every row has nil: a required element without default would be refused.
       if element.defaultValue == nil { element.isOptional = true }
       return element
     }
@@ -104,7 +104,7 @@ struct RandomModels {
 
   // MARK: Changing in place
 
-  /// A new version whose objects differ in added attributes alone; now and then there is nothing but other rules.
+  /// Makes a new version whose objects differ in added attributes alone; sometimes only other rules change.
   mutating func evolveInPlace() {
     for _ in 0..<Int.random(in: 1...4, using: &dice) {
       guard let index = entities.indices.randomElement(using: &dice) else { return }
@@ -131,8 +131,8 @@ struct RandomModels {
 
   // MARK: Changing
 
-  /// A new version: a few changes that can be inferred. Renaming identifiers stay what they were when the thing was
-  /// new: they are canonical names.
+  /// Makes a new version: a few changes that can be inferred. Renaming identifiers keep their first value: they are
+  /// canonical names.
   mutating func evolve() {
     for _ in 0..<Int.random(in: 1...6, using: &dice) { change() }
   }
@@ -147,7 +147,7 @@ struct RandomModels {
     case 13: renameOneEndSilently(index)
     case 0:
       var new = attribute()
-      // A required attribute without default is refused where rows exist: that has tests of its own.
+      // A required attribute without default is refused if rows exist: that has its own tests.
       if new.defaultValue == nil { new.isOptional = true }
       entities[index].attributes.append(new)
     case 1: if entities[index].attributes.count > 1 { entities[index].attributes.removeLast() }
@@ -171,7 +171,7 @@ struct RandomModels {
     }
   }
 
-  /// An element of a composite is added, renamed or removed, or the order in which they are declared changes.
+  /// Adds, renames or removes an element of a composite, or changes the order of its elements.
   private mutating func changeElements(_ index: Int) {
     for other in entities[index].attributes.indices where entities[index].attributes[other].type == .composite {
       switch Int.random(in: 0..<4, using: &dice) {
@@ -233,12 +233,12 @@ struct RandomModels {
       let parent = entities.firstIndex(where: { $0.name == parentName })
     else { return }
     var moved = entities[index].attributes.removeLast()
-    // The parent's other rows have none: nil must be allowed, or a default be there.
+    // The parent's other rows have no value: the attribute must be optional or have a default.
     if moved.defaultValue == nil { moved.isOptional = true }
     entities[parent].attributes.append(moved)
   }
 
-  /// An integer or Boolean becomes a number that can hold all of its values.
+  /// Changes an integer or Boolean to a number type that can hold all of its values.
   private mutating func widenNumber(_ index: Int) {
     let wider: [AttributeType: [AttributeType]] = [
       .boolean: [.integer16, .integer32, .integer64], .integer16: [.integer32, .integer64, .double, .float, .decimal],
@@ -266,7 +266,7 @@ struct RandomModels {
     }
   }
 
-  /// Binary values move into the column or get their prefix.
+  /// Moves binary values into the column or gives them their prefix.
   private mutating func switchExternalStorage(_ index: Int) {
     for other in entities[index].attributes.indices where entities[index].attributes[other].type == .binary {
       entities[index].attributes[other].allowsExternalStorage.toggle()
@@ -288,7 +288,7 @@ struct RandomModels {
     }
   }
 
-  /// A relationship goes to the parent; its inverse then points at the parent.
+  /// Moves a relationship to the parent; its inverse then points to the parent.
   private mutating func moveRelationshipUp(_ index: Int) {
     guard let parentName = entities[index].parentName, !entities[index].relationships.isEmpty,
       let parent = entities.firstIndex(where: { $0.name == parentName })
@@ -303,7 +303,7 @@ struct RandomModels {
     }
   }
 
-  /// A rename without identifier: this end is new, but its inverse is not, so the pairs come through the inverse.
+  /// Renames without identifier: this end is new, but its inverse is not, so the pairs come through the inverse.
   private mutating func renameOneEndSilently(_ index: Int) {
     guard let other = entities[index].relationships.indices.randomElement(using: &dice),
       entities[index].relationships[other].inverseName != nil

@@ -1,5 +1,5 @@
-// Random models of every shape that a store can have: what RandomModels leaves out because a change of it cannot be
-// inferred stands here, since these models never change. A failure prints its seed.
+// Random models of every shape that a store can have, including shapes that RandomModels leaves out because their
+// changes cannot be inferred: these models never change. A failure prints its seed.
 
 import ManagedObjectModel
 import SeededRandom
@@ -9,7 +9,7 @@ struct RandomShapes {
   private var dice: Dice
   private var counter = 0
   private var entities: [Entity] = []
-  /// Ends that name a many-to-many table of an entity with itself, "Entity.relationship".
+  /// Ends that name a self many-to-many table, "Entity.relationship".
   private(set) var namingEnds: Set<String> = []
 
   init(seed: UInt64) {
@@ -24,7 +24,7 @@ struct RandomShapes {
     addDerivedCounts()
   }
 
-  /// The model; `modifier` enters every version hash and nothing else.
+  /// Returns the model; `modifier` changes every version hash and nothing else.
   func model(_ name: String, modifier: String? = nil) -> ManagedObjectModel {
     var entities = entities
     for index in entities.indices { entities[index].versionHashModifier = modifier }
@@ -38,7 +38,7 @@ struct RandomShapes {
   }
 
   private mutating func addEntity(parent: String?) {
-    // Names in both cases: numbers follow an order without regard to it.
+    // Names in both cases: numbers follow a case-insensitive order.
     var entity = Entity(
       name: name(["E", "e", "Entity", "a"].randomElement(using: &dice) ?? "E"), parentName: parent,
       isAbstract: dice.chance(12))
@@ -55,7 +55,7 @@ struct RandomShapes {
     var composite = Attribute(name: name("c"), type: .composite, isOptional: dice.chance(60))
     composite.elements = (0..<Int.random(in: 1...5, using: &dice)).map { _ in
       var element = plainAttribute()
-      // Elements may be named like properties of the entity.
+      // Elements may have the names of the entity's properties.
       if dice.chance(20) { element.name = "text\(counter)" }
       element.isIndexed = false
       return element
@@ -111,7 +111,7 @@ struct RandomShapes {
     }
   }
 
-  /// Names that want the same column: in entities beside each other, and in another case.
+  /// Adds names for the same column: in sibling entities, and in another case.
   private mutating func addClashes() {
     guard dice.chance(40) else { return }
     let shared = name("text")
@@ -126,7 +126,7 @@ struct RandomShapes {
     }
   }
 
-  /// Does the entity, or one above or below it, have the property?
+  /// Whether the entity, or one above or below it, has the property.
   private func hasProperty(_ property: String, at index: Int) -> Bool {
     let model = ManagedObjectModel(name: "", entities: entities)
     let entity = entities[index]
@@ -152,7 +152,7 @@ struct RandomShapes {
     }
   }
 
-  /// Counts over to-many relationships whose other end is to-one: the one derivation whose triggers are known.
+  /// Adds counts over to-many relationships whose other end is to-one: the only derivation with known triggers.
   private mutating func addDerivedCounts() {
     let model = ManagedObjectModel(name: "", entities: entities)
     for index in entities.indices {

@@ -1,5 +1,5 @@
-// Every form of a relationship into every other form: to-one or to-many, with or without inverse, ordered or not. The
-// models alone allow all of them; whether one target or one owner is too many is asked of the rows.
+// Every form of a relationship changed to every other form: to-one or to-many, with or without inverse, ordered or not.
+// The models alone allow all of them; the rows decide whether there are too many targets or owners.
 
 import Diagnostics
 import FoundationEssentials
@@ -15,7 +15,7 @@ import SystemPackage
 import Testing
 
 @Suite struct RelationshipFormTests {
-  /// A.r, and B.s as its inverse where there is one.
+  /// A.r, and B.s as its inverse if there is one.
   private struct Form: CustomStringConvertible {
     let isToMany: Bool
     let isOrdered: Bool
@@ -77,12 +77,12 @@ import Testing
     }
   }
 
-  /// One model has a relationship of each form; with every shift each of them becomes another one.
+  /// One model has a relationship of each form; each shift changes each of them to another one.
   @Test(arguments: RelationshipFormTests.forms.indices)
   func everyFormBecomesEveryOtherWhereTheRowsAllowIt(shift: Int) throws {
     let after = Self.forms.indices.map { Self.forms[($0 + shift) % Self.forms.count] }
     for wanted in Pairs.allCases {
-      // What the form before cannot hold, or the one after: the pairs are apart there.
+      // Pairs that the form before or after cannot hold are replaced by separate ones.
       let fitting = zip(Self.forms, after).map { wanted.fit($0) && wanted.fit($1) ? wanted : .apart }
       try migrate(after, fitting, refused: [])
       let broken = Self.forms.map { wanted.fit($0) ? wanted : .apart }
@@ -141,14 +141,14 @@ import Testing
     }
   }
 
-  /// What the hints say is typed, and the store gets through: what was refused starts empty, and nothing else does.
+  /// Follows the hints, and the store is migrated: only refused relationships start empty.
   private func migrate(
     _ location: StoreLocation, _ catalog: ModelCatalog, answering refusal: [HopdError],
     expected: [DumpedObject], model: ManagedObjectModel, refused: Set<Int>
   ) throws {
     var answers = RenameRules()
     var errors = refusal
-    // The other end of a relationship may be at stake once this one is answered.
+    // The other end of a relationship may be refused once this one is decided.
     for _ in 0..<2 {
       for error in errors {
         let answer = try #require(error.hint?.firstMatch(of: /--rename (\S+)/)?.1, "\(error)")
@@ -175,7 +175,7 @@ import Testing
     }
   }
 
-  /// Three objects of each entity, and the pairs of each relationship wherever the layout keeps them.
+  /// Makes three objects of each entity, and the pairs of each relationship wherever the layout keeps them.
   private func fill(_ location: StoreLocation, _ schema: StoreSchema, _ all: [Pairs]) throws {
     let connection = try Connection.ofApp(location.database)
     for key in 1...3 {

@@ -1,7 +1,7 @@
-// Stores that go the same way share what was worked out for the first of them: names, passes, programs, views. What
-// depends on rows must not be shared: a store with references into nothing beside one without, with gaps in its keys,
-// with other keys, with no rows. Each must become what it becomes when it is alone. HOPD_SEEDS sets how many worlds are
-// tried; a failure names its seed.
+// Stores with the same chain share the results computed for the first of them: names, passes, programs, views. Results
+// that depend on rows must not be shared: a store with dangling references next to one without, with gaps in its keys,
+// with other keys, with no rows. Each must become the same as when it is migrated alone. HOPD_SEEDS sets how many
+// worlds are tried; a failure names its seed.
 
 import Diagnostics
 import FoundationEssentials
@@ -20,7 +20,7 @@ import Testing
 @Suite struct SharedJourneyTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 6
 
-  /// What is done to the rows of a store, of which all worlds have one each.
+  /// The changes to the rows of a store; every world has one store for each.
   private enum Rows: CaseIterable {
     case sound, dangling, gaps, otherKeys, none, wrongEntity
 
@@ -36,7 +36,7 @@ import Testing
           }
         case .gaps: try connection.execute("DELETE FROM \(name) WHERE Z_PK % 3 = 1")
         case .otherKeys:
-          // All keys of the store are moved alike, with all that points to them.
+          // All keys of the store are moved by the same amount, with all references to them.
           let columns = (["Z_PK"] + references).map(SQLiteIdentifier.quoted)
           try connection.execute("UPDATE \(name) SET Z_PK = -Z_PK")
           try connection.execute(
@@ -97,7 +97,7 @@ import Testing
       originals[rows] = location
     }
     tally.worlds += 1
-    // A store is alone with a catalog of its own.
+    // A store is alone with a separate catalog.
     var alone: [Rows: [String]] = [:]
     for (rows, location) in originals {
       alone[rows] = try ending(of: location, in: catalog(world, environment), world, environment)
@@ -107,7 +107,7 @@ import Testing
     tally.apart += alone.values.filter { $0 != alone[.sound] }.count
     let shared = try catalog(world, environment)
     let order = world.seed % 2 == 0 ? Rows.allCases : Rows.allCases.reversed()
-    // The first one again at the end: it meets what all others have left.
+    // The first one again at the end: it uses the results of all others.
     for rows in order + order.prefix(1) {
       guard let location = originals[rows], let wanted = alone[rows] else { continue }
       let found = try ending(of: location, in: shared, world, environment)
@@ -132,7 +132,7 @@ import Testing
     return catalog
   }
 
-  /// What a copy of the store becomes, or why it becomes nothing.
+  /// Returns the result of a copy of the store, or its error.
   private func ending(
     of original: StoreLocation, in catalog: ModelCatalog, _ world: FusionWorld, _ environment: Workshop
   ) throws -> [String] {

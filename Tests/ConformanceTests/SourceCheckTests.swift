@@ -1,5 +1,5 @@
-// The look at the pages of a store beside its migration: damage that no statement of the migration meets stops it, and
-// the store stays as it is.
+// The check of a store's pages during its migration: damage that no statement of the migration finds stops the
+// migration, and the store stays unchanged.
 
 import Diagnostics
 import FoundationEssentials
@@ -13,7 +13,7 @@ import SystemPackage
 import Testing
 
 @Suite struct SourceCheckTests {
-  /// A store that is large enough for a check of its own thread.
+  /// Returns a store that is large enough for a check on a separate thread.
   private func world(_ sql: String = "") throws -> AlteredWorld {
     let world = try AlteredWorld(
       seed: 11, versions: LibraryModels.versions(LibraryModels.withShelves), framework: 1044, rows: 30)
@@ -24,7 +24,7 @@ import Testing
     return world
   }
 
-  /// Spoils the root page of an index, which no row of a migration is looked up by.
+  /// Spoils the root page of an index that no statement of a migration uses.
   private func spoil(_ index: String, of path: FilePath) throws {
     let root = try #require(
       try Connection.ofApp(path).integer("SELECT rootpage FROM sqlite_master WHERE name = '\(index)'"))
@@ -53,7 +53,7 @@ import Testing
     #expect(names == ["original.sqlite", "state"], "\(names)")
   }
 
-  /// A store with a log is looked at through the connection that reads the log.
+  /// A store with a log is checked through the connection that reads the log.
   @Test(arguments: [false, true]) func soundStoresPass(_ hasLog: Bool) throws {
     let world = try world()
     let app = try Connection.ofApp(world.location.database)

@@ -1,5 +1,5 @@
-// Disk space of a migration: set aside before the first row is written, given back when the last one is, when the run
-// stops, and when it fails. Looked at from outside, by the blocks that the files have.
+// Disk space of a migration: reserved before the first row is written, returned after the last one, after a stop, and
+// after a failure. Checked from outside, by the blocks of the files.
 
 import Diagnostics
 import DurableFiles
@@ -15,7 +15,7 @@ import SystemPackage
 import Testing
 
 @Suite struct SpaceTests {
-  /// A store of V1 in a folder of its own, to be taken to V3 in files.
+  /// A store of V1 in its own folder, to be migrated to V3 in files.
   final class World {
     let folder: FilePath
     let store: FilePath
@@ -47,7 +47,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-    /// Can this file system set space aside at all?
+    /// Whether this file system can reserve space.
     func canReserve() throws -> Bool {
       let probe = try files.canonical(folder).appending("probe")
       try files.createFile(probe, [], mode: 0o600)
@@ -55,7 +55,7 @@ import Testing
       return try files.reserve(1 << 20, for: probe)
     }
 
-    /// Staged files: name, size and bytes on the disk.
+    /// Returns the staged files: name, size and bytes on the disk.
     func staged() throws -> [(name: String, size: Int64, allocated: Int64)] {
       let folder = try files.canonical(folder)
       return try files.names(in: folder).filter { $0.string.contains(".hop-") && !$0.string.hasSuffix("-journal") }
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Runs; `onProgress` may stop the run by answering false.
+    /// Runs; `onProgress` may stop the run by returning false.
     func run(_ onProgress: @escaping () -> Bool = { true }) throws -> MigrationReport {
       let stop = StopSignal()
       return try MigrationPipeline().run(request, stop: stop) { event in
@@ -80,8 +80,7 @@ import Testing
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     var least = Int64.max
     let report = try world.run {
-      // Whatever the moment: what is there or set aside is one staged store, and another where there are several
-      // passes.
+      // At any moment: one staged store is written or reserved, and another one if there are several passes.
       let bytes = ((try? world.staged()) ?? []).reduce(0) { $0 + $1.allocated }
       least = min(least, bytes)
       return true
@@ -107,7 +106,7 @@ import Testing
     let staged = try world.staged()
     #expect(!staged.isEmpty && !staged.contains { $0.name.hasSuffix("-reserve.tmp") }, "\(staged)")
     for file in staged { #expect(file.allocated <= file.size + 65_536, "\(file)") }
-    // The next run sets it aside again and goes on.
+    // The next run reserves it again and continues.
     var most: Int64 = 0
     let report = try world.run {
       most = max(most, ((try? world.staged()) ?? []).reduce(0) { $0 + $1.allocated })
@@ -125,7 +124,7 @@ import Testing
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     let small = world.folder.appending("small")
     try FileManager.default.createDirectory(atPath: small.string, withIntermediateDirectories: false)
-    // One staged store and a half, however many passes there are.
+    // One staged store and a half, for any number of passes.
     let room = "size=\((size * 5 / 2 + (3 << 20)) / 1024)k"
     guard mount("none", small.string, "tmpfs", 0, room) == 0 else { return }
     defer { umount2(small.string, Int32(MNT_DETACH)) }
@@ -137,19 +136,19 @@ import Testing
         atPath: support.string, toPath: StoreLocation(database: store).supportDirectory.string)
     }
     world.request.location = StoreLocation(database: store)
-    // Somebody else fills the disk as soon as the run has begun: what it needs is its own already.
+    // Another program fills the disk as soon as the run has begun: the run has already reserved what it needs.
     let filler = open(small.appending("filler").string, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(filler) }
     let block = [UInt8](repeating: 1, count: 65_536)
     do {
       let report = try world.run {
-        // A little is left for SQLite's journal.
+        // A little space is left for SQLite's journal.
         while (try? world.files.freeBytes(at: small)) ?? 0 > 1 << 20, write(filler, block, block.count) > 0 {}
         return true
       }
       #expect(report.result == .migrated)
     } catch let error as MigrationFailure {
-      // The estimate leaves room for what the store grows by; anything else must be told before.
+      // The estimate allows for the store's growth; any other shortage must be reported before.
       #expect(error.error.code == .noSpace, "\(error)")
       Issue.record("\(fuses) \(copies): \(error)")
     }

@@ -1,6 +1,6 @@
-// Chains with stages: hooks that change nothing, or set every value to itself, give the store that the chain gives
-// without them, whatever the models, over inferred hops and mapping models, in one run or stopped at every progress;
-// and what hooks change is in the store, once. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first.
+// Chains with stages. Hooks that change nothing, or set every value to itself, give the store that the chain gives
+// without them, for all models, over inferred hops and mapping models, in one run or stopped at every progress. Changes
+// by hooks are in the store exactly once. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first.
 
 import BlockingTests
 import Diagnostics
@@ -31,7 +31,7 @@ import Testing
     override func didMigrate(_ stage: StageDescription, manager: MigrationPolicy.MigrationManager) throws {}
   }
 
-  /// Sets every value of every object to what it is.
+  /// Sets every value of every object to itself.
   private final class Rewriter: CustomMigrationStage {
     override func willMigrate(_ stage: StageDescription, manager: MigrationPolicy.MigrationManager) throws {
       try rewrite(manager)
@@ -52,7 +52,7 @@ import Testing
 
   // MARK: Worlds
 
-  /// Places in an order are counted anew where a mapping model carries them.
+  /// Positions in an order are counted anew if a mapping model carries them.
   private func lines(_ location: StoreLocation) throws -> [String] {
     try StoreContent.lines(location).map { line in
       line.split(separator: "|", omittingEmptySubsequences: false).filter { !$0.hasPrefix("Z_FOK_") }
@@ -139,7 +139,7 @@ import Testing
       let hops = world.versions.count - 1
       if way != .interrupted { #expect(report.hops.count == (way == .without ? hops : hops * 3)) }
     } catch {
-      // What no chain can do here is not this test's matter; but hooks must not be the reason.
+      // Chains that fail without hooks do not matter to this test; but hooks must not be the reason.
       if way != .without { Issue.record("seed \(world.seed), \(way): \(error.error)") }
       return nil
     }
@@ -169,7 +169,7 @@ import Testing
 
   // MARK: Changes
 
-  /// Counts in a table what it has seen, and marks every item; a second run over the same rows would show.
+  /// Counts rows of a table, and marks every item; a second run over the same rows would show.
   private final class Marker: CustomMigrationStage {
     override func willMigrate(_ stage: StageDescription, manager: MigrationPolicy.MigrationManager) throws {
       var count: Int64 = 0

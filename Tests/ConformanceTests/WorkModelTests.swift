@@ -1,5 +1,5 @@
-// The model of the work on machines of a test's imagination: how far it is never falls, is 1 only at the end, and the
-// time to go is near the truth where the proportions are.
+// The model of the work on simulated machines: its progress never falls, is 1 only at the end, and the remaining time
+// is near the truth if the proportions are.
 
 import MigrationEngine
 import SeededRandom
@@ -8,7 +8,7 @@ import Testing
 @testable import MigrationPipeline
 
 @Suite struct WorkModelTests {
-  /// A run over random work: `told` gets each share, the time to go, and the time that is really left.
+  /// Runs random work: `told` receives each share, the remaining time, and the time that is really left.
   private func run(
     seed: UInt64, error: ClosedRange<Double>, told: (_ fraction: Double, _ remaining: Double, _ left: Double) -> Void
   ) -> WorkModel {
@@ -59,7 +59,7 @@ import Testing
 
   @Test(arguments: UInt64(0)..<200) func theShareNeverFallsAndIsOneOnlyAtTheEnd(_ seed: UInt64) {
     var last = 0.0
-    // Costs that are wrong by a factor of ten, either way.
+    // Costs that are wrong by a factor of up to ten, in either direction.
     var model = run(seed: seed, error: 0.1...10) { fraction, remaining, _ in
       #expect(fraction >= last && fraction < 1 && remaining >= 0 && remaining.isFinite)
       last = fraction
@@ -75,7 +75,7 @@ import Testing
       guard left <= whole / 2, left > whole / 20 else { return }
       wrong.append(abs(remaining - left) / left)
     }
-    // Proportions that are right give times that are right.
+    // Correct proportions give correct times.
     #expect((wrong.max() ?? 1) < 0.2)
   }
 
@@ -86,7 +86,7 @@ import Testing
     ]
     let outline = HopOutline(steps: [.init(.rows, seconds: 6), .init(.rows, seconds: 4)])
     var model = WorkModel(pieces, at: 0)
-    // It goes on in the middle of the second step; the machine needs a fifth of the time.
+    // It continues in the middle of the second step; the machine needs a fifth of the time.
     model.advance(hop: 0, step: 1, share: 0.5, outline: outline, at: 0.001)
     #expect(model.fraction(at: 0.001) > 0.6)
     for tick in 1...10 {
@@ -99,7 +99,7 @@ import Testing
     let pieces: [WorkModel.Piece] = [
       .init(part: .copying, hop: 0, step: nil, seconds: 10), .init(part: .replacing, hop: nil, step: nil, seconds: 2),
     ]
-    // It took three times as long as on the imagined machine.
+    // It took three times as long as on the simulated machine.
     let model = WorkModel(pieces, at: 6, planning: 2)
     #expect(abs(model.remaining(at: 6) - 36) < 1)
   }
@@ -125,7 +125,7 @@ import Testing
       .init(part: .verifying, hop: nil, step: nil, seconds: 0.1),
     ]
     var model = WorkModel(pieces, at: 0, planning: 0.01)
-    // It needs a second to start, and then ten, in place of one.
+    // It needs a second to start, and then ten instead of one.
     model.advance(hop: 0, step: 0, share: 0, outline: nil, at: 0.01)
     for tick in 1...20 {
       let time = 1 + Double(tick) / 2
@@ -146,7 +146,7 @@ import Testing
       steps: [.init(.rows, seconds: 6), .init(.rows, seconds: 1, isGuess: true)], result: result)
     var model = WorkModel(pieces, at: 0, verified: (hop: 0, isFull: false))
     model.advance(hop: 0, step: 0, share: 0, outline: outline, at: 0)
-    // The result has ten million rows: they are verified for longer than the plan has said.
+    // The result has ten million rows: verifying them takes longer than planned.
     let verification = WorkCost.verification(result, isFull: false)
     #expect(abs(model.remaining(at: 0) - (7 + verification)) < 0.01)
     (outline.steps[1].seconds, outline.revision) = (5, 1)
@@ -165,7 +165,7 @@ import Testing
     var model = WorkModel(pieces, at: 0, verified: (hop: 0, isFull: true))
     let outline = HopOutline(steps: [.init(.rows, seconds: 1)], result: result)
     model.advance(hop: 0, step: 0, share: 0, outline: outline, at: 0)
-    // The machine goes on at half its speed: copying has shown it.
+    // The machine runs at half its speed, as copying has shown.
     model.begin(.verifying, at: 2)
     let order = WorkCost.verification(result, isFull: true)
     let lookUps = WorkCost.lookUps(result)
@@ -181,7 +181,7 @@ import Testing
     }
     goOn(1...50, secondsEach: lookUps / 50)
     #expect(abs(model.remaining(at: time) - lookUps) < 0.1 * lookUps)
-    // The last steps take longer than the first: near the end it is their pace that counts.
+    // The last steps take longer than the first: near the end their pace decides.
     goOn(51...95, secondsEach: lookUps / 25)
     #expect(abs(model.remaining(at: time) - 0.16 * lookUps) < 0.05 * lookUps)
     #expect(model.part == .verifying)
@@ -191,7 +191,7 @@ import Testing
     let pieces = (0..<3).map { WorkModel.Piece(part: .replacing, hop: nil, step: $0, seconds: 1, worker: .disk) }
     var model = WorkModel(pieces, at: 0, planning: 0)
     model.begin(.replacing, step: 1, at: 3)
-    // What the first step took says how fast the disk is.
+    // The time of the first step shows how fast the disk is.
     #expect(abs(model.remaining(at: 3) - 6) < 0.2 && model.part == .replacing)
     model.begin(.replacing, step: 0, at: 4)
     #expect(abs(model.remaining(at: 4) - 5) < 0.2)

@@ -1,4 +1,5 @@
-// Compiled mapping models: what they say, which versions they fit by their hashes, and the one fetch that is followed.
+// Compiled mapping models: their content, the versions that they fit by their hashes, and the only fetch that is
+// followed.
 
 import Diagnostics
 import ManagedObjectModel

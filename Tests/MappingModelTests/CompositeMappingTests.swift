@@ -26,7 +26,7 @@ import Testing
     let before = [
       entity("Q", [composite("author", [attribute("id"), attribute("year", .integer64)]), attribute("id")])
     ]
-    // Composite and element renamed, one element new, one moved to another place among the elements.
+    // Composite and element renamed, one element added, one moved to another position.
     let after = [
       entity(
         "Q",
@@ -59,7 +59,7 @@ import Testing
       ])
     #expect(place(attribute("y", id: "x"), composite("z", [attribute("a")], id: "x")).count == 1)
     #expect(place(attribute("y"), one).isEmpty)
-    // An element's own type counts as an attribute's.
+    // An element's own type counts like an attribute's.
     #expect(place(one, composite("x", [attribute("a", .date)])).first?.hasPrefix("E.x.a: the type changes") == true)
     let nested = composite("x", [composite("in", [attribute("a")])])
     #expect(place(attribute("y"), nested).first?.contains("composites inside") == true)
@@ -84,7 +84,7 @@ import Testing
     if case .keyPath(_, let steps) = node { steps } else { [] }
   }
 
-  /// One step for composite and element where the entity has that composite, and two where it is a relationship.
+  /// A composite and its element are one step if the entity has that composite, and two if it is a relationship.
   @Test func keyPathsAreJoinedOnTheirOwnEntity() throws {
     let paths = ElementPaths(model: model("V1", paintings), source: "Painting", variables: ["each": "Room"])
     func steps(_ text: String) throws -> [KeyPathStep] {
@@ -148,7 +148,7 @@ import Testing
     #expect(shown(try resolved(skipping, paintings, after), "PaintingToPainting", "artist.name") == "not listed")
   }
 
-  /// What Xcode writes: a property mapping for the composite as a whole.
+  /// Xcode writes a property mapping for the composite as a whole.
   @Test func mappingModelsOfXcodeCarryWholes() throws {
     let after = [entity("Painting", [composite("painter", [attribute("name"), attribute("died", .integer32)])])]
     func checked(_ value: ExpressionNode?) throws -> [ExplicitPropertyMapping] {

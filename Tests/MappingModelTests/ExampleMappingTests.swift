@@ -1,5 +1,5 @@
-// The mappings that people read first: those in Examples/Mappings, Examples/Policies and docs/MAPPINGS.md fit their
-// models and say what the document says.
+// The example mappings for new readers: those in Examples/Mappings, Examples/Policies and docs/MAPPINGS.md fit their
+// models and agree with the document.
 
 import Diagnostics
 import Expressions
@@ -49,7 +49,7 @@ import Testing
     let bundle = try ModelReader.read(
       at: folder.appending(try #require(Self.names(in: folder).first { $0.hasSuffix(".xcdatamodeld") })))
     let files = Self.names(in: folder).filter { $0.hasSuffix(TextMapping.fileNameEnd) }
-    // Each hop of the model has its mapping.
+    // Each hop of the model has a mapping.
     #expect(files.count == bundle.versions.count - 1)
     for file in files {
       let mapping = try TextMapping.read(at: folder.appending(file))
@@ -65,7 +65,7 @@ import Testing
 
   @Test func thereAreExamples() { #expect(Self.examples.count >= 11) }
 
-  /// Blocks of the document that are whole files say what the files say.
+  /// Blocks of the document that are whole files equal the files.
   @Test func theDocumentShowsTheFiles() throws {
     let document = try Self.text("docs/MAPPINGS.md")
     let parts = document.split(separator: "<!-- example: ", omittingEmptySubsequences: false).dropFirst()
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  /// Every attribute of the document's list of examples is a text mapping's attribute.
+  /// Every attribute in the document's list of examples is valid in a text mapping.
   @Test func theExpressionsOfTheDocumentAreExpressions() throws {
     let document = try Self.text("docs/MAPPINGS.md")
     let lines = (document.split(separator: "### Attributes").last ?? "").split(separator: "\n").filter {
@@ -114,7 +114,7 @@ import Testing
     #expect(mapping.entityMappings[0].attributes.allSatisfy { $0.value != nil })
   }
 
-  /// Every key of the reader is in the document's tables, and in no other words.
+  /// Every key of the reader is in the document's tables.
   @Test func theDocumentNamesEveryKey() throws {
     let document = try Self.text("docs/MAPPINGS.md")
     for key in TextMappingReader.Keys.entity + TextMappingReader.Keys.mapping where key != "attributes" {

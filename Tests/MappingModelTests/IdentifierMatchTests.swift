@@ -41,7 +41,7 @@ import Testing
             #expect(match.sourceByDestination[item.name] == nil)
           }
         }
-        // A name on both sides is matched with itself, doubtful, or told.
+        // A name on both sides is matched with itself, doubtful, or reported.
         let shared = Set(source.map(\.name)).intersection(destination.map(\.name))
         let doubtful = Set(match.duplicatesInSource.values.joined()).union(
           match.duplicatesInDestination.values.joined())

@@ -1,4 +1,4 @@
-// What cannot be inferred: each rule with its place, and all of them at once.
+// Changes that cannot be inferred: each rule with its place, and all of them at once.
 
 import Diagnostics
 import ManagedObjectModel
@@ -15,7 +15,7 @@ import Testing
       found.contains { $0.place == place && $0.message.contains(words) }, "\(found)", sourceLocation: sourceLocation)
   }
 
-  /// The models allow it, and the rows decide.
+  /// Expects that the models allow the change and the rows decide.
   private func expectAsked(
     _ source: [Entity], _ destination: [Entity], _ place: String, _ words: String,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -32,12 +32,12 @@ import Testing
   }
 
   @Test func anInverseWithRoomForOneOwner() throws {
-    // Any number of A may point to one B; the new inverse has room for one.
+    // Any number of A may point to one B; the new inverse holds one.
     try expectAsked(
       [entity("A", [], [toOne("b", "B")]), entity("B")],
       [entity("A", [], [toOne("b", "B", inverse: "a")]), entity("B", [], [toOne("a", "A", inverse: "b")])], "A.b",
       "several owners")
-    // Without an inverse, a to-many's column in the target names one owner.
+    // Without an inverse, a to-many's column in the target holds one owner.
     try expectAsked(
       [entity("A", [], [toOne("b", "B")]), entity("B")], [entity("A", [], [toMany("b", "B")]), entity("B")], "A.b",
       "several owners")
@@ -56,7 +56,7 @@ import Testing
     let source = [entity("T"), entity("U"), entity("O", [], [toOne("it", "T")])]
     try expectAsked(
       source, [entity("T"), entity("U"), entity("O", [], [toOne("it", "U")])], "O.it", "changes from T to U")
-    // Its objects go, and with them the references: nothing is left to ask.
+    // Its objects are dropped, and their references with them: no condition is left.
     #expect(try conditions(source, [entity("U"), entity("O", [], [toOne("it", "U")])]).isEmpty)
     try expectAsked(
       [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "T")])],
@@ -81,8 +81,8 @@ import Testing
       ], "A.x", "different pairs")
   }
 
-  /// One end gets a new partner while its old partner goes on: each keeps its own pairs, and the new partner gets them
-  /// turned round.
+  /// One end gets a new inverse while its old inverse continues: each keeps its own pairs, and the new inverse gets
+  /// them inverted.
   @Test func aRelationshipGetsANewInverseWhileTheOldOneGoesOn() throws {
     let before = [
       entity("A", [], [toOne("x", "B", inverse: "xs")]), entity("B", [], [toMany("xs", "A", inverse: "x")]),
@@ -155,7 +155,8 @@ import Testing
   }
 
   @Test func valuesThatCannotBeMade() {
-    // Whether derived values can be made is asked where the layout is known; here they come, go and change freely.
+    // Planning checks whether derived values can be made, because it knows the layout; here they are added, removed and
+    // changed freely.
     let derived = entity("E", [attribute("n", .integer16, derivation: "items.@count")])
     #expect(reasons([entity("E")], [derived]).isEmpty)
     #expect(reasons([derived], [entity("E")]).isEmpty)
@@ -165,7 +166,7 @@ import Testing
         [entity("E", [attribute("d", .transformable, external: before)])],
         [entity("E", [attribute("d", .transformable, external: after)])], "E.d",
         "external storage is switched \(after ? "on" : "off") for the type Transformable")
-      // A binary value is the same wherever its bytes are.
+      // A binary value is the same wherever its bytes are stored.
       #expect(
         reasons(
           [entity("E", [attribute("d", .binary, external: before)])],
@@ -176,7 +177,7 @@ import Testing
       expect([entity("E")], [entity("E", [attribute("x", type)])], "E.x", "not known")
       #expect(reasons([entity("E")], [entity("E", [attribute("x", type, transient: true)])]).isEmpty)
     }
-    // An entity that goes takes its derived attributes along.
+    // A removed entity removes its derived attributes too.
     #expect(
       reasons([entity("E"), entity("Gone", [attribute("n", .integer16, derivation: "now()")])], [entity("E")]).isEmpty)
   }
@@ -187,7 +188,7 @@ import Testing
     let required = attribute("c", .transformable, optional: false, value: cover)
     expect([entity("E")], [entity("E", [optional])], "E.c", "App.Cover")
     expect([entity("E", [optional])], [entity("E", [required])], "E.c", "App.Cover")
-    // Where every row brings its value, the default is never written.
+    // If every row has its own value, the default is never written.
     #expect(reasons([entity("E", [optional])], [entity("E", [optional])]).isEmpty)
     #expect(reasons([entity("E", [required])], [entity("E", [required])]).isEmpty)
     #expect(reasons([entity("F")], [entity("F"), entity("E", [required])]).isEmpty)
@@ -214,7 +215,7 @@ import Testing
     ]
     let found = reasons(source, destination)
     let places = found.map(\.place).sorted()
-    // The inherited attributes are told once, not once per subentity.
+    // The inherited attributes are reported once, not once per subentity.
     #expect(places == ["Base", "Base.a", "Base.b", "Base.c"])
   }
 

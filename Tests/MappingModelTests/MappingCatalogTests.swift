@@ -1,4 +1,4 @@
-// Which mapping models serve a hop: one, several parts in order, none, or nobody can tell.
+// Which mapping models serve a hop: one, several parts in order, none, or an ambiguous choice.
 
 import Diagnostics
 import FoundationEssentials
@@ -58,7 +58,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(hops.pairs == [pair(0, 1)])
     let served = try #require(try hops.hop(pair(0, 1)))
     #expect(served.warnings.contains { $0.message.contains("OldZoo.xcdatamodeld/V1") })
-    // An entity that the version does not have: another app's model with a version of that name.
+    // The version lacks an entity: another app's model has a version of that name.
     let other = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Horse"], bundle: "Stable")])
     #expect(other.hops(among: versions).pairs.isEmpty)
   }
@@ -88,7 +88,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(error?.place.hop == "V1 → V2")
   }
 
-  /// V3 and V3b differ in a default, which is in no hash: mapping models for either fit both.
+  /// V3 and V3b differ in a default, which is not in the hash: mapping models for either fit both.
   @Test func ofVersionsWithEqualHashesTheOneThatIsNamedCounts() throws {
     let twin = MappableVersion(modelName: "Zoo", model: zoo("V3b", .integer32, .double))
     let all = versions + [twin]
@@ -102,7 +102,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
         #expect(served.warnings.count == 1 && served.warnings.first?.place.file?.string.hasPrefix(other) == true)
       }
     }
-    // Two for the very same versions stay a question.
+    // Two for exactly the same versions stay ambiguous.
     let third = try source("/c.xcmappingmodel", ["Cat"], from: "V2", to: "V3")
     #expect(throws: HopdError.self) {
       try MappingCatalog(files: [first, second, third]).hops(among: all).hop(pair(1, 2))
@@ -117,7 +117,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
       let served = try #require(try MappingCatalog(files: order).hops(among: versions).hop(pair(0, 1)))
       #expect(served.hop.mappings.map(\.path) == ["/a.cdm"])
     }
-    // One that was compiled of another state of the source is not the same.
+    // A file that was compiled from another state of the source is not the same.
     let other = try compiledFile(
       [
         .mapping(
@@ -174,11 +174,11 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
       let cat = try #require(served.hop.mappings.first { $0.path == cats.path })
       #expect(shown(cat, "CatToCat", "friend") == made("Hounds", "$source.friend"))
       #expect(shown(cat, "CatToCat", "owner") == "Owners[$source.owner]")
-      // And what is not said is filled in with them too.
+      // Properties that the file leaves out use them too.
       let dog = try #require(served.hop.mappings.first { $0.path == dogs.path })
       #expect(shown(dog, "Hounds", "friends") == made("CatToCat", "$source.friends"))
     }
-    // Beside an Xcode mapping model as well.
+    // Together with an Xcode mapping model as well.
     let xcode = try source("/Dogs.xcmappingmodel", ["Dog"])
     let mixed = try text(
       "/Cats.hopmap.toml",
@@ -187,12 +187,12 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     )
     let served = try #require(try MappingCatalog(files: [mixed, xcode]).hops(among: versions).hop(pair(0, 1)))
     #expect(shown(served.hop.mappings[0], "CatToCat", "friend") == made("DogToDog", "$source.friend"))
-    // Alone it says what is missing.
+    // Alone, it reports what is missing.
     let error = #expect(throws: HopdError.self) {
       try MappingCatalog(files: [cats]).hops(among: versions).hop(pair(0, 1))
     }
     #expect(error?.reasons.contains { $0.message.contains("no entity mapping Hounds") } == true)
-    // A copy of a part makes it neither ambiguous nor two.
+    // A copy of a part makes the hop ambiguous.
     let copy = try text("/Dogs copy.hopmap.toml", "[[entity]]\nsource = \"Dog\"\ndestination = \"Dog\"")
     let again = #expect(throws: HopdError.self) {
       try MappingCatalog(files: [cats, dogs, copy]).hops(among: versions).hop(pair(0, 1))
@@ -233,10 +233,10 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(all.files.map(\.name).sorted() == ["A", "Part 10", "Part 9"])
     let hop = try #require(try all.hops(among: models).hop(pair(0, 1))).hop
     #expect(hop.mappings.map(\.name) == ["Part 9", "Part 10", "A"])
-    // Named one by one, the user's order holds, and a file that was named already is not taken again.
+    // Named one by one, they keep the user's order, and a file that was already named is not taken again.
     let named = try MappingCatalog.load([folder.appending("A.xcmappingmodel"), folder.appending("deep"), folder])
     #expect(try named.hops(among: models).hop(pair(0, 1))?.hop.mappings.map(\.name) == ["A", "Part 9", "Part 10"])
-    // One that cannot be read is an error if named, and told of a folder.
+    // An unreadable one is an error if named, and a report if it is in a folder.
     try write("Broken.xcmappingmodel", "Ant")
     try Data("<x/>".utf8).write(to: URL(filePath: folder.appending("Broken.xcmappingmodel/xcmapping.xml").string))
     #expect(try MappingCatalog.load([folder]).unreadable.count == 1)
@@ -281,7 +281,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     let told = try #require(served.warnings.first { $0.code == .deadMapping })
     let hash = try #require(shipped.versionHashes["Cat"])
     #expect(told.message.contains("“CatToCat”") && told.message.contains("\(hash)"))
-    // What fits as a whole goes first, and what says nothing of a change serves nothing.
+    // A file that fits as a whole takes precedence, and one without a change serves nothing.
     let whole = try compiled("/b.cdm", ["Dog", "Cat"], from: 0, to: 1)
     #expect(
       try MappingCatalog(files: [file, whole]).hops(among: versions).hop(pair(0, 1))?.hop.mappings.map(\.name) == ["b"])
@@ -298,7 +298,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     let served = try #require(try hops.hop(pair(0, 1)))
     #expect(served.hop.entityMappings.map(\.deadness?.reason) == [nil, nil, "the version “V1” has no entity “Emu”"])
     #expect(served.warnings.filter { $0.code == .deadMapping }.count == 1)
-    // Nothing is left of one of which all are dead.
+    // A file whose entity mappings are all dead is refused.
     let gone = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Emu"])]).hops(among: versions)
     #expect(throws: HopdError.self) { try gone.hop(pair(0, 1)) }
   }
@@ -314,7 +314,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "DogToDog (2)"])
     #expect(served.hop.partsToTellApart.map { [$0.first, $0.second] } == [[0, 1]])
     #expect(served.hop.parts(beside: "DogToDog (2)").map(\.name) == ["DogToDog"])
-    // One that takes all leaves nothing for another.
+    // A file without a filter takes all objects and leaves none for another.
     for whole in [[low, try part("/c.hopmap.toml", "")], [try part("/c.hopmap.toml", ""), low]] {
       let error = #expect(throws: HopdError.self) {
         try MappingCatalog(files: whole).hops(among: versions).hop(pair(0, 1))

@@ -1,4 +1,4 @@
-// What must be found before anything moves: names that lead nowhere, and what no store can hold.
+// Mistakes that must be found before any row is migrated: unknown names, and values that no store can hold.
 
 import Diagnostics
 import Expressions
@@ -91,7 +91,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     }
   }
 
-  /// A key alone is the source object's; the mapping model serves, and a remark says how it is read.
+  /// A key alone belongs to the source object; the mapping model serves, with a remark on how it is read.
   @Test func bareKeysAreTheSourcesWithARemark() throws {
     let person = try #require(person)
     let bare = try mapping(
@@ -106,7 +106,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     #expect(warnings.map(\.place.property) == ["name", "weight", "owner"])
     #expect(warnings.allSatisfy { $0.code == .mappingRemark && $0.place.file == "/Test.cdm" })
     #expect(warnings.first?.message.contains("“owner.name” is read as “$source.owner.name”") == true)
-    // In a filter both are the source object, and nothing is to be said.
+    // In a filter both mean the source object, and no remark is needed.
     let filtered = try mapping(filter: "$source.age > 1 AND owner == $source.owner")
     #expect(try MappingChecker.checked([file([filtered])], source: old, destination: new).warnings.isEmpty)
   }
@@ -128,13 +128,13 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
       #expect(error?.code == .invalidMapping, "\(word)")
       #expect(error?.reasons.first?.description.contains(word) == true, "\(word): \(error?.description ?? "")")
     }
-    // A policy may be asked for its own methods.
+    // An expression may call the policy's own methods.
     let hooked = try mapping(
       policy: "DogPolicy", attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")])
     #expect(findings(hooked).isEmpty)
   }
 
-  /// Core Data refuses objects, not expressions: what a look-up can find is told, and the rows decide.
+  /// Core Data refuses objects, not expressions: the possible results of a look-up are reported, and the rows decide.
   @Test func lookupsThatFindNothingThatFitsAreTold() throws {
     let cat = try mapping("CatToDog", from: nil, to: "Dog")
     let gone = ExplicitEntityMapping.init(
@@ -161,7 +161,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     let value = try property("name", "$source.age")
     #expect(findings(try mapping(policy: "DogPolicy", attributes: [value])).isEmpty)
     #expect(findings(try mapping(attributes: [value])).count == 1)
-    // What somebody has written has to fit all the same.
+    // An expression that an author wrote must still fit.
     #expect(findings(try mapping(policy: "DogPolicy", attributes: [property("name", "$source.age + 1")])).count == 1)
     #expect(findings(try mapping(policy: "DogPolicy", attributes: [property("name", "$source.owner")])).count == 1)
   }
@@ -177,7 +177,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     let (mappings, warnings) = try checked([animal, mapping(), person])
     #expect(mappings.flatMap(\.entityMappings).map(\.name) == ["DogToDog", "PersonToPerson"])
     #expect(warnings.map(\.code) == [.mappingRemark])
-    // Its objects are asked for by name: then it has to make some.
+    // A relationship looks up its objects by name: then it must make some.
     let dog = try mapping(relationships: [property("owner", objects("AnimalToAnimal", "$source.owner"))])
     #expect(throws: HopdError.self) { try checked([animal, dog, person]) }
   }

@@ -1,5 +1,5 @@
-// What fuzzing of mapping models starts from and what it ever found, read in the ordinary tests too: a mapping or an
-// error for every file. tools/fuzz looks at each file's own memory and time.
+// The start corpus and all findings of fuzzing of mapping models, read in the ordinary tests too: every file gives a
+// mapping or an error. tools/fuzz checks each file's own memory and time.
 
 import Diagnostics
 import FoundationEssentials
@@ -31,7 +31,7 @@ private let zoo = model(
             : try CompiledMappingFile(contents: bytes, path: "/Test.cdm")
           let mapping: ExplicitMapping
           do throws(HopdError) {
-            // No file of the corpus knows a hash.
+            // No file of the corpus has a correct hash.
             if let compiled = file as? CompiledMappingFile {
               mapping = try compiled.loadAsCompiled(for: zoo, zoo).mapping
             } else {
@@ -80,7 +80,7 @@ private let zoo = model(
     #expect(read == ["plain", "values", "distinct"])
   }
 
-  /// Files of Tests/FuzzCorpus, sorted by name.
+  /// Returns the files of Tests/FuzzCorpus, sorted by name.
   private func corpus(_ harness: String) throws -> [(name: String, bytes: [UInt8])] {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
     let folder = "\(tests)/FuzzCorpus/\(harness)"

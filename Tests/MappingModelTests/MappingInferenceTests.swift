@@ -1,4 +1,4 @@
-// What can be inferred: each change of the list in Apple's documents, and what the mapping then says.
+// Changes that can be inferred: each one in the list of Apple's documents, and the resulting mapping.
 
 import ManagedObjectModel
 import Testing

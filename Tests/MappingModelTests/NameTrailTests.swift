@@ -1,4 +1,4 @@
-// What of a mapped hop continues what, as far as the layout of the new store asks.
+// The continuations in a mapped hop, as far as the layout of the new store needs them.
 
 import Diagnostics
 import Expressions
@@ -45,7 +45,7 @@ import Testing
           ExplicitEntityMapping(
             name: "T", type: .copy, source: "Tag", destination: "Label", attributes: [try value("word", "$source.word")]
           ),
-          // Speaks for nothing: another mapping makes these objects one for one.
+          // It decides nothing: another mapping makes these objects one for one.
           ExplicitEntityMapping(
             name: "X", type: .transform, source: "Gone", destination: "Label",
             attributes: [try value("word", "$source.isbn")], grouping: .distinctBy([], keep: .lowest)),

@@ -1,4 +1,4 @@
-// Mapping models in a few lines: keyed archives as Apple's software shapes them, and the XML around them.
+// Mapping models in a few lines: keyed archives in the form of Apple's software, and the XML around them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -6,18 +6,18 @@ import MappingModel
 import PropertyLists
 import SystemPackage
 
-/// A value of a keyed archive, to be written.
+/// A value to write into a keyed archive.
 indirect enum Archived {
   case null
   case text(String)
   case data([UInt8])
   case list([Archived])
   case dictionary([(String, Archived)])
-  /// A value that stands in its object as it is.
+  /// A value that its object contains directly.
   case bare(PropertyListValue)
   case object([String], [(String, Archived)])
 
-  /// The archive with this object on top.
+  /// The archive with this object at the top.
   var bytes: [UInt8] {
     var objects: [PropertyListValue] = [.string("$null")]
     let root = number(&objects)
@@ -98,7 +98,7 @@ indirect enum Archived {
       ])
   }
 
-  /// `FETCH(request, context, NO)`.
+  /// Makes `FETCH(request, context, NO)`.
   static func fetch(
     _ request: Archived, context: Archived = .path(.variable("manager"), "sourceContext"),
     counts: Archived = .bare(.boolean(false))
@@ -111,7 +111,7 @@ indirect enum Archived {
       ])
   }
 
-  /// The fetch that Xcode generates.
+  /// Makes the fetch that Xcode generates.
   static func fetch(_ entity: String, _ predicate: String = "TRUEPREDICATE") -> Archived {
     .fetch(
       .call(
@@ -127,7 +127,7 @@ indirect enum Archived {
       [("NSDestinationPropertyName", .text(name)), ("NSValueExpression", value), ("NSPropertyTransforms", .null)])
   }
 
-  /// An NSEntityMapping with the hashes of the entities in both models.
+  /// Makes an NSEntityMapping with the hashes of the entities in both models.
   static func mapping(
     _ name: String, type: Int64 = 4, from source: (String, ManagedObjectModel)?,
     to destination: (String, ManagedObjectModel)?, fetch: Archived? = nil, policy: String? = nil,
@@ -156,12 +156,12 @@ indirect enum Archived {
   }
 }
 
-/// A `.cdm` that was read.
+/// Returns a `.cdm` as read.
 func compiledFile(_ mappings: [Archived], path: FilePath = "/maps/Test.cdm") throws -> CompiledMappingFile {
   try CompiledMappingFile(contents: Archived.model(mappings).bytes, path: path)
 }
 
-/// An `xcmapping.xml` with objects, and a mapping model that lists entity mappings by their ids.
+/// Returns an `xcmapping.xml` with objects, and a mapping model that lists entity mappings by their ids.
 func xml(
   _ objects: String, list: String, from source: String = "App/Zoo.xcdatamodeld/V1.xcdatamodel",
   to destination: String = "App/Zoo.xcdatamodeld/V2.xcdatamodel"
@@ -181,7 +181,7 @@ func xml(
     """.utf8)
 }
 
-/// One object of it; values without a name are idrefs.
+/// Returns one object of it; values without a name are idrefs.
 func object(
   _ type: String, _ id: String, _ values: [(String, String)] = [], attributes: String = "", relationships: String = ""
 ) -> String {
@@ -193,7 +193,7 @@ func object(
     + "</object>\n"
 }
 
-/// An entity mapping with its number.
+/// Returns an entity mapping with its number.
 func entityMapping(
   _ id: String, _ number: Int, _ source: String?, _ destination: String?, _ values: [(String, String)] = [],
   attributes: String = "", relationships: String = ""
@@ -207,7 +207,7 @@ func entityMapping(
       + values, attributes: attributes, relationships: relationships)
 }
 
-/// The archive as it stands in the XML: base64 with line breaks.
+/// Returns the archive as the XML contains it: base64 with line breaks.
 func base64(_ archive: Archived) -> String {
   var text = ""
   for (index, character) in Base64.encode(archive.bytes).enumerated() {
@@ -217,7 +217,7 @@ func base64(_ archive: Archived) -> String {
   return text + "\n"
 }
 
-/// An `.xcmappingmodel` that was read.
+/// Returns an `.xcmappingmodel` as read.
 func sourceFile(_ bytes: [UInt8], path: FilePath = "/maps/Test.xcmappingmodel") throws -> XcodeMappingFile {
   try XcodeMappingFile(contents: bytes, path: path, at: Place(file: path))
 }

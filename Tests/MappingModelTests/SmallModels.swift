@@ -39,14 +39,14 @@ func toMany(
     renamingIdentifier: id)
 }
 
-/// The mapping, or a failed test.
+/// Returns the mapping, or fails the test.
 func inferred(
   _ source: [Entity], _ destination: [Entity], sourceLocation: SourceLocation = #_sourceLocation
 ) throws -> InferredMapping {
   try MappingInference.infer(from: model("V1", source), to: model("V2", destination))
 }
 
-/// "Entity.property" and message of every reason; empty where the pair can be inferred.
+/// Returns "Entity.property" and message of every reason; empty if the pair can be inferred.
 func reasons(_ source: [Entity], _ destination: [Entity]) -> [(place: String, message: String)] {
   do {
     _ = try MappingInference.infer(from: model("V1", source), to: model("V2", destination))
@@ -58,7 +58,7 @@ func reasons(_ source: [Entity], _ destination: [Entity]) -> [(place: String, me
   }
 }
 
-/// "Entity.property" and message of everything that the rows must decide.
+/// Returns "Entity.property" and message of every condition on the rows.
 func conditions(
   _ source: [Entity], _ destination: [Entity], renames: RenameRules = RenameRules()
 ) throws -> [(place: String, message: String)] {

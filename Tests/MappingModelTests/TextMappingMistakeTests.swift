@@ -1,5 +1,5 @@
-// Text mappings that are wrong: every mistake is told with line, key and remedy, all of them at once, and no text
-// traps.
+// Wrong text mappings: every mistake is reported with line, key and remedy, all of them at once, and no text causes a
+// trap.
 
 import Diagnostics
 import ManagedObjectModel
@@ -24,8 +24,8 @@ import Testing
     entity("User", [attribute("id", .integer32)], [toMany("books", "Book", inverse: "user")]),
   ]
 
-  /// What stands below `[[entity]]` for Book, then for User; the line of the mistake counted from the first; words of
-  /// the message or hint.
+  /// The text below `[[entity]]` for Book, then for User; the line of the mistake counted from the first; words of the
+  /// message or hint.
   private static let mistakes: [(text: String, line: Int, words: [String])] = [
     ("atributes.title = \"$source.title\"", 4, ["unknown key `atributes`", "did you mean `attributes`?"]),
     ("distict_by = \"$source.title\"", 4, ["unknown key `distict_by`", "`distinct_by`"]),
@@ -81,7 +81,7 @@ import Testing
 
   @Test(arguments: mistakes.indices) func isToldWithLineAndRemedy(_ index: Int) throws {
     let mistake = Self.mistakes[index]
-    // Book.pages changes its type, so that something must be said of it where it would be carried.
+    // Book.pages changes its type, so that the file must map it if it is carried.
     let isOwn = ["skip", "distinct_by", "expand"].contains { mistake.text.hasPrefix($0) }
     let text = """
       [[entity]]
@@ -172,7 +172,7 @@ import Testing
       attributes.title = "$source.titel"
       colour = 3
       """
-    // What the file says is read first; what it means only if it could be read.
+    // First the file is read; its names are resolved only if it could be read.
     let first = #expect(throws: HopdError.self) { _ = try resolved(text, before, after) }
     #expect(first?.place.line == 10)
     let second = #expect(throws: HopdError.self) {

@@ -1,4 +1,4 @@
-// Text mappings that are right: what a file says, and what is filled in where it says nothing.
+// Correct text mappings: the content of a file, and the parts that are filled in.
 
 import Diagnostics
 import Expressions
@@ -9,14 +9,14 @@ import Testing
 
 @testable import MappingModel
 
-/// A text mapping from "V1" to "V2", resolved.
+/// Returns a text mapping from "V1" to "V2", resolved.
 func resolved(_ text: String, _ source: [Entity], _ destination: [Entity]) throws(HopdError) -> ExplicitMapping {
   try TextMapping(
     text: "[mapping]\nsource = \"V1\"\ndestination = \"V2\"\n" + text, file: "/maps/V1 to V2.hopmap.toml"
   ).resolved(source: model("V1", source), destination: model("V2", destination))
 }
 
-/// What a property is given, as text: an expression, one of the forms of text mappings, or nil for nothing.
+/// Returns a property's value as text: an expression, one of the forms of text mappings, or nil for no value.
 func shown(_ mapping: ExplicitMapping, _ entityMapping: String, _ property: String) -> String? {
   guard let entity = mapping.entityMappings.first(where: { $0.name == entityMapping }) else { return "no mapping" }
   guard let found = (entity.attributes + entity.relationships).first(where: { $0.name == property }) else {
@@ -83,7 +83,7 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
     #expect(shown(mapping, "BookToBook", "length") == nil)
     #expect(shown(mapping, "BookToBook", "cache") == "not listed")
     #expect(shown(mapping, "BookToBook", "authors") == nil)
-    // Objects of several entities: each is looked up by its own.
+    // Objects of several entities: each is looked up by its own entity.
     #expect(shown(mapping, "BookToBook", "shelf") == madeByAny("shelf", "$source.shelf"))
     #expect(shown(mapping, "UserToUser", "books") == made("BookToBook", "$source.books"))
     #expect(shown(mapping, "BoxToBox", "name") == "$source.name")
@@ -119,7 +119,7 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
     #expect(shown(mapping, "BookToBook", "keeper") == "User.userId == $source.pages")
     #expect(shown(mapping, "BookToBook", "length") == "$source.pages")
     #expect(shown(mapping, "BookToBook", "title") == "not listed")
-    // An Author has a title too, but a book's title is another thing.
+    // An Author has a title too, but a book's title is not the same.
     #expect(shown(mapping, "Authors", "title") == nil)
     let book = mapping.entityMappings[1]
     #expect(book.filter?.text == "title != nil")
@@ -134,7 +134,7 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
       return
     }
     #expect(keys.map(\.description) == ["$source.authorName"])
-    // A second mapping from Book that makes no books does not disturb the books of a user.
+    // A second mapping from Book that makes no books does not affect the books of a user.
     #expect(shown(mapping, "UserToUser", "books") == made("BookToBook", "$source.books"))
   }
 
@@ -216,7 +216,7 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
         return
       }
       #expect(rule == expected && keys.count == 2)
-      // Those that stay are carried as ever.
+      // Properties that stay are carried as usual.
       #expect(shown(mapping, "BookToBook", "title") == "$source.title")
     }
   }

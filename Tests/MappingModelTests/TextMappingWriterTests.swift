@@ -1,4 +1,4 @@
-// Mappings written as text: read again they say the same, and what text cannot say is refused by name.
+// Mappings written as text: read again they are equal, and anything that text cannot express is refused by name.
 
 import Diagnostics
 import Expressions
@@ -38,7 +38,7 @@ import Testing
 
   private static func ofSource(_ name: String) -> ExpressionNode { .keyPath(.variable("source"), [.key(name)]) }
 
-  /// Every combination of a grouping with what a property can be given.
+  /// Every combination of a grouping with a property's value.
   @Test func everythingReadsBackEqual() throws {
     let key = Self.ofSource("title")
     let groupings: [SourceGrouping] = [

@@ -1,4 +1,4 @@
-// The source form of mapping models: what its traps do to a reader, and what its gaps are filled with.
+// The source form of mapping models: its pitfalls for a reader, and how its gaps are filled.
 
 import Diagnostics
 import ManagedObjectModel
@@ -6,7 +6,7 @@ import MappingModel
 import PropertyLists
 import Testing
 
-/// Two versions that differ in what the rules look at.
+/// Two versions that differ in everything that the rules use.
 private let before = model(
   "V1",
   [
@@ -37,7 +37,7 @@ private func loaded(_ bytes: [UInt8]) throws -> LoadedMapping {
   try sourceFile(bytes).load(source: before, destination: after)
 }
 
-/// Properties as "name = text", "name = -" without expression.
+/// Returns properties as "name = text", "name = -" without expression.
 private func texts(_ properties: [ExplicitPropertyMapping]) -> [String] {
   properties.map { "\($0.name) = \($0.value?.description ?? "-")" }
 }
@@ -139,7 +139,7 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
     let result = try loaded(
       xml(
         entityMapping("a", 1, "Bird", "Bird", attributes: "x1 x2 x3 x4 x5 x6")
-          // Transient in the old version: no store has a value of it.
+          // Transient in the old version: no store has a value for it.
           + object("ATTRIBUTEMAPPING", "x6", [("name", "song")])
           + object("ATTRIBUTEMAPPING", "x1", [("name", "wings")]) + object("ATTRIBUTEMAPPING", "x2", [("name", "id")])
           + object("ATTRIBUTEMAPPING", "x3", [("name", "colour")])
@@ -239,7 +239,7 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
             "a", 1, "Animal", "Animal",
             [("autogenerateexpression", generated), ("sourceexpressiondata", base64(archive))]), list: "a"))
     }
-    // One author left a constant there, which Core Data never looked at.
+    // One author left a constant there, which Core Data never used.
     #expect(try outcome(.constant("MyPolicy"), generated: "1").mapping.entityMappings[0].filter == nil)
     let filtered = try outcome(.fetch("Animal", "legs > 2"), generated: "0")
     #expect(filtered.mapping.entityMappings[0].filter?.text == "legs > 2")
@@ -295,7 +295,7 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
   }
 
   @Test func archivesWithoutEndAreRefusedQuickly() throws {
-    // A list that holds itself as user info, by hand: references lead in a circle.
+    // A list that contains itself as user info, made by hand: its references are circular.
     let circle = PropertyList.encodeBinary(
       .dictionary([
         "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000),

@@ -6,7 +6,7 @@ import Testing
 @testable import MigrationPlanning
 
 @Suite(.blocking) struct DanglingReferencesTests {
-  /// Each kind of storage by itself: a to-one, a many-to-many with either end missing, a to-many without inverse.
+  /// Each kind of storage separately: a to-one, a many-to-many with either end missing, a to-many without inverse.
   @Test func everyKindOfStorageIsCounted() throws {
     let model = ManagedObjectModel(
       name: "V1",

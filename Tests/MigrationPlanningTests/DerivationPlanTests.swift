@@ -1,4 +1,4 @@
-// Derived attributes, R-Trees and names outside ASCII in plans: what is computed, what is carried, what is refused.
+// Derived attributes, R-Trees and names outside ASCII in plans: which ones are computed, carried, or refused.
 
 import BlockingTests
 import Diagnostics
@@ -41,15 +41,15 @@ import Testing
 
   @Test func otherDerivationsStayWhileNothingTheySpeakOfChanges() throws {
     let plain = derived("plain", "canonical:(x)")
-    // Something else changes: values and triggers stay as they are, and their number is expected.
+    // Something else changes: values and triggers stay unchanged, and their number is expected.
     let plan = try plan([entity("A", [attribute("x"), plain]), entity("B", [attribute("y"), attribute("z")])])
     let schema = try #require(plan.hops.last?.destinationSchema)
     #expect(schema.triggers.map(\.text) == [Self.trigger])
     #expect(plan.expectation.valuesByColumn["ZA"]?["ZPLAIN"] == 1)
-    // A plain attribute may take the values over, and the derivation may go.
+    // A plain attribute may continue the values, and the derivation may be removed.
     #expect(try self.plan([entity("A", [attribute("x"), attribute("plain")]), entity("B")]).hops.count == 1)
     #expect(try self.plan([entity("A", [attribute("x")]), entity("B", [attribute("y")])]).drops.isEmpty)
-    // Through two hops, too; what a version between derives does not count.
+    // Through two hops, too; a derivation of a version between does not matter.
     let odd = entity("B", [attribute("y"), derived("w", "now()", .date)])
     #expect(
       try self.plan(
@@ -77,7 +77,7 @@ import Testing
         all.contains { $0.code == .derivationUnsupported && $0.message.contains(words) && $0.hint != nil },
         "\(words): \(error?.description ?? "")")
     }
-    // Without triggers the expression itself tells what it speaks of; where it is not understood, nothing stays.
+    // Without triggers, the expression itself shows what it refers to; if it is not understood, nothing is carried.
     let same = [entity("A", [attribute("x"), plain]), entity("B", [attribute("y"), attribute("z")])]
     #expect(try plan(same, trigger: "").hops.count == 1)
     let odd = derived("plain", "add:to:(x, 1)")
@@ -87,7 +87,7 @@ import Testing
       }?.code == .derivationUnsupported)
   }
 
-  /// Values derived by a version between, that the last one goes on with, would have to be made.
+  /// Values derived by a version between, which the last one continues, would have to be made.
   @Test func derivationsInBetweenCountWhereTheirValuesGoOn() throws {
     let base = entity("A", [attribute("x")], [toMany("bs", "B", inverse: "a")])
     let child = entity("B", [], [toOne("a", "A", inverse: "bs")])
@@ -123,7 +123,7 @@ import Testing
     #expect(plan.hops.last?.destinationSchema.triggers.contains(trigger) == true)
   }
 
-  /// "n" and "n_x": the triggers of the longer name begin like those of the shorter one.
+  /// "n" and "n_x": the names of the longer one's triggers begin like those of the shorter one's.
   @Test func triggersOfNamesThatBeginAlikeAreToldApart() throws {
     let first = [
       entity(
@@ -167,12 +167,12 @@ import Testing
     let model = try catalog.model("V1")
     let table = try #require(StoreSchema(model: model, frameworkVersion: 1344).rTreeIndexes.first)
     func remarks(_ plan: MigrationPlan) -> [HopdError.Code] { plan.warnings.map(\.code) }
-    // Without the table the index is left out, with it it is made under the new name.
+    // Without the table the index is left out; with it the index is made under the new name.
     #expect(remarks(try SmallStore(model).plan(catalog)) == [.indexLeftOut])
     let plan = try SmallStore(model, table.createStatement).plan(catalog)
     #expect(remarks(plan).isEmpty)
     #expect(plan.hops.last?.destinationSchema.rTrees.map(\.name) == ["Z_RT_Site_where"])
-    // Other columns, or a trigger that keeps it: the rule is not shown. A table of no index stays behind.
+    // Other columns, or a trigger that maintains it: the rule is not proven. A table of no index is dropped.
     for sql in [
       "CREATE VIRTUAL TABLE \(table.name) USING RTREE (Z_PK, a, b)",
       table.createStatement
@@ -186,13 +186,13 @@ import Testing
     #expect(remarks(stale) == [.indexLeftOut])
     #expect(stale.warnings.first?.message.contains("Z_RT_Place_old") == true)
     #expect(stale.hops.last?.destinationSchema.rTrees.count == 1)
-    // SQLite's own way to write the name, and no space before the list.
+    // SQLite's own quoting of the name, and no space before the list.
     let quoted = table.createStatement.replacing(table.name, with: "\"\(table.name)\"").replacing(
       "RTREE (", with: "rtree(")
     #expect(remarks(try SmallStore(model, quoted).plan(catalog)).isEmpty)
   }
 
-  /// What only looks like an R-Tree is somebody's table: leaving it behind would lose it.
+  /// A table that only looks like an R-Tree may belong to another program: dropping it would lose its data.
   @Test func tablesThatOnlyClaimToBeRTreesAreRefused() throws {
     let catalog = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x")]), entity("B")])
     for (sql, tables) in [
@@ -217,7 +217,7 @@ import Testing
     let first = [entity("Straße", [attribute("größe")])]
     let catalog = catalog(first, [entity("Straße", [attribute("größe"), attribute("n")])])
     #expect(try SmallStore(try catalog.model("V1")).plan(catalog).hops.count == 1)
-    // A new one was never shown; between two hops it does not matter.
+    // A new one was never proven; between two hops it does not matter.
     let new = self.catalog(first, [entity("Straße", [attribute("größe"), attribute("fuß")])])
     let error = refused { try SmallStore(try new.model("V1")).plan(new) }
     #expect(error?.code == .layoutUnsupported && error?.place.property == "fuß")

@@ -1,4 +1,4 @@
-// Stores with persistent history, with CloudKit's tables, and with reserved numbers that nobody knows.
+// Stores with persistent history, with CloudKit's tables, and with unknown reserved numbers.
 
 import BlockingTests
 import Diagnostics
@@ -66,7 +66,7 @@ import Testing
     let store = try SmallStore(try simple.model("V1"), Self.history())
     let error = #expect(throws: HopdError.self) { try plan(store, .refuse) }
     #expect(error?.code == .historyNotSupported && error?.hint?.contains("--history clear") == true)
-    // Without history the rule says nothing.
+    // Without history the rule has no effect.
     #expect(try plan(try SmallStore(try simple.model("V1")), .refuse).hops.count == 2)
   }
 
@@ -105,7 +105,7 @@ import Testing
     #expect(error?.code == .unknownTable && error?.message.contains("AOTHER") == true)
   }
 
-  /// A mirrored store is told before everything that is wrong with it besides, and by any of its traces.
+  /// Mirroring is reported before any other mistake in the store, and by any of its traces.
   @Test func mirroredStoresAreRefusedBeforeAnythingElse() throws {
     for sql in [
       "CREATE TABLE ANSCKRECORDMETADATA ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZENTITYID INTEGER )",

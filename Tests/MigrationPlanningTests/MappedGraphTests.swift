@@ -1,5 +1,5 @@
-// Routes over mapping models: every small set of edges, compared with what the rules say about it
-// (docs/formats/migration-semantics.md, "Finding a chain").
+// Chains over mapping models: every small set of edges, compared with the rules (docs/formats/migration-semantics.md,
+// "Finding a chain").
 
 import BlockingTests
 import Diagnostics
@@ -10,7 +10,7 @@ import Testing
 @testable import MappingModel
 @testable import MigrationPlanning
 
-/// Mapping models that no file holds: one for each pair of positions.
+/// Mapping models without files: one for each pair of positions.
 struct FakeMappings: MappingSource, HopMappings {
   var pairs: Set<[Int]>
   var ambiguous: Set<[Int]> = []
@@ -45,7 +45,7 @@ struct FakeMappings: MappingSource, HopMappings {
 }
 
 @Suite(.blocking) struct MappedGraphTests {
-  /// Versions that are all different; a bit says whether the step to the next one can be inferred.
+  /// Returns versions that are all different; a bit tells whether the hop to the next one can be inferred.
   private func versions(_ count: Int, inferable: Int) -> [CatalogedVersion] {
     var type = AttributeType.string
     let models = (0..<count).map { index -> [Entity] in
@@ -55,12 +55,12 @@ struct FakeMappings: MappingSource, HopMappings {
     return ModelCatalog(bundles: [bundle(models, name: "M")]).versions
   }
 
-  /// Can one version be inferred from another: has the attribute the same type in both?
+  /// Whether one version can be inferred from another: the attribute has the same type in both.
   private func canInfer(_ from: Int, _ to: Int, _ inferable: Int) -> Bool {
     (from..<to).filter { inferable >> $0 & 1 == 0 }.count % 2 == 0
   }
 
-  /// Does the union of edges lead from one version to the last?
+  /// Whether the union of edges leads from one version to the last.
   private func leads(_ from: Int, _ to: Int, _ inferable: Int, _ pairs: Set<[Int]>) -> Bool {
     if from == to { return true }
     return (from + 1...to).contains {
@@ -81,7 +81,7 @@ struct FakeMappings: MappingSource, HopMappings {
           #expect(error?.code == .noRoute, title)
           #expect(error?.reasons.isEmpty == false, title)
           for reason in error?.reasons ?? [] {
-            // Only steps that nothing spans are said to be missing, and why not is said of each.
+            // Only hops that nothing spans are missing, and each has its reasons.
             let index = try #require(
               versions.firstIndex { reason.place.hop == "\($0.model.name) → V\($0.position + 2)" })
             #expect(inferable >> index & 1 == 0 && !pairs.contains([index, index + 1]), title)
@@ -99,7 +99,7 @@ struct FakeMappings: MappingSource, HopMappings {
           if to == at + 1 {
             #expect(edge.mapped != nil || !pairs.contains([at, at + 1]), title)
           } else {
-            // Versions are skipped only where no hop leads through them, by a mapping model first, and told otherwise.
+            // Versions are skipped only if no hop leads through them; by a mapping model first, otherwise with a note.
             #expect(edge.warnings.contains { $0.code == .versionsSkipped } == (edge.mapped == nil), title)
             #expect(!next || !leads(at + 1, 3, inferable, pairs), title)
             for other in (at + 2)..<(edge.mapped == nil ? 4 : to) {
@@ -116,7 +116,7 @@ struct FakeMappings: MappingSource, HopMappings {
     }
   }
 
-  /// Direct is one hop or none; shortest has the fewest hops of all ways.
+  /// Direct is one hop or none; shortest has the fewest hops of all chains.
   @Test func theRulesOfRoutesOverASmallWorld() throws {
     let all = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
     func fewest(_ from: Int, _ inferable: Int, _ pairs: Set<[Int]>) -> Int? {

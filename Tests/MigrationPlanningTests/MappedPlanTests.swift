@@ -1,4 +1,4 @@
-// Plans with mapping models: what they leave behind, what they drop, and what is known of their result.
+// Plans with mapping models: which entities they leave out, what they drop, and what is known of their result.
 
 import BlockingTests
 import Diagnostics
@@ -100,7 +100,7 @@ import Testing
   @Test func rowsOfTheResultAreOnlyExpectedWhereTheyAreKnown() throws {
     let small = try store(Self.rows)
     #expect(try plan(small, catalog()).expectation.rowsByEntity == ["E": 2, "Lost": 0, "New": 0])
-    // Through a filter, as far as SQL can say it.
+    // Through a filter, as far as SQL can express it.
     let unread = PredicateNode.comparison(
       Comparison(.keyPath(.selfObject, [.key("unread")]), .equal, .constant(.string("c"))))
     let filtered = try plan(small, catalog(filter: unread))

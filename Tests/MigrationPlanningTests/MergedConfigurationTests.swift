@@ -26,7 +26,7 @@ import Testing
   private let cart = entity("Cart", [attribute("sum", .double)])
   private let cache = entity("Cache", [attribute("key")])
 
-  /// Two models of an app, each with entities that are synchronised and entities that stay on the device.
+  /// Two models of an app, each with synchronised entities and entities that stay on the device.
   private func catalog(_ later: [String: [String]] = ["Cloud": ["Book"], "Local": ["Draft"]]) -> ModelCatalog {
     let printed = entity("Book", [attribute("title"), attribute("isbn")])
     return ModelCatalog(bundles: [

@@ -12,8 +12,8 @@ import Testing
     return ModelCatalog(bundles: [bundle(entities, name: "M")]).versions
   }
 
-  /// Every chain of up to four versions over three shapes that infer into each other: the way never enters a version
-  /// twice, ends at the target, and goes forward only.
+  /// Every chain of up to four versions over three shapes that can be inferred from each other: the chain never enters
+  /// a version twice, ends at the target, and only goes forward.
   @Test func everySmallChainHasAForwardWayWithoutCircles() throws {
     let shapes = [[attribute("x")], [attribute("x"), attribute("y")], [attribute("x"), attribute("z")]]
     for count in 1...4 {
@@ -52,7 +52,7 @@ import Testing
     #expect(route.map(\.mapping.destinationVersion) == ["V2", "V3", "V4"])
   }
 
-  /// Back by inference only where that is allowed, through the same versions.
+  /// Inference leads back only if that is allowed, through the same versions.
   @Test func theWayBackIsInferredWhereItIsAllowed() throws {
     let catalog = catalog(
       [entity("E", [attribute("name")])], [entity("E", [attribute("title", id: "name")])],
@@ -65,7 +65,7 @@ import Testing
     let route = try MigrationGraph(versions: catalog.versions, infer: true, allowsOlder: true)
       .route(from: last, to: first)
     #expect(route.map(\.destination.model.name) == ["V2", "V1"])
-    // A renaming identifier holds in both directions.
+    // A renaming identifier works in both directions.
     #expect(route.last?.mapping.entityMappings.first?.attributes.map(\.source) == ["title"])
     #expect(throws: HopdError.self) {
       try MigrationGraph(versions: catalog.versions, infer: false, allowsOlder: true).route(from: last, to: first)

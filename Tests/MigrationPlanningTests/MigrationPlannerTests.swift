@@ -30,7 +30,7 @@ import Testing
       """)
     let plan = try store.plan(catalog)
     #expect(plan.hops.map(\.title) == ["V1 → V2", "V2 → V3"])
-    // Told once, for the entity that declares it, with the rows of its subentities.
+    // Reported once, for the entity that declares it, with the rows of its subentities.
     #expect(
       plan.drops == [
         DroppedColumn(hop: 1, entity: "Thing", property: "middle", table: "ZITEM", column: "ZOLD", nonNull: 2)
@@ -69,7 +69,7 @@ import Testing
         entity("B", [], [toOne(toOneName, "A", inverse: "bs")]),
       ]
     }
-    // The to-one gets a new name without a renaming identifier; its pairs stay with the to-many, then both go.
+    // The to-one gets a new name without a renaming identifier; its pairs stay with the to-many, then both are dropped.
     let catalog = catalog(version("a"), version("parent"), [entity("A"), entity("B")])
     let store = try SmallStore(
       try catalog.model("V1"),
@@ -97,7 +97,7 @@ import Testing
     let plan = try SmallStore(try catalog.model("V1"), rows).plan(catalog)
     #expect(plan.expectation.rowsByJoinTable == ["Z_1BS": 2])
     #expect(plan.expectation.danglingReferences == 0)
-    // A dangling reference makes the number uncertain and is told.
+    // A dangling reference makes the number uncertain and is reported.
     let broken = try SmallStore(
       try catalog.model("V1"), rows + "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (4, 2, 1, 99)"
     ).plan(catalog)
@@ -140,7 +140,7 @@ import Testing
     ]
   }
 
-  /// The computed name, whatever is added, and whichever end it falls on: pairs go over with it.
+  /// The name is computed, whatever is added, and whichever end it falls on: the pairs are carried.
   @Test func theNameIsComputedForEveryVersion() throws {
     var ends: Set<String> = []
     for count in 0..<40 {
@@ -155,7 +155,7 @@ import Testing
     #expect(ends == ["to", "from"])
   }
 
-  /// A store whose table has the other name is followed along the chain, and told.
+  /// If a store's table has the other name, the chain keeps it, with a warning.
   @Test func aStoreThatContradictsTheRuleIsFollowed() throws {
     let computed = try #require(
       StoreSchema(model: catalog(links()).model("V1"), frameworkVersion: 1344).selfJoinTables.first)
@@ -175,7 +175,7 @@ import Testing
         #expect(named == (side == "to" ? "onto" : "since"))
       }
       #expect(plan.expectation.rowsByJoinTable.count == 1)
-      // What is given wins, and is told where it is not the computed name.
+      // A given name takes precedence, with a warning if it is not the computed one.
       for end in ["onto", "since"] {
         let given = try store.plan(catalog, naming: JoinTableNaming(["N.\(end)"]))
         let pair = try #require(given.hops.last?.destinationSchema.selfJoinTables.first)
@@ -187,8 +187,8 @@ import Testing
     }
   }
 
-  /// Under a to-many without inverse the name cannot be computed: the store's is kept while the number of properties
-  /// stays, and every other case is refused until the name is given.
+  /// Under a to-many without inverse the name cannot be computed: the store's name is kept while the number of
+  /// properties stays the same, and every other case is refused until a name is given.
   @Test func underAHiddenKeyTheNameIsAskedFor() throws {
     func hidden(_ entities: [Entity]) -> [Entity] {
       entities + [entity("O", [], [Relationship(name: "ns", destinationEntityName: "N", isToMany: true)])]
@@ -219,7 +219,7 @@ import Testing
     #expect(try SmallStore(try catalog.model("V1")).plan(catalog).hops.count == 2)
   }
 
-  /// A version of which no store can be made is gone round where the versions before and after allow it.
+  /// A version of which no store can be made is skipped if the versions before and after allow it.
   @Test func aVersionWithoutLayoutIsSkipped() throws {
     let own = toMany("likes", "A", inverse: "likes")
     let chain = catalog(

@@ -1,5 +1,4 @@
-// Numbers that become numbers of another type: which values fit, asked of the rows, against a plain judgement of each
-// value.
+// Changes between number types: which values fit according to the rows, compared with a plain check of each value.
 
 import Diagnostics
 import ManagedObjectModel
@@ -15,14 +14,14 @@ import Testing
   private static let numbers: [AttributeType] = [
     .boolean, .integer16, .integer32, .integer64, .decimal, .double, .float,
   ]
-  /// SQL literals at the edges of the types.
+  /// SQL literals at the limits of the types.
   private static let values = [
     "0", "1", "2", "-1", "32767", "32768", "-32768", "-32769", "2147483647", "2147483648", "-2147483648",
     "-2147483649", "9007199254740992", "9007199254740993", "9223372036854775807", "-9223372036854775808", "0.5", "1.0",
     "-3.0", "1e18", "1e19", "-1e300", "9e999", "3.4028234663852886e38", "3.5e38", "NULL",
   ]
 
-  /// Does a value fit, said once more without SQL?
+  /// Whether a value fits, computed again without SQL.
   private func fits(_ literal: String, _ type: AttributeType) -> Bool {
     if literal == "NULL" { return true }
     if let integer = Int64(literal) {
@@ -86,7 +85,7 @@ import Testing
     #expect(error?.message.contains("2 rows") == true && error?.message.contains("40000") == false)
   }
 
-  /// Text that SQLite could not read as a number stands in a column of decimals.
+  /// A column of decimals may contain text that SQLite could not read as a number.
   @Test func textIsNoNumber() throws {
     let catalog = catalog([entity("A", [attribute("x", .decimal)])], [entity("A", [attribute("x", .double)])])
     let store = try SmallStore(
@@ -95,14 +94,14 @@ import Testing
     #expect(error?.code == .numberDoesNotFit && error?.place.row == 3)
   }
 
-  /// A default that one version gave to every row has to fit the type of a later one.
+  /// A default that one version wrote into every row must fit the type of a later one.
   @Test func defaultsOfVersionsBetween() throws {
     for (value, isAllowed) in [(2.0, true), (2.5, false), (40_000.0, false)] {
       let catalog = catalog(
         [entity("A")], [entity("A", [attribute("x", .double, value: .double(value))])],
         [entity("A", [attribute("x", .integer16)])])
       let store = try SmallStore(try catalog.model("V1"), "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)")
-      // The way round goes directly, and takes no default of a version between.
+      // The alternative chain is direct, and uses no default of a version between.
       let plan = try store.plan(catalog)
       #expect(plan.hops.count == (isAllowed ? 2 : 1))
       #expect(plan.warnings.contains { $0.code == .versionsSkipped } == !isAllowed)

@@ -1,4 +1,4 @@
-// A version that cannot be used blocks nobody but the stores that have it and those that are to reach it.
+// An unusable version blocks only the stores that have it and those that must reach it.
 
 import BlockingTests
 import Diagnostics
@@ -41,13 +41,13 @@ import Testing
 
   @Test func aStoreThatHasItIsRefusedByNameAndReason() throws {
     let small = try SmallStore(lost)
-    // The app's compiled model tells its hashes.
+    // The app's compiled model has its hashes.
     let known = try small.identify(catalog(hashes: true))
     #expect(known.state == .unknown && known.explanation?.code == .versionUnusable)
     for word in ["“Lost”", "the store has it", "has no entities", "hint: repair it"] {
       #expect(known.explanation?.description.contains(word) == true, "\(word)")
     }
-    // Nobody does: it may be this one.
+    // No model has its hashes: the store may have this version.
     let unknown = try small.identify(catalog())
     #expect(unknown.state == .unknown && unknown.explanation?.code == .unknownVersion)
     #expect(unknown.explanation?.description.contains("may have the version “Lost”") == true)

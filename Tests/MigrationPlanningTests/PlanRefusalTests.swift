@@ -1,4 +1,5 @@
-// Everything that must stop a migration before its first byte, with the place and the count that a person needs.
+// Everything that must stop a migration before its first byte is written, with the place and the count that a person
+// needs.
 
 import BlockingTests
 import Diagnostics
@@ -47,7 +48,7 @@ import Testing
     }
   }
 
-  /// A crowd of findings stays readable, and hides no other kind of finding.
+  /// Many findings stay readable, and hide no other kind of finding.
   @Test func aCrowdOfStrangeTablesIsToldInPart() throws {
     let tables = (0..<300).map { "CREATE TABLE notes\($0) (a)" }.joined(separator: "; ")
     let error = refusal(
@@ -147,8 +148,7 @@ import Testing
     #expect(error?.reasons[1].message.contains("3 rows") == true)
   }
 
-  /// A to-one that names another entity than its target has cannot be carried; where it is dropped it is not an
-  /// obstacle.
+  /// A to-one that names another entity than its target has cannot be carried; if it is dropped, it is not an obstacle.
   @Test func wrongDiscriminatorsThatWouldBeCarried() throws {
     let tree = [entity("P", [], [toMany("owners", "Q", inverse: "p")]), entity("S", parent: "P")]
     let pointing = tree + [entity("Q", [], [toOne("p", "P", inverse: "owners")])]
@@ -192,7 +192,7 @@ import Testing
 
   // MARK: Required values
 
-  /// Every way an attribute can be before and after, with a row that has a value and one that has none.
+  /// Every combination of an attribute before and after, with a row that has a value and one that has none.
   @Test func requiredValuesOverASmallWorld() throws {
     for existed in [true, false] {
       for wasOptional in [true, false] {
@@ -286,7 +286,7 @@ import Testing
     #expect(error?.code == .uniquenessViolation)
     #expect(error?.description.contains("1 value of the uniqueness constraint b, n") == true)
     #expect(try store("(1,1,1,1,7), (2,1,1,1,8), (3,1,1,2,7)").plan(known).hops.count == 1)
-    // References to an entity that goes are cleared: what is left of them may be unique.
+    // References to a removed entity are cleared: the remaining ones may be unique.
     let without = versions([unique, entity("B")])
     #expect(try store("(1,1,1,2,7), (2,1,1,2,7)").plan(without).hops.count == 1)
   }
@@ -304,7 +304,7 @@ import Testing
   // MARK: Models
 
   @Test func tablesWithMoreColumnsThanSQLiteMakesAreRefused() throws {
-    // Z_PK, Z_ENT and Z_OPT come to the attributes.
+    // Z_PK, Z_ENT and Z_OPT are added to the attributes.
     for (count, fits) in [(1997, true), (1998, false)] {
       let wide = entity("A", (0..<count).map { attribute("a\($0)") })
       let catalog = catalog([entity("A")], [wide])

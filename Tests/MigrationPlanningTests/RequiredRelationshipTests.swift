@@ -31,7 +31,7 @@ import Testing
     return Result { try store.plan(catalog) }
   }
 
-  /// The two ends of a pair before; A.b is required afterwards. One A has a B, the other has one or none.
+  /// All forms of the pair before the hop; A.b is required afterwards. One A has a B, the other has one or none.
   @Test func requiredToOnesOverASmallWorld() throws {
     for existed in [true, false] {
       for wasOptional in [true, false] where existed || wasOptional {

@@ -1,4 +1,4 @@
-// Small models and stores of our own making: the tables that StoreSchema predicts, the bookkeeping, and rows by SQL.
+// Small models and stores that the tests make: the tables that StoreSchema predicts, the bookkeeping, and rows by SQL.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -36,7 +36,7 @@ func entity(
     relationships: relationships, uniquenessConstraints: unique)
 }
 
-/// A catalog of one model whose versions are V1, V2 …, the last one current.
+/// Returns a catalog of one model whose versions are V1, V2 …, the last one current.
 func catalog(_ versions: [Entity]..., name: String = "Library", current: String? = nil) -> ModelCatalog {
   ModelCatalog(bundles: [bundle(versions, name: name, current: current)])
 }
@@ -48,7 +48,7 @@ func bundle(_ versions: [[Entity]], name: String, current: String? = nil) -> Mod
     currentVersionName: current ?? "V\(versions.count)")
 }
 
-/// A store in a folder of its own, removed at the end.
+/// A store in its own folder, which is removed at the end.
 final class SmallStore {
   let folder: FilePath
   let location: StoreLocation
@@ -114,7 +114,7 @@ final class SmallStore {
 }
 
 extension ModelCatalog {
-  /// A version of the first model.
+  /// Returns a version of the first model.
   func model(_ name: String) throws -> ManagedObjectModel {
     try #require(bundles.first?.version(named: name))
   }

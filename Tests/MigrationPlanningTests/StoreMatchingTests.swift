@@ -69,7 +69,7 @@ import Testing
     #expect(error?.code == .noSuchConfiguration)
     #expect(error?.message.contains("V3 has no configuration \"Logs\"") == true)
     #expect(error?.hint?.contains("\"Books\"") == true)
-    // A look that leads nowhere needs no target.
+    // An inspection that migrates nothing needs no target.
     #expect(try store.identify(library, .own).version?.configuration == "Logs")
   }
 
@@ -176,7 +176,7 @@ import Testing
     #expect(try match(store, app)?.target.model.name == "A 3 + B 2")
     #expect(try match(store, app, .named("A 2"))?.target.model.name == "A 2 + B 2")
     #expect(try match(store, app, .own)?.version.model.name == "A 2 + B 2")
-    // One model ahead of its target is no way for any.
+    // If one model is ahead of its target, no model can be migrated.
     let ahead = try match(store, app, .named("A 3 + B"))
     #expect((ahead?.version.position ?? 0) > (ahead?.target.position ?? 0))
     for wrong in ["A 9", "C", "A 2 + A 3", "A 2 + "] {
@@ -222,7 +222,7 @@ import Testing
     #expect(error.reasons.last?.message == "no model given has this entity")
   }
 
-  /// Every way to explain a store, found by trying all selections, against the search.
+  /// All combinations that explain a store, found by trying all selections, compared with the search.
   @Test(arguments: 0..<400)
   func theSearchFindsEveryWay(_ seed: UInt64) throws {
     var random = Dice(seed: seed)
@@ -268,7 +268,7 @@ import Testing
         catalog.bundles.indices.map { index in way.first { $0.bundle == index }?.hashes }
       })
     #expect(found.isSubset(of: expected), "seed \(seed)")
-    // Five ways are enough to say that there are several.
+    // Five combinations are enough to report that there are several.
     #expect(found.count == min(5, expected.count), "seed \(seed)")
     let isWhole = catalog.versions.contains { $0.versionHashes == store }
     if !isWhole, expected.count > 1 {
@@ -280,7 +280,7 @@ import Testing
   }
 
   @Test func aHundredModelsAreSearchedWithinBounds() throws {
-    // Every entity is explained by each of many models: the number of ways is astronomical.
+    // Every entity is in each of many models: the number of combinations is astronomical.
     let names = (0..<40).map { "E\($0)" }
     let catalog = ModelCatalog(
       bundles: (0..<100).map { index in
@@ -343,7 +343,7 @@ import Testing
     #expect(refusal(content("Book", "a"), content("Tag", "a"))?.message.contains("each of A, C") == true)
   }
 
-  /// What a hop back would lose without dropping a property: an order, and values that would be computed again.
+  /// A hop back would lose an order, and values that are computed again, without dropping a property.
   @Test func aNewerStoreLosesNeitherOrderNorValues() {
     func library(_ isOrdered: Bool, isDerived: Bool) -> [Entity] {
       [
@@ -397,7 +397,7 @@ import Testing
     #expect(same.versions.map(\.name) == ["1.0 (default)", "1.0 (default) #2"])
   }
 
-  /// The first version and the third have equal hashes: a way to the second leads forward from the first.
+  /// The first version and the third have equal hashes: the hop to the second leads forward from the first.
   @Test func ofVersionsWithEqualHashesTheOneBeforeTheTargetIsTaken() throws {
     let same = [entity("A", [attribute("x")])]
     let catalog = catalog(same, [entity("A", [attribute("x"), attribute("y")])], same, [entity("A")])

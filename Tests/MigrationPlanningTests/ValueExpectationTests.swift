@@ -1,5 +1,5 @@
-// The numbers that the finished store is held to, against small stores whose values are counted by eye. A number that
-// is not certain must be missing.
+// The expected numbers of the finished store, for small stores whose values are counted by hand. A number that is not
+// certain must be missing.
 
 import BlockingTests
 import Diagnostics
@@ -33,7 +33,7 @@ import Testing
           [attribute("own"), attribute("new", value: .string("n")), attribute("nothing")]),
         entity("Other", parent: "Item"), entity("Added", [attribute("empty", value: .string("e"))]),
       ])
-    // Item is 1, Other 2, Sub 3. A value in a sibling's row (row 3) is nobody's.
+    // Item is 1, Other 2, Sub 3. A value in a sibling's row (row 3) belongs to no property.
     let found = try values(
       catalog,
       """
@@ -87,7 +87,7 @@ import Testing
     let all = try values(catalog(version(false), kept), rows)
     #expect(all["ZPERSON"] == ["ZVEHICLE": 3, "ZBEST": 3])
     #expect(all["ZTHING"] == ["ZN": 2, "ZN2": 0, "ZMORE": 0, "Z1THINGS": 2])
-    // Two references point at the truck that goes: told as a loss, and no number is promised.
+    // Two references point at the dropped truck: reported as a loss, and no number is expected.
     let removing = catalog(version(false), version(true))
     let plan = try SmallStore(try removing.model("V1"), rows).plan(removing)
     #expect(plan.expectation.valuesByColumn["ZPERSON"] == ["ZBEST": 3])
@@ -123,7 +123,7 @@ import Testing
     INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1);
     """
 
-  /// Join tables and to-many relationships without inverse lose pairs as well; nothing is told where there are none.
+  /// Join tables and to-many relationships without inverse lose pairs as well; nothing is reported if there are none.
   @Test(arguments: [("", [String]()), ("x", ["Owner.many 1", "Owner.own 1"])])
   func pairsWithRemovedTargetsAreTold(_ data: String, _ expected: [String]) throws {
     func version(_ removes: Bool) -> [Entity] {
@@ -146,7 +146,7 @@ import Testing
       told.map { "\($0.place.entity ?? "").\($0.place.property ?? "") \($0.message.prefix { $0 != " " })" } == expected)
   }
 
-  /// A to-many without inverse that moves down is lost by the owners that are not the new one, and by nobody else.
+  /// If a to-many without inverse moves down, only owners other than the new one lose it.
   @Test func aRelationshipThatMovesDownIsLostByOtherOwnersOnly() throws {
     let tags = toMany("tags", "Tag")
     let catalog = catalog(
@@ -161,7 +161,7 @@ import Testing
       """)
     let plan = try store.plan(catalog)
     #expect(plan.drops.map { "\($0.entity).\($0.property) \($0.nonNull)" } == ["Base.tags 3"])
-    // The owner column is filtered: no number is promised.
+    // The owner column is filtered: no number is expected.
     #expect(plan.expectation.valuesByColumn["ZTAG"]?.isEmpty ?? true)
   }
 }

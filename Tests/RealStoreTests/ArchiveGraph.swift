@@ -1,5 +1,5 @@
-// Two keyed archives as graphs: the same objects reached by the same ways, whatever their numbers. What is not compared
-// is listed here, because a comparison that forgives is worth what it forgives:
+// Compares two keyed archives as graphs: the same objects along the same paths, whatever their numbers. Permitted
+// differences are listed here, because a comparison is only as strict as its exceptions:
 // - NSClassNameForEntity: source and store come from different builds (docs/formats/model-files.md, "Differences
 //   between source and compiled model");
 // - mutable and immutable classes of the same collection or text; empty collections, null and none at all;
@@ -29,7 +29,7 @@ struct ArchiveGraph {
     case dictionary([String: PropertyListValue])
     case object(String, [String: PropertyListValue])
 
-    /// A list whose order follows no rule.
+    /// Returns the list as a set if its order follows no rule.
     func asSet(_ isUnordered: Bool) -> Node {
       if isUnordered, case .list(let elements) = self { .set(elements) } else { self }
     }
@@ -77,7 +77,7 @@ struct ArchiveGraph {
     Dictionary(zip(keys.map { text($0) }, values), uniquingKeysWith: { first, _ in first })
   }
 
-  /// By what an element of a set is told from the others.
+  /// Returns the text that identifies an element of a set.
   private func label(_ value: PropertyListValue) -> String {
     if case .object(_, let fields) = node(value) { return text(fields["NSEntityName"] ?? fields["NSIndexName"]) }
     return text(value)
@@ -92,7 +92,7 @@ struct ArchiveGraph {
     }
   }
 
-  /// Every way to a difference; empty for equal graphs.
+  /// Returns the path to every difference; empty for equal graphs.
   func differences(from other: ArchiveGraph) -> [String] {
     var found: [String] = []
     var seen: Set<[PropertyListValue]> = []

@@ -1,5 +1,5 @@
-// The inferred chains of real stores, end to end: Apple's store in, hopd's pipeline over it, and the result compared
-// with Apple's own where there is one, else with what must hold by the models.
+// Migrates real stores along inferred chains with the whole pipeline, and compares the result with Apple's own if there
+// is one, otherwise with the requirements of the models.
 
 import Diagnostics
 import FoundationEssentials
@@ -14,7 +14,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// A chain of the fixtures, copied into a folder of its own.
+/// A chain of the fixtures, copied into its own folder.
 private final class Chain {
   let folder: FilePath
   let fixtures: FilePath
@@ -42,7 +42,7 @@ private final class Chain {
       location: location, catalog: catalog, target: target, naming: JoinTableNaming(Set(naming)),
       settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = chunkRows
-    // In small chunks on disk, where what is stopped is continued, as larger stores are.
+    // In small chunks on disk, where a stopped run is continued, as larger stores are.
     if chunkRows < 50_000 { request.engine.inMemoryMax = 0 }
     return request
   }
@@ -58,7 +58,7 @@ private final class Chain {
   }
 }
 
-/// Rows of a query as text, one per line: a difference that a person can read.
+/// Returns the rows of a query as text, one per line: a difference that a person can read.
 private func lines(_ location: StoreLocation, _ sql: String) throws -> [String] {
   try StoreReader.withUnchangedStore(at: location) { reader in
     try reader.connection.rows(sql) { row in
@@ -85,13 +85,13 @@ private func schemaTexts(_ location: StoreLocation) throws -> Set<String> {
 
 @Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ChainTests {
-  /// Every column of a table in name order, so that stores with another column order can be compared.
+  /// Returns every column of a table in name order, so that stores with another column order can be compared.
   private func content(_ location: StoreLocation, _ table: String) throws -> [String] {
     let columns = try StoreReader.withUnchangedStore(at: location) { try $0.columns(of: table).map(\.name).sorted() }
     return try lines(location, "SELECT \(columns.joined(separator: ", ")) FROM \(table) ORDER BY Z_PK")
   }
 
-  /// The hop that Apple did in place: rows, values, numbers, metadata and schema text are the same.
+  /// A hop that Apple did in place: rows, values, numbers, metadata and schema texts are the same.
   @Test(arguments: [
     ("coredataplus-samplemodel", "SampleModel2", "SampleModel_V2.sqlite", ["ZCAR", "ZPERSON"]),
     ("wibosco-revised", "CoreDataMigration_Example 2", "CoreDataMigration_Example_2.sqlite", ["ZPOST"]),
@@ -109,7 +109,7 @@ struct ChainTests {
     #expect(try metadata(chain.location) == metadata(expected))
     #expect(try schemaTexts(chain.location) == schemaTexts(expected))
     let query = "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT"
-    // Apple left the old name of a renamed entity in Z_PRIMARYKEY although its hashes say the new one; hopd writes the
+    // Apple left the old name of a renamed entity in Z_PRIMARYKEY although its hashes have the new one; hopd writes the
     // new one (docs/formats/store-layout.md, "Apple's migration in place"). Nothing else differs.
     let ours = try lines(chain.location, query)
     let theirs = try lines(expected, query).map {
@@ -118,7 +118,7 @@ struct ChainTests {
     #expect(ours == theirs)
   }
 
-  /// Moody 1 → 2 was done by NSMigrationManager: keys are permuted there and kept here, so rows are matched by content.
+  /// NSMigrationManager migrated Moody 1 → 2: it permuted the keys, which hopd keeps, so rows are matched by content.
   @Test func equalsWhatApplesMigrationManagerLeftForMoody() throws {
     let chain = try Chain("moody")
     try chain.migrate(.named("Moody 2"))
@@ -137,7 +137,7 @@ struct ChainTests {
     #expect(try schemaTexts(chain.location) == schemaTexts(expected))
     let (ours, theirs) = (try metadata(chain.location), try metadata(expected))
     #expect(ours == theirs)
-    // The mark never falls here; Apple's heavy migration starts it over (docs/formats/store-layout.md, "Apple's
+    // Here the mark never falls; Apple's heavy migration starts it over (docs/formats/store-layout.md, "Apple's
     // migration with a mapping model").
     #expect(
       try lines(chain.location, "SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_SUPER = 0") == [
@@ -195,11 +195,11 @@ struct ChainTests {
           + "FROM ZBOOKMARKENTITY"
       )
         == ["0|·|·|·"])
-    // The schema of a native store of version 5 is the one that version 5 gets here.
+    // The migrated store has the schema of a native store of version 5.
     #expect(try lines(chain.location, "SELECT Z_MAX FROM Z_PRIMARYKEY") == ["10"])
   }
 
-  /// Native stores of later versions are further sources, and the native schema is what migrated stores must have.
+  /// Native stores of later versions are further sources, and migrated stores must have the native schema.
   @Test func migratedBookmarksHaveTheNativeSchema() throws {
     for (version, native) in [("BookmarksModel 5", "fw1251-bookmarks-5"), ("BookmarksModel 3", "fw1251-bookmarks-3")] {
       let chain = try Chain("bookmarks")
@@ -221,7 +221,7 @@ struct ChainTests {
     let after = try metadata(chain.location)
     let model = try #require(chain.catalog.versions.first { $0.model.name == "BookmarksModel 6" })
     #expect(after.versionHashes == model.versionHashes)
-    // The checksum stays where the framework writes one, and only there.
+    // The checksum stays if the framework writes one, and only then.
     #expect((after.entries[StoreMetadata.Key.versionChecksum] != nil) == (after.frameworkVersion >= 1333))
   }
 
@@ -239,7 +239,7 @@ struct ChainTests {
     #expect(try lines(chain.location, query) == rows)
   }
 
-  /// Text by text what Core Data's own migration in place left of the same store, by its rows and on a copy.
+  /// Each text equals the one that Core Data's own migration in place left of the same store, by rows and on a copy.
   @Test(
     arguments: [
       ("coredataplus-samplemodel", "SampleModel2", "SampleModel_V2.sqlite"),
@@ -257,7 +257,7 @@ struct ChainTests {
     #expect(try lines(found.location, texts) == lines(found.golden(chain.golden), texts))
   }
 
-  /// The old store is kept whole and can be read as what it was.
+  /// The old store is kept complete and can be read in its old version.
   @Test func theBackupIsTheOldStore() throws {
     let chain = try Chain("bookmarks")
     let before = try lines(chain.location, "SELECT * FROM ZBOOKMARKENTITY ORDER BY Z_PK")
@@ -268,7 +268,7 @@ struct ChainTests {
     #expect(again.result == .current)
   }
 
-  /// Hops as one pass, and one by one: the same store, in every row and value.
+  /// Hops in one pass and one by one give the same store, in every row and value.
   @Test(arguments: [nil, "fw1251-bookmarks-3", "fw1333-bookmarks-4", "fw1251-bookmarks-5"])
   func onePassGivesWhatHopsGiveOneByOne(_ store: String?) throws {
     var results: [[String]] = []
@@ -276,7 +276,7 @@ struct ChainTests {
       let chain = try Chain("bookmarks", store: store)
       var request = chain.request(.named("BookmarksModel 6"), chunkRows: 3)
       request.engine.fusesHops = fuses
-      // Altered copies have a layout of their own.
+      // Altered copies have a different layout.
       request.engine.altering = .never
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
@@ -296,7 +296,7 @@ struct ChainTests {
     #expect(results[0].count > 20)
   }
 
-  /// Stopped after any chunk, continued, stopped again …: the same store comes out.
+  /// Stopped after any chunk, continued, stopped again …: the result is the same store.
   @Test func interruptedAfterEveryChunkTheResultIsTheSame() throws {
     let whole = try Chain("bookmarks")
     try whole.migrate(.named("BookmarksModel 6"))
@@ -329,8 +329,7 @@ struct ChainTests {
     }
   }
 
-  /// What a power cut leaves of a staged store may be anything; under the same boot id it looks as if it could be
-  /// resumed.
+  /// A power cut may leave a staged store in any state; under the same boot id it looks as if it could be resumed.
   @Test(arguments: ["zeros", "text", "cut", "empty"])
   func aSpoiledStagedStoreIsBuiltAgain(_ kind: String) throws {
     let whole = try Chain("bookmarks")
@@ -340,7 +339,7 @@ struct ChainTests {
     let stop = StopSignal()
     #expect(throws: MigrationFailure.self) {
       try MigrationPipeline().run(request, stop: stop) { event in
-        // In the middle of the third hop, or of the pass that it is part of.
+        // In the middle of the third hop, or of the pass that contains it.
         if case .progress(let progress) = event, progress.hop >= 2 { stop.stop() }
       }
     }
@@ -377,7 +376,7 @@ struct ChainTests {
     #expect(after == before)
     let copy = StoreLocation(database: output)
     #expect(try StoreIdentifier.identify(copy, catalog: chain.catalog).version?.model.name == "BookmarksModel 3")
-    // Once more from the copy, which is current for that target: a copy comes out all the same.
+    // Once more from the copy, which is current for that target: hopd still makes a copy.
     var second = request
     second.location = copy
     second.output = chain.folder.appending("state/out2.sqlite")

@@ -1,6 +1,6 @@
-// `hopctl check` over every model of the fixtures and of the examples: a red one is listed in
-// Tests/CheckSweep/reds.json with the reason, everything else must be green. A model that is red without being listed
-// is a false alarm, or a fault that came; a listed one that is green has been mended, and the list is wrong.
+// Runs `hopctl check` over every model of the fixtures and of the examples: a red one is listed in
+// Tests/CheckSweep/reds.json with the reason, all others must be green. A model that is red without being listed is a
+// false alarm, or a new fault; a listed one that is green was repaired, and the list is outdated.
 
 import BlockingTests
 import Diagnostics
@@ -14,7 +14,7 @@ import Testing
 
 @Suite(.blocking, .serialized)
 struct CheckSweepTests {
-  /// One model that is red, and rightly so.
+  /// One model that is correctly red.
   private struct Red: Decodable {
     let model: String
     let reason: String
@@ -37,14 +37,14 @@ struct CheckSweepTests {
     return try JSONDecoder().decode([Red].self, from: Data(contentsOf: URL(filePath: file.string)))
   }
 
-  /// All bundles below a folder, each with the mapping models of its part of the folder.
+  /// Returns all bundles below a folder, each with the mapping models of its part of the folder.
   private static func subjects(below root: FilePath, _ name: String, depth: Int = 0) -> [Subject] {
     guard depth < 6 else { return [] }
     return names(in: root).flatMap { entry -> [Subject] in
       let path = root.appending(entry)
       guard isFolder(path), !entry.hasPrefix(".") else { return [] }
       if ["xcdatamodeld", "momd"].contains(path.extension ?? "") {
-        // Of a fixture the models lie in a folder of their own, beside the mapping models.
+        // The models of a fixture are in their own folder, next to the mapping models.
         let parent = root.lastComponent?.string == "models" ? root.removingLastComponent() : root
         return [Subject(name: "\(name)/\(entry)", bundle: path, mappings: mappings(in: parent))]
       }
@@ -64,14 +64,15 @@ struct CheckSweepTests {
   private static func names(in folder: FilePath) -> [String] { Fixtures.names(in: folder) }
   private static func isFolder(_ path: FilePath) -> Bool { Fixtures.isFolder(path) }
 
-  /// The check of a bundle; of a long line or a large model only its newest versions, where nobody asks for all.
+  /// Returns the check of a bundle; for a long line or a large model only of its newest versions, unless all are
+  /// requested.
   private func check(_ subject: Subject) throws -> CheckReport {
     var catalog = try ModelCatalog.load([subject.bundle])
     try catalog.loadMappings(subject.mappings, beside: [])
     var request = CheckRequest(catalog: catalog)
     request.allowsUnboundPolicies = true
     let names = catalog.versions.map(\.model.name)
-    // A bundle that marks no version as current was cut out of an app for one of its mapping models.
+    // A bundle without a current version was cut out of an app for one of its mapping models.
     if names.count > 1, catalog.bundles.allSatisfy({ $0.currentVersionName == nil }), let last = names.last {
       request.target = .named(last)
     }

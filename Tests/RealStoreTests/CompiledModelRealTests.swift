@@ -1,5 +1,5 @@
-// Models compiled by Apple's compiler against the sources they were compiled from, and against the hashes that the
-// compiler wrote beside them.
+// Models compiled by Apple's compiler, compared with their sources, and with the hashes that the compiler wrote beside
+// them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -31,7 +31,8 @@ struct CompiledModelRealTests {
     }
   }
 
-  /// A vector whose source is among the vectors of the same model: all pairs with equal hashes must be equal values.
+  /// A compiled vector whose source is among the vectors of the same model: all pairs with equal hashes must be equal
+  /// values.
   @Test func everyCompiledVectorWithASourceEqualsIt() throws {
     var sources: [ManagedObjectModel] = []
     var compiled: [ManagedObjectModel] = []
@@ -58,7 +59,7 @@ struct CompiledModelRealTests {
       let twins = sources.filter { $0.versionHashes == model.versionHashes }
       guard !twins.isEmpty else { continue }
       pairs += 1
-      // Defaults and indexes do not count for hashes: one of the revisions with these hashes is the source.
+      // Defaults and indexes are not in hashes: one of the revisions with these hashes is the source.
       if !twins.contains(where: { same($0, model) }) {
         different += 1
         print("compiled model without an equal source: \(model.name), \(model.entities.map(\.name))")
@@ -106,7 +107,7 @@ struct CompiledModelRealTests {
     #expect(compiled.versionIdentifiers == source.versionIdentifiers)
   }
 
-  /// Classes are never compared: the compiler may put the module's name before them.
+  /// Classes are never compared: the compiler may add the module's name before them.
   private func withoutClasses(_ entity: Entity) -> Entity {
     var copy = entity
     copy.className = nil

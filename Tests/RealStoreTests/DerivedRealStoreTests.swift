@@ -1,4 +1,4 @@
-// Derived attributes in stores that Apple's software made: the triggers' texts, their values, and a hop over them.
+// Derived attributes in stores that Apple's software made: the triggers' texts, their values, and a hop.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -17,7 +17,7 @@ struct DerivedRealStoreTests {
     ("fw1344-samplemodel2-1", Int64(1344)), ("fw1344-samplemodel2-2", 1344), ("fw1044-samplemodel2-2021", 1044),
   ]
 
-  /// A copy of a store in a folder of its own, and the version of its model.
+  /// Passes a copy of a store in its own folder, and the version of its model.
   private func withCopy(_ name: String, _ body: (FilePath, StoreLocation, ManagedObjectModel) throws -> Void) throws {
     let source = try #require(Fixtures.root).appending("stores/\(name)")
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-real-\(UUID().uuidString)")
@@ -46,7 +46,7 @@ struct DerivedRealStoreTests {
     }
   }
 
-  /// A hop that renames the counted entity and shifts every number; two of the stores keep history too.
+  /// A hop that renames the counted entity and shifts every number; two of the stores have history too.
   @Test(arguments: stores)
   func countsOfRealStoresFollowARename(_ name: String, _ framework: Int64) throws {
     try withCopy(name) { folder, location, model in

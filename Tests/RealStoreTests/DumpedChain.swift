@@ -1,5 +1,5 @@
-// A real chain run through the whole pipeline with policy programs, and its result as `hopctl dump` prints it: what
-// `PolicyProgramChainTests` asks its questions of.
+// A real chain run through the whole pipeline with policy programs, and its result as `hopctl dump` prints it, for
+// `PolicyProgramChainTests`.
 
 import Diagnostics
 import FoundationEssentials
@@ -39,7 +39,7 @@ struct DumpedThing: Decodable, Hashable {
       }
     }
 
-    /// A text or number as text; nil for everything else.
+    /// A text or number as text; nil for any other value.
     var text: String? {
       switch self {
       case .text(let text): text
@@ -81,9 +81,9 @@ struct DumpedThing: Decodable, Hashable {
   let attributes: [String: Value]
   let relationships: [String: Reference]
 
-  /// An attribute as text.
+  /// Returns an attribute as text.
   func text(_ attribute: String) -> String? { attributes[attribute]?.text }
-  /// The objects of a relationship.
+  /// Returns the ids of the objects of a relationship.
   func ids(_ relationship: String) -> [String] { relationships[relationship]?.ids ?? [] }
 }
 
@@ -112,14 +112,14 @@ struct Dump {
 
   private final class Sink { var bytes: [UInt8] = [] }
 
-  /// The objects of an entity.
+  /// Returns the objects of an entity.
   subscript(_ entity: String) -> [DumpedThing] { things.filter { $0.entity == entity } }
 
-  /// How many objects each entity has.
+  /// The number of objects of each entity.
   var counts: [String: Int] { things.reduce(into: [:]) { $0[$1.entity, default: 0] += 1 } }
 
-  /// Every object without primary keys: named by the first attribute of `names` that it has, relationships by such
-  /// names.
+  /// Returns every object without primary keys: it is named by the first attribute of `names` that it has, and its
+  /// relationships use such names.
   func content(namedBy names: [String]) throws -> Set<String> {
     var name: [String: String] = [:]
     for thing in things {
@@ -138,7 +138,7 @@ struct Dump {
   }
 }
 
-/// A chain of the fixtures, copied into a folder of its own, and the programs that have its policies.
+/// A chain of the fixtures, copied into its own folder, and the programs that have its policies.
 final class ProgramChain {
   private struct Case: Decodable {
     let store: String
@@ -152,7 +152,7 @@ final class ProgramChain {
   private let store: FilePath
   private let bindings: [String: PolicyBinding]
 
-  /// `mappings` nil: those of the fixture.
+  /// `mappings` nil: the fixture's.
   init(_ name: String, mappings: [FilePath]? = nil, policies: [String: [String]] = [:]) throws {
     let fixture = try #require(Fixtures.root).appending("chains").appending(name)
     let facts = try Fixtures.json(Case.self, at: fixture.appending("case.json"))
@@ -172,7 +172,8 @@ final class ProgramChain {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  /// The chain up to a version in chunks of three rows, as a copy; what the programs wrote goes to `observer`.
+  /// Migrates along the chain up to a version in chunks of three rows, as a copy; the programs' output goes to
+  /// `observer`.
   func migrated(to version: String? = nil, observer: @escaping (MigrationEvent) -> Void = { _ in }) throws -> Dump {
     let output = folder.appending("\(UUID().uuidString).sqlite")
     var request = MigrationRequest(
@@ -189,15 +190,15 @@ final class ProgramChain {
 /// Programs that have policies.
 enum ChainPrograms {
   private static let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
-  /// The interpreter itself: a shim of a version manager wants an environment that policies do not get.
+  /// The interpreter itself: a version manager's shim needs an environment that policies do not get.
   static let interpreter: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first { access($0, X_OK) == 0 }
 
-  /// An example in Python.
+  /// Returns the command of an example in Python.
   static func python(_ name: String, _ arguments: String...) throws -> [String] {
     [try #require(interpreter), root.appending("Examples/Policies/python").appending(name).string] + arguments
   }
 
-  /// The example in Swift, which is built beside the tests.
+  /// Returns the command of the example in Swift, which is built beside the tests.
   static func swift() throws -> [String] {
     var buffer = [CChar](repeating: 0, count: 4096)
     try #require(readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0)
@@ -207,10 +208,10 @@ enum ChainPrograms {
     return [try #require(path?.string, "BookToBookPolicy is not built beside the tests")]
   }
 
-  /// May a policy be a program of this build? A sanitizer's shadow memory does not fit into the memory that a policy
-  /// may have; `tools/sanitize` says that there is one.
+  /// Whether a policy may be a program of this build. A sanitizer's shadow memory does not fit into the memory limit of
+  /// a policy; `tools/sanitize` sets the variable.
   static let runsSwift = getenv("HOPD_SANITIZER") == nil
 
-  /// Text mappings of a chain that stand in for its policies.
+  /// Returns text mappings of a chain that replace its policies.
   static func textMappings(_ chain: String) -> FilePath { root.appending("Tests/ChainMappings").appending(chain) }
 }

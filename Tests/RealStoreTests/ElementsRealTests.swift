@@ -1,5 +1,5 @@
-// Models in the form of an Xcode before 4.1 that the editor itself made: mapping models keep a copy of both of their
-// versions in that form, and the versions themselves lie beside them as `contents`. A copy may be of an older state.
+// Models in the form of an Xcode before 4.1, made by the editor itself: mapping models keep a copy of both of their
+// versions in that form, next to the versions themselves as `contents`. A copy may be of an older state.
 
 import Diagnostics
 import FoundationEssentials
@@ -12,11 +12,11 @@ import Testing
     let title: String
     let version: String
     let bytes: [UInt8]
-    /// The versions of that name beside it.
+    /// The versions of that name next to it.
     let sources: [FilePath]
   }
 
-  /// The copies in all mapping models, each once.
+  /// Returns the copies in all mapping models, without duplicates.
   private func snapshots() throws -> [Snapshot] {
     var result: [Snapshot] = []
     var seen: Set<[UInt8]> = []
@@ -80,12 +80,12 @@ import Testing
     }
     guard Fixtures.isStandardSet else { return }
     // Seven entities were edited after their mapping model was made; in thirteen others a default, a delete rule or a
-    // value transformer was, none of which is in the hash.
+    // value transformer was edited, which the hash does not include.
     #expect(compared == 85 && equal == 80, "\(differences)")
     #expect(entities == (337, 330, 317), "\(differences)")
   }
 
-  /// An entity without what the old form cannot say.
+  /// Returns an entity without the parts that the old form cannot express.
   private func plain(_ entity: Entity) -> Entity {
     var entity = entity
     entity.fetchIndexes = []

@@ -1,5 +1,5 @@
-// The expressions of real mapping models: every archive and every text reads, prints as expected.json has it, and has a
-// meaning against its models.
+// The expressions of real mapping models: every archive and every text can be read, prints as in expected.json, and is
+// valid for its models.
 
 import Diagnostics
 import Expressions
@@ -9,7 +9,7 @@ import PropertyLists
 import SystemPackage
 import Testing
 
-/// What `hopctl mapping show --json` says of a mapping, as far as expressions go.
+/// The expressions of a mapping in the output of `hopctl mapping show --json`.
 private struct ExpectedMapping: Decodable {
   struct EntityMapping: Decodable {
     let name: String
@@ -28,8 +28,8 @@ private struct ExpectedMapping: Decodable {
 
 /// Archived expressions and texts of a source file.
 private final class MappingTexts: XMLEventHandler {
-  /// With the name of the property they are for. Some have none, and some are left over from properties that the models
-  /// have no more: both mean nothing.
+  /// With the names of their properties. Some have none, and some are left over from properties that the models no
+  /// longer have: neither has a meaning.
   var archives: [(bytes: [UInt8], property: String)] = []
   var paths: [String] = []
   var filters: [String] = []
@@ -56,7 +56,7 @@ private final class MappingTexts: XMLEventHandler {
       archive = Data(base64Encoded: value, options: .ignoreUnknownCharacters).map { Array($0) } ?? []
     case "name": property = value
     case "sourcekeypath": paths.append(value)
-    // XML's signs are written as \uXXYY with the bytes swapped.
+    // XML's special characters are written as \uXXYY with the bytes swapped.
     case "sourcefilterpredicatestring":
       filters.append(
         value.replacing("\\u3e00", with: ">").replacing("\\u3c00", with: "<").replacing("\\u2600", with: "&"))
@@ -77,7 +77,7 @@ private final class MappingTexts: XMLEventHandler {
     }.compactMap { $0 }
   }
 
-  /// Every text of every expected.json is read, and printed as it is.
+  /// Every text of every expected.json can be read, and is printed unchanged.
   @Test func everyTextReadsAndPrints() throws {
     var count = 0
     for folder in Fixtures.cases(in: "mappings") {
@@ -95,7 +95,7 @@ private final class MappingTexts: XMLEventHandler {
     #expect(count > 500)
   }
 
-  /// Every archive of the sources and of the compiled ones prints as one of the texts expected for its mapping.
+  /// Every archive of the sources and of the compiled ones prints as one of the expected texts of its mapping.
   @Test func everyArchiveReads() throws {
     var counts = (archives: 0, leftOver: 0, compiled: 0, paths: 0, filters: 0)
     for folder in Fixtures.cases(in: "mappings") {
@@ -147,8 +147,7 @@ private final class MappingTexts: XMLEventHandler {
     #expect(counts.paths >= 4 && counts.filters >= 3, "\(counts)")
   }
 
-  /// Against the models they were made for, all expressions have a meaning, but for those that Core Data's own
-  /// documentation leaves without one.
+  /// For their own models, all expressions are valid, except those that Core Data's own documentation leaves undefined.
   @Test func everyExpressionChecks() throws {
     var count = 0
     var refused: [String] = []

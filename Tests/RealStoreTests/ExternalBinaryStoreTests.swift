@@ -1,4 +1,5 @@
-// A store with external binary data and a file beside it, taken to versions that keep, switch off and drop the flag.
+// A store with external binary data and one external file, migrated to versions that keep, switch off and drop the
+// flag.
 
 import FoundationEssentials
 import ManagedObjectModel

@@ -1,5 +1,5 @@
-// What agrees with the output of Apple's software, counted: the table of docs/FIDELITY.md is this suite's output, and
-// the suite fails when the document says anything else.
+// Counts agreements with the output of Apple's software: the table of docs/FIDELITY.md is this suite's output, and the
+// suite fails if the document differs.
 
 import Diagnostics
 import FoundationEssentials
@@ -13,12 +13,12 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// One line of the table: of so many things that Apple's software made, how many come out the same here.
+/// One line of the table: how many of the things that Apple's software made are equal here.
 private struct Measure {
   let what: String
   var equal = 0
   var all = 0
-  /// What is not equal.
+  /// The things that are not equal.
   var exceptions: [String] = []
 
   init(_ what: String) { self.what = what }
@@ -31,7 +31,7 @@ private struct Measure {
   var line: String { "| \(what) | \(equal) of \(all) |" }
 }
 
-/// A store of the fixtures, copied with everything that belongs to it, and the models beside it.
+/// A store of the fixtures, copied with all of its files, and the models next to it.
 private final class FixtureStore {
   let name: String
   let folder: FilePath
@@ -82,7 +82,7 @@ struct FidelityTests {
       .appending("docs/FIDELITY.md")
     let lines = Set(
       String(decoding: try Fixtures.bytes(of: document), as: UTF8.self).split(separator: "\n").map(String.init))
-    // Another set of fixtures has other numbers; what must hold of any set is said below.
+    // Another set of fixtures has other numbers; the conditions for any set are below.
     if Fixtures.isStandardSet {
       for measure in measures { #expect(lines.contains(measure.line), "docs/FIDELITY.md lacks \(measure.line)") }
     }
@@ -94,18 +94,18 @@ struct FidelityTests {
     }
   }
 
-  /// What is asked of the lines that rest on rules of which some are unknown; all other lines must be whole.
+  /// The minimum for lines that depend on partly unknown rules; all other lines must be complete.
   private static let least = [
     "Tables of fresh stores, CREATE TABLE text": 0.97,
     "Indexes of fresh stores, text": 0.98,
     "Indexes of fresh stores that were predicted": 0.98,
-    // Derivations and metadata keys of which no store was at hand.
+    // Derivations and metadata keys for which there was no store.
     "Triggers of fresh stores, text": 0.9,
     "Metadata of fresh stores: Core Data's own keys and values": 0.97,
-    // Models that were built in code hold what cannot be archived from source; they are refused, not archived
-    // otherwise.
+    // Models that were built in code contain parts that cannot be archived from source; they are refused, not archived
+    // differently.
     "Copies of the model in stores, archived here to an equal graph of objects": 0.9,
-    // A default or a deletion rule leaves no trace in a hash: a source with equal hashes may be another revision.
+    // A default or a deletion rule is not in the hash: a source with equal hashes may be another revision.
     "Compiled models read to the value of a source with equal hashes": 0.8,
   ]
 
@@ -188,7 +188,7 @@ struct FidelityTests {
     return models
   }
 
-  /// Equal but for classes, which are never compared.
+  /// Whether both are equal except for classes, which are never compared.
   private func isSame(_ left: ManagedObjectModel, _ right: ManagedObjectModel) -> Bool {
     func withoutClasses(_ entity: Entity) -> Entity {
       var copy = entity
@@ -285,8 +285,8 @@ struct FidelityTests {
         let wanted = StoreMetadata.fresh(
           uuid: metadata.uuid, model: model, frameworkVersion: facts.frameworkVersion)
         for (key, value) in metadata.entries.sorted(by: { $0.key < $1.key }) where !metadata.appKeys.contains(key) {
-          // The text that developers give a version is not a part of it: sources here may be a revision before or
-          // after.
+          // The text that developers give a version is not a part of it: sources here may be an earlier or later
+          // revision.
           guard key != StoreMetadata.Key.versionIdentifiers else { continue }
           keys.count(wanted.entries[key] == value, "\(store.name): \(key)")
         }
@@ -300,7 +300,7 @@ struct FidelityTests {
 
   // MARK: Golden stores
 
-  /// Chains whose later stores were made by Apple's software from the first one, by inferred mappings.
+  /// Chains whose later stores Apple's software made from the first one, by inferred mappings.
   private func goldenStores() throws -> [Measure] {
     var schemas = Measure("Golden stores of inferred hops: every table and index text")
     var metadata = Measure("Golden stores of inferred hops: metadata")
@@ -341,7 +341,7 @@ struct FidelityTests {
     let objects = try reader.schemaObjects()
     content.texts = Set(objects.compactMap(\.sql))
     for table in objects where table.type == "table" && !table.name.hasPrefix("Z_") {
-      // NSMigrationManager numbers rows anew and counts saves its own way (docs/formats/store-layout.md, "Apple's
+      // NSMigrationManager renumbers rows and counts saves differently (docs/formats/store-layout.md, "Apple's
       // migration with a mapping model"): neither is compared, nor are columns that refer to such numbers.
       let columns = try reader.columns(of: table.name).filter {
         !["Z_PK", "Z_OPT"].contains($0.name) && !objects.map(\.name).contains("\(table.name)_\($0.name)_INDEX")

@@ -1,5 +1,5 @@
-// Where the real models and stores are: the folder named by HOPD_FIXTURES, else `../shared/fixtures` beside the
-// package. Tests that need them are skipped, and say so, where the folder is absent. Nothing is ever written there.
+// The real models and stores: the folder named by HOPD_FIXTURES, else `../shared/fixtures` beside the package. If the
+// folder is missing, tests that need them are skipped, with a message. Tests never write there.
 
 import FoundationEssentials
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 
 /// The folder of fixtures.
 enum Fixtures {
-  /// The folder; nil where it is absent.
+  /// The folder; nil if it does not exist.
   static let root: FilePath? = {
     let folder: FilePath
     if let named = getenv("HOPD_FIXTURES").map({ String(cString: $0) }), !named.isEmpty {
@@ -21,43 +21,43 @@ enum Fixtures {
     return FileManager.default.fileExists(atPath: folder.string) ? folder : nil
   }()
 
-  /// Is the folder there?
+  /// Whether the folder exists.
   static var isAvailable: Bool { root != nil }
 
-  /// Is it the set whose figures the documents quote, and not another one named by HOPD_FIXTURES?
+  /// Whether it is the set whose figures the documents quote, and not another one named by HOPD_FIXTURES.
   static var isStandardSet: Bool {
     cases(in: "hash-vectors").count == 46 && cases(in: "stores").count == 28 && cases(in: "chains").count == 9
   }
 
-  /// Why tests are skipped.
+  /// The reason for skipped tests.
   static let absence: Comment = "no fixtures: set HOPD_FIXTURES to their folder"
 
-  /// The folders directly in a part of the fixtures, sorted: `cases(in: "stores")`.
+  /// Returns the folders directly in a part of the fixtures, sorted: `cases(in: "stores")`.
   static func cases(in part: String) -> [FilePath] {
     guard let folder = root?.appending(part) else { return [] }
     return names(in: folder).map { folder.appending($0) }.filter { isFolder($0) }
   }
 
-  /// Names in a folder, sorted.
+  /// Returns the names in a folder, sorted.
   static func names(in folder: FilePath) -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []).sorted()
   }
 
-  /// Is there a folder?
+  /// Whether the path is a folder.
   static func isFolder(_ path: FilePath) -> Bool {
     var isFolder = false
     return FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder) && isFolder
   }
 
-  /// Is there anything?
+  /// Whether the path exists.
   static func exists(_ path: FilePath) -> Bool { FileManager.default.fileExists(atPath: path.string) }
 
-  /// The bytes of a file.
+  /// Returns the bytes of a file.
   static func bytes(of path: FilePath) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(filePath: path.string)))
   }
 
-  /// A JSON file as a value.
+  /// Returns a JSON file as a value.
   static func json<Value: Decodable>(_ type: Value.Type, at path: FilePath) throws -> Value {
     try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: path.string)))
   }

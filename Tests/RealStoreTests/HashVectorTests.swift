@@ -1,11 +1,11 @@
-// The version hashes against those that Apple's software wrote: a store is recognised by nothing else.
+// The version hashes, compared with those that Apple's software wrote: only they identify a store.
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 import Testing
 
-/// What `facts.json` says of a store's hashes.
+/// The hashes in a store's `facts.json`.
 private struct StoreFacts: Decodable {
   let entityVersionHashes: [String: String]?
   let digest: String?

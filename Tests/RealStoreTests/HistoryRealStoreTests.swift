@@ -1,5 +1,5 @@
-// Persistent history of stores that Apple's software made: the texts are those that `HistoryLayout` knows, and a
-// migration keeps the tables, lets the rows go, and goes on counting.
+// Persistent history of stores that Apple's software made: the texts are those of `HistoryLayout`, and a migration
+// keeps the tables, drops the rows, and continues the counters.
 
 import Diagnostics
 import FoundationEssentials
@@ -27,7 +27,7 @@ struct HistoryRealStoreTests {
     for folder in Fixtures.cases(in: "stores") {
       guard let name = Fixtures.names(in: folder).first(where: { $0.hasSuffix(".sqlite") }) else { continue }
       let location = StoreLocation(database: folder.appending(name))
-      // The folder is never written: a store with a log is read from a copy by other tests.
+      // The folder is never written: other tests read stores with a log from a copy.
       guard !Fixtures.exists(location.writeAheadLog) else { continue }
       try StoreReader.withUnchangedStore(at: location) { reader in
         let found = try HistoryLayout.read(from: reader)
@@ -42,7 +42,7 @@ struct HistoryRealStoreTests {
     #expect(seen >= 2)
   }
 
-  /// The model without derived attributes: what is asked here is what becomes of history.
+  /// Returns the model without derived attributes: these tests are about history only.
   private func plain(_ model: ManagedObjectModel, name: String) -> ManagedObjectModel {
     ManagedObjectModel(
       name: name,
@@ -72,7 +72,7 @@ struct HistoryRealStoreTests {
     let location = StoreLocation(database: folder.appending("a.sqlite"))
     try Data(Fixtures.bytes(of: database("fw1344-samplemodel2-1"))).write(to: URL(filePath: location.database.string))
     do {
-      // The same store without what is derived, as one of the plain model.
+      // The same store without derived attributes, as one of the plain model.
       let connection = try Connection.ofApp(location.database)
       let reader = StoreReader(connection: connection)
       for trigger in try reader.schemaObjects() where trigger.type == "trigger" {
@@ -111,7 +111,7 @@ struct HistoryRealStoreTests {
     #expect(report.clearedHistory.map(\.rows) == [5468, 1, 2])
     #expect(told.contains { $0.code == .historyCleared })
     #expect(report.checks.contains { $0.name == "history" && $0.passed })
-    // The texts are Apple's, to the letter, in Apple's order.
+    // The texts are exactly Apple's, in Apple's order.
     #expect(try objects() == before)
     try StoreReader.withUnchangedStore(at: location) { reader in
       for table in ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"] {
@@ -126,8 +126,7 @@ struct HistoryRealStoreTests {
     #expect(try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in }).result == .current)
     #expect(try Fixtures.bytes(of: location.database) == after)
   }
-  /// Stores that SwiftData made and nobody has saved anything into: the tables of history are there, their numbers not
-  /// yet.
+  /// Stores that SwiftData made and that have no saves: the tables of history exist, but not yet their numbers.
   @Test func aFreshStoreOfSwiftDataIsAnOrdinaryOne() throws {
     let source = try #require(Fixtures.root).appending("swiftdata/freezeray")
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-fresh-\(UUID().uuidString)")
@@ -161,7 +160,7 @@ struct HistoryRealStoreTests {
     }
   }
 
-  /// What verify asks of indexes and references holds for stores that Apple's software made and kept.
+  /// The verifier's rules for indexes and references hold for stores that Apple's software made and used.
   @Test func everyRealStoreHasTheIndexesOfItsModel() throws {
     var seen = 0
     var missing: [String] = []

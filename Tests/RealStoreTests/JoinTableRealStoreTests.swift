@@ -1,4 +1,4 @@
-// Names of join tables and the order of order keys: computed, and as Apple's software wrote them.
+// Names of join tables and the order of order keys: computed, and compared with those that Apple's software wrote.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -52,8 +52,8 @@ struct JoinTableRealStoreTests {
     return try StoreReader.withUnchangedStore(at: StoreLocation(database: copy.appending(name)), body)
   }
 
-  /// Every join table of every store has the computed name, with nothing given; and columns of order keys stand in the
-  /// computed order in tables that were never altered.
+  /// Every join table of every store has the computed name, without any given names; and order keys have the computed
+  /// order of columns in tables that were never altered.
   @Test func computedNamesAreTheStoredOnes() throws {
     var tables = 0
     var selves = 0

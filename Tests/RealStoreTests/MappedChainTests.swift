@@ -1,5 +1,5 @@
-// Real chains with mapping models through the whole pipeline: which model serves which hop, stopped anywhere and gone
-// on with, tried and rehearsed without a trace.
+// Real chains with mapping models through the whole pipeline: which model serves which hop; stopped anywhere and
+// continued; scanned and rehearsed without a trace.
 
 import Diagnostics
 import FoundationEssentials
@@ -15,7 +15,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-/// What `case.json` of a chain says.
+/// The content of a chain's `case.json`.
 private struct ChainCase: Decodable {
   struct Hop: Decodable {
     let from: String
@@ -31,7 +31,7 @@ private struct ChainCase: Decodable {
   let hops: [Hop]
 }
 
-/// A chain in a folder of its own.
+/// A chain in its own folder.
 private final class MappedChain {
   let facts: ChainCase
   let folder: FilePath
@@ -57,10 +57,10 @@ private final class MappedChain {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  /// Are hops that follow each other one pass?
+  /// Whether consecutive hops are fused.
   var fuses = true
 
-  /// `isStopped`: on disk, where what is stopped is continued, as larger stores are.
+  /// `isStopped`: on disk, where a stopped run is continued, as larger stores are.
   func request(isStopped: Bool = false) -> MigrationRequest {
     var request = MigrationRequest(
       location: location, catalog: catalog, target: .named(facts.to), settings: MigrationSettings(verification: .full),
@@ -71,7 +71,7 @@ private final class MappedChain {
     return request
   }
 
-  /// Runs until the event of that number, or to the end; answers the number of events.
+  /// Runs until the event of that number, or to the end; returns the number of events.
   @discardableResult
   func migrate(stopAt last: Int? = nil, where isWanted: (MigrationEvent) -> Bool = { _ in true }) throws -> Int {
     let stop = StopSignal()
@@ -90,7 +90,7 @@ private final class MappedChain {
     return events
   }
 
-  /// Every row of every table of entities and pairs, as text.
+  /// Returns every row of every table of entities and pairs, as text.
   func rows() throws -> [String] {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let tables = try reader.schemaObjects().filter { $0.type == "table" && $0.name.hasPrefix("Z") }.map(\.name)
@@ -140,7 +140,7 @@ struct MappedChainTests {
     #expect(chain.leftovers.isEmpty)
   }
 
-  /// Hops as one pass, and one by one: the same rows in every table.
+  /// Hops in one pass and one by one give the same rows in every table.
   @Test(arguments: withoutPolicies) func onePassGivesWhatHopsGiveOneByOne(_ fixture: FilePath) throws {
     let (one, apart) = (try MappedChain(fixture), try MappedChain(fixture))
     apart.fuses = false
@@ -150,7 +150,7 @@ struct MappedChainTests {
     #expect(try one.rows().count > 3)
   }
 
-  /// Stopped at many places, some of them twice, and gone on with: the same store as without a stop.
+  /// Stopped at many places, at some of them twice, and continued: the same store as without a stop.
   @Test(arguments: withoutPolicies) func aStoppedChainGoesOn(_ fixture: FilePath) throws {
     let whole = try MappedChain(fixture)
     let events = try whole.migrate()
@@ -166,8 +166,7 @@ struct MappedChainTests {
     }
   }
 
-  /// Between the last hop and the verification the numbers come from the store that the last hop read: with it, and
-  /// without.
+  /// After the last hop, the verification counts in the store that the last hop read: with this store, and without it.
   @Test(arguments: withoutPolicies) func theLastStoreIsVerifiedAfterAStop(_ fixture: FilePath) throws {
     let whole = try MappedChain(fixture)
     try whole.migrate()
@@ -178,7 +177,7 @@ struct MappedChainTests {
       try chain.migrate(stopAt: 0) { if case .verifying = $0 { true } else { false } }
       let hops = chain.facts.hops.prefix { $0.from != chain.facts.to }.count
       let input = ".\(chain.location.fileName).hop-ab12-\(hops - 2).tmp"
-      // One pass over all hops reads the store itself.
+      // A single pass over all hops reads the original store.
       let hasInput = chain.leftovers.contains(input)
       #expect(hasInput || fuses)
       if losesInput, hasInput { try FileManager.default.removeItem(atPath: chain.folder.appending(input).string) }
@@ -205,7 +204,7 @@ struct MappedChainTests {
       #expect(!report.checks.isEmpty && report.checks.allSatisfy(\.passed))
       #expect(report.hops.map(\.kind) == hops.map(\.kind))
       #expect(report.rows.values.reduce(0, +) > 0)
-      // A trial that is stopped leaves nothing either.
+      // A rehearsal that is stopped leaves nothing either.
       let stop = StopSignal()
       stop.stop()
       #expect(throws: MigrationFailure.self) {

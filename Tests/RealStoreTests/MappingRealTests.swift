@@ -1,5 +1,5 @@
-// Mapping models that apps really shipped, against what an independent reader made of them, and the compiled ones that
-// Apple's compiler made against their sources.
+// Mapping models that apps have shipped, compared with the results of an independent reader; and those that Apple's
+// compiler made, compared with their sources.
 
 import Diagnostics
 import FoundationEssentials
@@ -8,7 +8,7 @@ import MappingModel
 import SystemPackage
 import Testing
 
-/// What `hopctl mapping show --json` must say.
+/// The expected output of `hopctl mapping show --json`.
 private struct ExpectedMapping: Decodable, Equatable {
   struct Entity: Decodable, Equatable {
     let name: String
@@ -40,7 +40,7 @@ private struct ExpectedMapping: Decodable, Equatable {
     }
   }
 
-  /// Facts that differ, as "entity mapping: what", and how many were compared.
+  /// Returns the facts that differ, as "entity mapping: what", and the number of compared facts.
   func compare(with other: ExpectedMapping) -> (different: [String], count: Int) {
     var different: [String] = []
     var count = 0
@@ -67,7 +67,7 @@ private struct ExpectedMapping: Decodable, Equatable {
   }
 }
 
-/// Mapping models of the fixtures with the versions beside them.
+/// Mapping models of the fixtures with the versions next to them.
 enum MappingFixtures {
   struct Case: Sendable {
     let folder: FilePath
@@ -76,14 +76,14 @@ enum MappingFixtures {
     let hops: MappingHops
 
     var title: String { "\(folder.lastComponent?.string ?? "")/\(file.path.lastComponent?.string ?? "")" }
-    /// The mapping for the one pair that it fits.
+    /// Returns the mapping for the only pair that it fits.
     func loaded() throws -> (pair: MappingHops.Pair, mapping: ExplicitMapping) {
       let pair = try #require(hops.pairs.first, "\(title) fits no pair of versions")
       return (pair, try #require(try hops.loaded(pair).first).mapping)
     }
   }
 
-  /// Read once: every suite wants all of them.
+  /// Read once: every suite uses all of them.
   static func cases() throws -> [Case] { try read.get() }
 
   private static let read = Result { try readAll() }
@@ -103,13 +103,13 @@ enum MappingFixtures {
     }
   }
 
-  /// Mapping models that come out as expected, of all for which that is known.
+  /// Counts the mapping models with the expected result, of all with a known one.
   static func expected() throws -> (equal: Int, all: Int, exceptions: [String]) {
     var result = (equal: 0, all: 0, exceptions: [String]())
     for one in try cases() {
       let expected = try Fixtures.json(ExpectedMapping.self, at: one.folder.appending("expected.json"))
       let actual = ExpectedMapping(try one.loaded().mapping)
-      // A folder may hold a second mapping model, which is not the one that was written down.
+      // A folder may hold a second mapping model, for which there is no expected result.
       let isOther = try cases().filter { $0.folder == one.folder }.count > 1 && actual.name != expected.name
       if isOther { continue }
       result.all += 1
@@ -119,14 +119,14 @@ enum MappingFixtures {
     return result
   }
 
-  /// Facts of compiled mapping models that their sources, compiled here, give too.
+  /// Counts the facts of compiled mapping models that their sources, compiled here, give too.
   static func compiledFacts() throws -> (equal: Int, all: Int, exceptions: [String]) {
     var result = (equal: 0, all: 0, exceptions: [String]())
     let all = try cases()
     for compiled in all where compiled.file.form == .compiled {
       let right = ExpectedMapping(try compiled.loaded().mapping)
       let hashes = compiled.versions.map(\.hashes)
-      // The source of the same revision stands in a folder of its own, beside the same versions.
+      // The source of the same revision is in its own folder, next to the same versions.
       let sources = all.filter {
         $0.file.form == .source && $0.file.name == compiled.file.name && $0.versions.map(\.hashes) == hashes
       }
@@ -142,7 +142,7 @@ enum MappingFixtures {
     return result
   }
 
-  /// Entity hashes of compiled mapping models that one of the two models has.
+  /// Counts the compiled mapping models that fit exactly one pair of versions.
   static func compiledFits() throws -> (equal: Int, all: Int, exceptions: [String]) {
     var result = (equal: 0, all: 0, exceptions: [String]())
     for one in try cases() where one.file.form == .compiled {
@@ -177,7 +177,7 @@ struct MappingRealTests {
     }
   }
 
-  /// What of these files cannot be followed is known by name; everything else can.
+  /// The parts of these files that cannot be followed are listed by name; all others can.
   @Test func onlyTheseAreRefused() throws {
     var refused: [String: [String]] = [:]
     for one in try MappingFixtures.cases() {
@@ -197,8 +197,8 @@ struct MappingRealTests {
       ])
   }
 
-  /// A mapping model of one pair of versions is told apart from the same one for an edited version: what was compiled
-  /// for the entity that was edited is never followed.
+  /// A mapping model of one pair of versions is distinguished from the same one for an edited version: an entity
+  /// mapping that was compiled for the edited entity is never followed.
   @Test func oneChangedEntityMakesItsEntityMappingDead() throws {
     var count = 0
     for one in try MappingFixtures.cases() where one.file.form == .compiled {
@@ -210,7 +210,7 @@ struct MappingRealTests {
             ? MappableVersion(modelName: version.modelName, model: version.model.editing(entity.name)) : version
         }
         let hops = MappingCatalog(files: [one.file]).hops(among: edited)
-        // Nothing of it fits any more, or its other entity mappings do and this one is dead.
+        // Either no part of it fits any more, or its other entity mappings do and this one is dead.
         let dead =
           hops.pairs.contains(pair)
           ? try hops.loaded(pair).flatMap(\.mapping.entityMappings).compactMap(\.deadness?.reason) : []
@@ -226,7 +226,7 @@ struct MappingRealTests {
 }
 
 extension ManagedObjectModel {
-  /// The same with another attribute in one entity.
+  /// Returns a copy with another attribute in one entity.
   fileprivate func editing(_ name: String) -> ManagedObjectModel {
     ManagedObjectModel(
       name: self.name, versionIdentifiers: versionIdentifiers,

@@ -1,4 +1,4 @@
-// The model that hopd would keep in a store, against the one that Apple's software kept in it.
+// The model that hopd would write into a store, compared with the one that Apple's software wrote into it.
 
 import Diagnostics
 import FoundationEssentials
@@ -11,8 +11,9 @@ import Testing
 
 @Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ModelCacheRealStoreTests {
-  /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks
-  /// what leaves no trace there (fetched properties' requests, validation in words, defaults of the app's own classes).
+  /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks the
+  /// parts that leave no trace there (fetched properties' requests, validation as text, defaults of the app's own
+  /// classes).
   private static let builtInCode = ["fw1044-samplemodel2-2021", "fw1344-samplemodel2-1", "fw1344-samplemodel2-2"]
 
   private struct Case {
@@ -22,7 +23,7 @@ struct ModelCacheRealStoreTests {
     let model: ManagedObjectModel?
   }
 
-  /// Every store with a cache, and the version of the models beside it that has the store's hashes.
+  /// Returns every store with a cache, and the version of the models next to it that has the store's hashes.
   private static func cases() throws -> [Case] {
     var found: [Case] = []
     for (part, models, folders) in [("stores", "model", [""]), ("chains", "models", ["source", "golden"])] {
@@ -50,7 +51,7 @@ struct ModelCacheRealStoreTests {
     return found
   }
 
-  /// The compressor is Apple's to the byte: what their software wrote comes out again.
+  /// The compressor equals Apple's to the byte: it reproduces what Apple's software wrote.
   @Test func cachesCompressToTheSameBytes() throws {
     let cases = try Self.cases()
     for item in cases {
@@ -61,7 +62,7 @@ struct ModelCacheRealStoreTests {
     #expect(cases.count > 30)
   }
 
-  /// Of so many models with a cache of Apple's, how many are archived to an equal graph; and what the others are.
+  /// Counts the models with a cache of Apple's that are archived to an equal graph, and returns the others.
   static func comparedGraphs() throws -> (equal: Int, all: Int, exceptions: [String]) {
     var equal = 0
     var all = 0
@@ -69,7 +70,7 @@ struct ModelCacheRealStoreTests {
     for item in try cases() {
       let real = try #require(ArchiveGraph(PropertyList.decode(ModelCache.decompress(item.content))))
       guard let source = item.model else { continue }
-      // The identifiers of the store: a source may be a revision before or after (docs/formats/model-files.md,
+      // The identifiers of the store: a source may be an earlier or later revision (docs/formats/model-files.md,
       // "Differences between source and compiled model").
       let model = ManagedObjectModel(
         name: source.name, versionIdentifiers: item.metadata.versionIdentifiers, entities: source.entities,
@@ -91,7 +92,7 @@ struct ModelCacheRealStoreTests {
     return (equal, all, exceptions)
   }
 
-  /// Object by object, the graph is the one that Apple's software archived, or the model is refused.
+  /// Object by object, the graph equals the one that Apple's software archived, or the model is refused.
   @Test func archivedModelsAreTheRealOnes() throws {
     let (equal, all, exceptions) = try Self.comparedGraphs()
     print("model caches: \(equal) of \(all) graphs equal")
@@ -103,7 +104,7 @@ struct ModelCacheRealStoreTests {
     #expect(all > 30)
   }
 
-  /// Every cache of Apple's is the model of its store, and is what the source says, as far as that is there.
+  /// Every cache of Apple's is the model of its store, and equals the source, if there is one.
   @Test func cachesAreReadAsTheirModels() throws {
     for item in try Self.cases() {
       let (model, _) = try ModelReader.read(compiled: ModelCache.decompress(item.content), name: item.name)
@@ -111,7 +112,7 @@ struct ModelCacheRealStoreTests {
     }
   }
 
-  /// What is archived reads as the same model again; the source of every store and chain, in both forms of indexes.
+  /// An archived model is read as the same model again: the source of every store and chain, in both forms of indexes.
   @Test func archivedModelsAreReadAgain() throws {
     var all = 0
     for (part, models) in [("stores", "model"), ("chains", "models"), ("mappings", "models")] {

@@ -1,5 +1,5 @@
-// Stores that Apple's software made, identified and planned for with the models they come with. Every store is copied
-// first, and the copy's folder must be the same afterwards, byte for byte.
+// Stores that Apple's software made, identified and planned with the models next to them. Every store is copied first,
+// and the copy's folder must be the same afterwards, byte for byte.
 
 import Diagnostics
 import FoundationEssentials
@@ -10,12 +10,12 @@ import PersistentStore
 import SystemPackage
 import Testing
 
-/// A store's files in a folder of their own, removed at the end.
+/// A store's files in their own folder, which is removed at the end.
 private final class StoreCopy {
   let folder: FilePath
   let location: StoreLocation
 
-  /// Copies a store of `fixtures/stores` or of a chain's `source`: everything in the folder but models and notes.
+  /// Copies a store of `fixtures/stores` or of a chain's `source`: everything in the folder except models and notes.
   init(of source: FilePath) throws {
     folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-planning-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
@@ -33,7 +33,7 @@ private final class StoreCopy {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  /// Names and bytes of everything in the folder.
+  /// Returns names and bytes of everything in the folder.
   func snapshot() throws -> [String: [UInt8]] {
     var result: [String: [UInt8]] = [:]
     for name in Fixtures.names(in: folder) where !Fixtures.isFolder(folder.appending(name)) {

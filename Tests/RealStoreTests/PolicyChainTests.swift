@@ -1,5 +1,5 @@
-// Real chains whose mapping models name policies: the classes of those projects written again, run through the whole
-// pipeline over the projects' own stores. What must come out is what the fixture of each chain says.
+// Real chains whose mapping models name policies: those projects' classes, written again, run through the whole
+// pipeline over the projects' own stores. The expected result is in each chain's fixture.
 
 import Diagnostics
 import FoundationEssentials
@@ -17,10 +17,10 @@ import Testing
 
 /// The rows of a query, values as text.
 private typealias Query = (String) throws -> [[String]]
-/// A policy as a function of call and hand.
+/// A policy as a function of a call and a hand.
 private typealias Policy = @Sendable (PolicyCall, PolicyHand) throws -> Void
 
-/// What a policy has in its hands during a call.
+/// The objects that a policy can use during a call.
 private final class PolicyHand {
   let introduction: PolicyIntroduction
   private var keys: [String: Int64]
@@ -62,7 +62,7 @@ private final class PolicyHand {
     operations.append(.set(PolicyObject(id: id, values: [name: value])))
   }
 
-  /// The object that is remembered for a value, or a new one.
+  /// Returns the object that is remembered for a value, or a new one.
   func object(_ entity: String, _ property: String, _ value: PolicyValue) throws -> PolicyObjectID {
     if case .value(.object(let id)) = try ask(.lookup(table: entity, key: value)) { return id }
     let made = try insert(entity, [property: value])
@@ -170,7 +170,7 @@ struct PolicyChainTests {
     },
   ]
 
-  /// Two projects have a policy of one name; their objects differ.
+  /// Two projects have a policy of the same name; their objects differ.
   private static func postPolicy(_ call: PolicyCall, _ hand: PolicyHand) throws {
     try each(call) { instance in
       let post = hand.standard(instance)
@@ -189,7 +189,7 @@ struct PolicyChainTests {
     }
   }
 
-  /// Migrates a chain in a folder of its own and reads the result.
+  /// Migrates a chain in its own folder and reads the result.
   private func migrate(
     _ name: String, to target: String? = nil, _ body: (Query) throws -> Void
   ) throws {

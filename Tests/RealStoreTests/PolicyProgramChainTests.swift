@@ -1,6 +1,6 @@
-// Real chains with their policies in programs of their own, as an operator runs them: the examples of Examples/Policies
-// and, for one chain, text mappings without any program. What must come out is what the fixture of each chain says, or
-// what Apple's migration manager made.
+// Real chains with their policies in separate programs, as an operator runs them: the examples of Examples/Policies
+// and, for one chain, text mappings without any program. The expected result is in each chain's fixture, or is the one
+// that Apple's migration manager made.
 
 import Diagnostics
 import MigrationPipeline
@@ -17,7 +17,7 @@ struct PolicyProgramChainTests {
 
   private static let books = "MHWBookToBookPolicy"
 
-  /// The chain with the policy in Python, in Swift (but for a sanitizer's build), and without one.
+  /// Returns the chain with the policy in Python, in Swift (except in a sanitizer's build), and without one.
   private func bookChains() throws -> [(name: String, chain: ProgramChain)] {
     var chains = [
       (
@@ -43,7 +43,7 @@ struct PolicyProgramChainTests {
         #expect(dump.text == dumps.first?.dump.text, "\(version) by \(name)")
         #expect(
           dump["Book"].count == 4 && dump["User"].count == 3 && dump["Author"].count == 3, "\(version) by \(name)")
-        // Every store begins with the keys of the old one: what an app kept of a book still means that book.
+        // Every store begins with the keys of the old one: an app's stored reference to a book still means that book.
         #expect(dump["Book"].map(\.id) == ["Book/p9", "Book/p10", "Book/p11", "Book/p12"], "\(version) by \(name)")
         let kafka = dump["Author"].filter { $0.text("name") == "Franz Kafka" }
         #expect(kafka.count == 1)
@@ -61,7 +61,7 @@ struct PolicyProgramChainTests {
     }
   }
 
-  /// The sentences of the project's own tests.
+  /// The assertions of the project's own tests.
   @Test func whatTheBooksProjectAsserts() throws {
     for (name, chain) in try bookChains() {
       let before = try chain.migrated(to: "Model2")
@@ -113,7 +113,7 @@ struct PolicyProgramChainTests {
     #expect(countries == ["10005": ["704"], "10004": ["710", "231"]])
   }
 
-  /// The mapping model as source and as Apple compiled it: one dump.
+  /// The mapping model as source and as compiled by Apple gives the same dump.
   @Test func carsByBothFormsOfTheirMappingModel() throws {
     let folder = try #require(Fixtures.root).appending("chains/coredataplus-samplemodel/mappings")
     let policies = ["V2to3MakerPolicy": try ChainPrograms.python("v2_to_3_maker_policy.py")]

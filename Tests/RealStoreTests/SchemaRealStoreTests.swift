@@ -1,4 +1,4 @@
-// The layout that is predicted from a model, against the layout that Apple's software made of it.
+// The layout that is predicted from a model, compared with the layout that Apple's software made of it.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -26,7 +26,7 @@ struct SchemaRealStoreTests {
     return try StoreReader.withUnchangedStore(at: StoreLocation(database: try #require(database)), body)
   }
 
-  /// Tables and indexes of every fresh store, statement by statement. What differs is listed, and counted.
+  /// Compares tables and indexes of every fresh store, statement by statement. Differences are listed, and counted.
   @Test func predictedLayoutIsTheRealOne() throws {
     var tables = (right: 0, all: 0)
     var indexes = (right: 0, all: 0)

@@ -1,5 +1,5 @@
-// Stores that SwiftData made: they are told by themselves, a folder of them is a list of versions, and each goes along
-// its chain without an option.
+// Stores that SwiftData made: they are recognised without options, a folder of them is a list of versions, and each is
+// migrated along its chain without options.
 
 import Diagnostics
 import FoundationEssentials
@@ -41,7 +41,7 @@ struct SwiftDataRealStoreTests {
 
     var models: FilePath { path.appending("models") }
 
-    /// Names and content of all that lies with the stores.
+    /// Returns names and content of all files in the stores' folders.
     func snapshot() throws -> [String: Data] {
       var found: [String: Data] = [:]
       for folder in try FileManager.default.contentsOfDirectory(atPath: models.string) {
@@ -62,7 +62,7 @@ struct SwiftDataRealStoreTests {
     let app = try #require(catalog.bundles.first { $0.versions.contains { $0.entities.map(\.name) == ["User"] } })
     #expect(app.versions.map(\.name) == ["1.0.0", "2.0.0"] && app.currentVersionName == "2.0.0")
     #expect(try room.snapshot() == before)
-    // Whatever they are called and however they are given, version identifiers decide.
+    // Version identifiers decide, whatever the names and the order of the stores.
     let freezeray = room.models.appending("freezeray")
     let folder = room.path.appending("named")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
@@ -104,7 +104,7 @@ struct SwiftDataRealStoreTests {
     #expect(migrated >= 1)
   }
 
-  /// A store with a save: its history goes along, with the mark.
+  /// A store with a save: its history is carried, with the mark.
   @Test func historyOfASaveGoesAlong() throws {
     let room = try Room()
     let catalog = try ModelCatalog.load([room.models.appending("freezeray")])

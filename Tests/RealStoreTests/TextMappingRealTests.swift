@@ -1,4 +1,4 @@
-// Mapping models of real apps written as text mappings: read again, they say the same.
+// Mapping models of real apps written as text mappings: read again, they are equal.
 
 import Diagnostics
 import ManagedObjectModel
@@ -37,7 +37,7 @@ struct TextMappingRealTests {
         #expect(again == wanted, "\(name)\n\(text)")
         compared += wanted.reduce(0) { $0 + $1.attributes.count + $1.relationships.count }
       } catch {
-        // What cannot be followed in one form cannot be followed in the other.
+        // A mapping that cannot be followed in one form cannot be followed in the other.
         #expect(
           !MappingChecker.findings(in: [mapping], source: source, destination: destination).isEmpty, "\(name)\n\(error)"
         )
@@ -49,8 +49,8 @@ struct TextMappingRealTests {
     #expect(refused.count <= 1)
   }
 
-  /// What a mapping says: properties without a value say nothing, nor do those that the destination does not store. A
-  /// name that the destination does not have is told by `mapping show`, and not written into the text.
+  /// Returns the content of a mapping. Properties without a value do not count, nor do those that the destination does
+  /// not store. `mapping show` reports a name that the destination does not have; the text leaves it out.
   private func said(_ mapping: ExplicitMapping, _ destination: ManagedObjectModel) -> [ExplicitEntityMapping] {
     mapping.entityMappings.map { entity in
       let target = entity.destination.flatMap { destination.entity(named: $0) }

@@ -1,5 +1,5 @@
-// The dictionary that an author attached to an entity mapping, and that policies read as `mapping.userInfo`: plain
-// values of an archive as a property list, bounded in depth and count because the archive may be a circle.
+// The dictionary that an author attached to an entity mapping, and that policies read as `mapping.userInfo`. The
+// archive's plain values become a property list, bounded in depth and count because the archive may contain a cycle.
 
 import Diagnostics
 import PropertyLists
@@ -7,11 +7,11 @@ import PropertyLists
 /// Reads user info.
 struct ArchivedUserInfo {
   private var entries = 0
-  /// Classes of values that no property list can hold; they are left out.
+  /// Classes of values that a property list cannot hold; these values are left out.
   private(set) var unknownClasses: [String] = []
   private(set) var values: [String: PropertyListValue] = [:]
 
-  /// The dictionary that `object` is; throws where it is none or too large.
+  /// Reads the dictionary that `object` holds; throws if it is not a dictionary, or too large.
   init(_ object: ArchivedObject) throws(HopdError) { values = try dictionary(object, depth: 0) }
 
   private mutating func dictionary(

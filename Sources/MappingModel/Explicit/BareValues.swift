@@ -1,4 +1,4 @@
-// Values of mapping models that begin with a bare key, read as keys of the source object, each with a remark.
+// Adds `$source` to values of mapping models that begin with a bare key, with a remark for each.
 
 import Diagnostics
 import Expressions
@@ -6,7 +6,7 @@ import ManagedObjectModel
 import SystemPackage
 
 extension ExplicitMapping {
-  /// The same with `$source` before every bare key path, and a remark for each.
+  /// Returns a copy with `$source` before every bare key path, and a remark for each.
   func namingSources(_ source: ManagedObjectModel) -> (mapping: ExplicitMapping, remarks: [HopdError]) {
     var remarks: [HopdError] = []
     let entities = entityMappings.map { $0.namingSources(source, &remarks, file: path) }
@@ -18,7 +18,7 @@ extension ExplicitEntityMapping {
   fileprivate func namingSources(
     _ source: ManagedObjectModel, _ remarks: inout [HopdError], file: FilePath
   ) -> ExplicitEntityMapping {
-    /// One part of the mapping with `$source` before its bare key paths: a property, or the grouping (nil).
+    /// Returns one part of the mapping with `$source` before its bare key paths: a property, or the grouping (nil).
     func named<Part>(_ property: String?, _ mapping: ((ExpressionNode) -> ExpressionNode) -> Part) -> Part {
       var paths = BareKeyPaths(model: source, source: self.source)
       let part = mapping { paths.named($0) }

@@ -1,10 +1,11 @@
-// Composite attributes in mapping models. Engine and checks know elements only, as attributes named by their key path:
-// so key paths into composites are joined, and a property mapping of a whole composite becomes one for each element.
+// Composite attributes in mapping models. Engine and checks handle only elements, as attributes named by their key
+// path. So key paths into composites are joined, and a property mapping of a whole composite becomes one for each
+// element.
 
 import Expressions
 import ManagedObjectModel
 
-/// Opens what one entity mapping says of composites.
+/// Replaces the composites in one entity mapping by their elements.
 struct CompositeOpening {
   private let paths: ElementPaths
   /// Composites of both sides by name.
@@ -31,10 +32,10 @@ struct CompositeOpening {
   /// The entity of the objects that an expression reaches.
   func entity(of node: ExpressionNode) -> String? { paths.entity(of: node) }
 
-  /// What becomes of each element of a composite that is named as a whole; nil where the name is no composite's, or
-  /// where the value is none that has elements.
+  /// Returns the value of each element of a composite that is mapped as a whole; nil if the name is not a composite's,
+  /// or the value has no elements.
   ///
-  /// A composite is carried by the names of its elements, as its dictionary is.
+  /// A composite's elements are carried by name, like the keys of its dictionary.
   func elements(_ name: String, value: ExpressionNode?) -> [(name: String, value: ExpressionNode?)]? {
     guard let composite = after[name] else { return nil }
     if value == nil || value == .constant(.null) { return composite.elements.map { ("\(name).\($0.name)", value) } }
@@ -45,15 +46,15 @@ struct CompositeOpening {
     }
   }
 
-  /// Is it a composite of the destination?
+  /// Whether the destination has a composite of that name.
   func isComposite(_ name: String) -> Bool { after[name] != nil }
 
-  /// The names of what a name stands for: a composite's elements, else itself.
+  /// Returns the names of a composite's elements; for another name, the name itself.
   func names(of name: String) -> [String] { after[name].map { $0.elements.map { "\(name).\($0.name)" } } ?? [name] }
 }
 
 extension ExplicitEntityMapping {
-  /// The same with everything said of elements.
+  /// Returns a copy that maps elements in place of composites.
   func openingComposites(source: ManagedObjectModel, destination: ManagedObjectModel) -> ExplicitEntityMapping {
     let origin = self.source.flatMap { source.entity(named: $0) }
     let target = self.destination.flatMap { destination.entity(named: $0) }
@@ -74,7 +75,7 @@ extension ExplicitEntityMapping {
 }
 
 extension ExplicitMapping {
-  /// The same with everything said of elements; nothing changes where neither version has composites.
+  /// Returns a copy that maps elements in place of composites; unchanged if neither version has composites.
   func openingComposites(source: ManagedObjectModel, destination: ManagedObjectModel) -> ExplicitMapping {
     guard [source, destination].contains(where: { $0.entities.contains { !$0.composites.isEmpty } }) else {
       return self

@@ -1,37 +1,37 @@
-// Stages as an app's migration plan has them: NSCustomMigrationStage, and MigrationStage of a SwiftData
+// Stages as an app's migration plan declares them: NSCustomMigrationStage, and MigrationStage of a SwiftData
 // SchemaMigrationPlan. A stage is one hop, with a program before it and one after it (docs/decisions/0068).
 
 import Diagnostics
 import SystemPackage
 
-/// One stage of a plan: a hop, and what is to be done before and after it.
+/// One stage of a plan: a hop with its hooks.
 package struct DeclaredStage: Sendable, Hashable {
-  /// What the name of a file of stages ends with.
+  /// The end of the name of a file of stages.
   package static let fileNameEnd = ".hopstages.toml"
 
-  /// The model that has the versions, where several do; nil for any.
+  /// The model that has these versions, needed if several models do; nil for any.
   package let model: String?
   /// Names of versions.
   package let source: String
   package let destination: String
-  /// The program that changes objects of the old version before the hop, by the name it is bound under.
+  /// Name of the bound program that changes objects of the old version before the hop.
   package let willMigrate: String?
-  /// The program that changes objects of the new version after the hop.
+  /// Name of the bound program that changes objects of the new version after the hop.
   package let didMigrate: String?
-  /// Where the stage stands; `source` and `destination` are keys below it.
+  /// Where the stage is declared; `source` and `destination` are keys below it.
   package let place: Place
 
   /// "Model 2 → Model 3".
   package var title: String { "\(source) → \(destination)" }
 
-  /// The hook of one moment; nil where the stage has none.
+  /// Returns the hook of one moment; nil if the stage has none.
   package func hook(_ moment: StageHook.Moment) -> StageHook? {
     let program = moment == .willMigrate ? willMigrate : didMigrate
     return program.map { StageHook(moment: moment, program: $0, stage: self) }
   }
 }
 
-/// What a program does before or after the hop of a stage.
+/// A program that runs before or after the hop of a stage.
 package struct StageHook: Sendable, Hashable {
   /// When it runs.
   package enum Moment: String, Sendable, Hashable {
@@ -43,7 +43,7 @@ package struct StageHook: Sendable, Hashable {
 
   /// When it runs.
   package let moment: Moment
-  /// The name that a program is bound under.
+  /// The name to which the program is bound.
   package let program: String
   /// The stage it belongs to.
   package let stage: DeclaredStage

@@ -1,14 +1,14 @@
-// Names of entity mappings in a hop. Each mapping model gives its own, so two may give the same one: then the later has
-// it with a number, and what the same mapping model looks for under that name goes along.
+// Unique names for the entity mappings of a hop. Two mapping models may use the same name: then the later one's entity
+// mapping gets a number, and that mapping model's look-ups by the name follow.
 
 import Diagnostics
 import Expressions
 
 /// Makes the names of a hop's entity mappings unique.
 enum EntityMappingNames {
-  /// The mapping models with unique names, and what changed.
+  /// Returns the mapping models with unique names, and a warning for each change.
   ///
-  /// Inside one mapping model, a look-up by a name that it gives twice stays as it is, and is refused.
+  /// If one mapping model uses a name twice and looks it up, the look-up stays unchanged and is refused later.
   static func resolved(_ mappings: [ExplicitMapping]) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
     var taken: Set<String> = []
     var warnings: [HopdError] = []
@@ -19,7 +19,7 @@ enum EntityMappingNames {
       var renamed: [String: String] = [:]
       let entities = mapping.entityMappings.map { entityMapping in
         let isFirst = own.insert(entityMapping.name).inserted
-        // A name that is looked for and given several times is a mistake, reported under the name that was written.
+        // A name that is looked up and used several times is a mistake, reported under the name that was written.
         if doubtful.contains(entityMapping.name) || !isFirst && looked[index].contains(entityMapping.name) {
           taken.insert(entityMapping.name)
           return entityMapping
@@ -45,8 +45,8 @@ enum EntityMappingNames {
     return (result, warnings)
   }
 
-  /// Names that a mapping model looks for and several others give, except for parts of one entity, which are looked
-  /// for together.
+  /// Returns the names that a mapping model looks up and that several others use. Parts of one entity do not count:
+  /// they are looked up together.
   private static func doubtful(_ mappings: [ExplicitMapping], _ looked: [Set<String>]) -> Set<String> {
     let owned = mappings.map { Set($0.entityMappings.map(\.name)) }
     let foreign = zip(looked, owned).reduce(into: Set<String>()) { $0.formUnion($1.0.subtracting($1.1)) }
@@ -58,7 +58,7 @@ enum EntityMappingNames {
     }
   }
 
-  /// The names that a mapping model looks for.
+  /// Returns the names that a mapping model looks up.
   private static func lookedFor(_ mapping: ExplicitMapping) -> Set<String> {
     Set(mapping.entityMappings.flatMap(\.relationships).compactMap { $0.value?.mappingLookedFor })
   }

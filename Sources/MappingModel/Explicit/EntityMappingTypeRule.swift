@@ -1,10 +1,11 @@
-// The type that a mapping gets when it is compiled (docs/formats/mapping-models.md, "Compiling a source", rule 6), one
-// rule for Xcode's sources and for texts. It is bookkeeping: a Copy runs its property mappings as a Transform does.
+// The type that compilation gives to an entity mapping (docs/formats/mapping-models.md, "Compiling a source", rule 6),
+// one rule for Xcode's sources and for text mappings. The type is bookkeeping: a Copy runs its property mappings as a
+// Transform does.
 
 import ManagedObjectModel
 
 extension EntityMappingType {
-  /// The type of a mapping with these entities and this policy.
+  /// Returns the type of a mapping with these entities and this policy.
   static func compiled(
     policy: String?, source: String?, destination: String?, from sourceModel: ManagedObjectModel,
     to destinationModel: ManagedObjectModel, isGrouped: Bool = false
@@ -19,7 +20,7 @@ extension EntityMappingType {
     return .copy
   }
 
-  /// Does everything of the source survive as it was? Additions are allowed.
+  /// Whether the destination keeps everything of the source unchanged; additions are allowed.
   private static func isContinued(
     _ origin: Entity, _ source: ManagedObjectModel, by target: Entity, _ destination: ManagedObjectModel
   ) -> Bool {

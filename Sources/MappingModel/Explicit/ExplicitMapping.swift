@@ -1,5 +1,5 @@
-// A mapping model after it was set against both of its versions: what a `.cdm` would say, whatever it was read from.
-// Core Data's NSMappingModel and NSEntityMapping; the words of text mappings that Core Data has no word for are marked.
+// A mapping model resolved against both of its versions: the content of a `.cdm`, from whatever form it was read. It
+// follows Core Data's NSMappingModel and NSEntityMapping; features that only text mappings have are marked.
 
 import Diagnostics
 import Expressions
@@ -19,7 +19,7 @@ package struct ExplicitMapping: Sendable, Hashable {
   /// In the order of execution.
   package internal(set) var entityMappings: [ExplicitEntityMapping]
 
-  /// The same with other entity mappings.
+  /// Returns a copy with other entity mappings.
   func replacing(_ entityMappings: [ExplicitEntityMapping]) -> ExplicitMapping {
     var copy = self
     copy.entityMappings = entityMappings
@@ -42,7 +42,7 @@ package enum EntityMappingType: Int, Sendable, Hashable {
 
 /// One entity's part of a mapping model.
 package struct ExplicitEntityMapping: Sendable, Hashable {
-  /// Unique in the hop, by which relationships find it.
+  /// Unique in the hop; relationships look it up.
   package internal(set) var name: String
   package internal(set) var type: EntityMappingType
   /// nil for `add`.
@@ -51,36 +51,36 @@ package struct ExplicitEntityMapping: Sendable, Hashable {
   package let destination: String?
   /// Class name of the policy as written, with or without module; nil for the default policy.
   package internal(set) var policy: String?
-  /// What the policy reads as `mapping.userInfo`; strings, numbers and booleans as property list values.
+  /// The policy's `mapping.userInfo`; strings, numbers and booleans as property list values.
   package internal(set) var userInfo: [String: PropertyListValue] = [:]
-  /// Text and tree of the predicate that source objects must fulfil; nil takes all.
+  /// The predicate that source objects must fulfil, as text and tree; nil takes all objects.
   package internal(set) var filter: SourceFilter?
-  /// One per destination attribute that is named, sorted by name; what is not named keeps its default.
+  /// One per mapped destination attribute, sorted by name; other attributes keep their defaults.
   package internal(set) var attributes: [ExplicitPropertyMapping] = []
-  /// One per destination relationship that is named, sorted by name.
+  /// One per mapped destination relationship, sorted by name.
   package internal(set) var relationships: [ExplicitPropertyMapping] = []
-  /// Words of text mappings: several sources to one destination, or several destinations of one source.
+  /// Text mappings only: several sources to one destination, or several destinations of one source.
   package internal(set) var grouping = SourceGrouping.each
-  /// Why it has no effect between these two versions; nil for one that is followed. A dead one has no source, no
-  /// destination and no properties here: only its name can still be looked for.
+  /// Why it has no effect between these two versions; nil if it is followed. A dead one has no source, no destination
+  /// and no properties here: only its name can still be looked up.
   package internal(set) var deadness: Deadness?
 }
 
 /// Why an entity mapping has no effect, and what it would have done.
 package struct Deadness: Sendable, Hashable {
-  /// In words that follow the mapping's name.
+  /// A clause that follows the mapping's name in messages.
   package let reason: String
-  /// The source entity that it names.
+  /// The source entity that the mapping model names.
   package let source: String?
   /// The policy that will never run.
   package let policy: String?
 }
 
 extension ExplicitEntityMapping {
-  /// The word of its type; "dead" for one without effect.
+  /// The word of its type; "dead" if it has no effect.
   package var typeWord: String { deadness == nil ? type.word : "dead" }
 
-  /// An entity mapping of which only the name is left, for the reason given.
+  /// Returns an entity mapping without effect, which keeps only its name.
   static func dead(
     _ name: String, because reason: String, of source: String?, policy: String? = nil
   ) -> ExplicitEntityMapping {
@@ -89,7 +89,7 @@ extension ExplicitEntityMapping {
       deadness: Deadness(reason: reason, source: source, policy: policy))
   }
 
-  /// What a plan says of a dead one; nil for one that is followed.
+  /// The plan's warning about a dead entity mapping; nil if it is followed.
   func deathNotice(at path: FilePath) -> HopdError? {
     deadness.map { deadness in
       HopdError(
@@ -100,7 +100,7 @@ extension ExplicitEntityMapping {
 }
 
 extension ExplicitMapping {
-  /// The same without dead entity mappings; what looks for their objects finds none.
+  /// Returns a copy without dead entity mappings; look-ups of their objects become nil.
   func livingOnly() -> ExplicitMapping {
     let dead = Set(entityMappings.filter { $0.deadness != nil }.map(\.name))
     guard !dead.isEmpty else { return self }
@@ -125,15 +125,15 @@ package struct SourceFilter: Sendable, Hashable {
   package internal(set) var predicate: PredicateNode
 }
 
-/// NSPropertyMapping: where a destination property's value comes from.
+/// NSPropertyMapping: the source of a destination property's value.
 package struct ExplicitPropertyMapping: Sendable, Hashable {
   /// Name in the destination entity.
   package let name: String
-  /// nil leaves what is there: the default, or what a policy set (docs/formats/expressions.md, "Value expressions").
-  /// The constant nil sets nil.
+  /// The source of the value; nil keeps what is there: the default, or a policy's value (docs/formats/expressions.md,
+  /// "Value expressions"). The constant nil sets nil.
   package internal(set) var value: PropertyValue?
 
-  /// The same with other expressions.
+  /// Returns a copy with transformed expressions.
   func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> ExplicitPropertyMapping {
     ExplicitPropertyMapping(name: name, value: value?.mappingExpressions(transform))
   }
@@ -143,8 +143,8 @@ package struct ExplicitPropertyMapping: Sendable, Hashable {
 package enum PropertyValue: Sendable, Hashable {
   /// A value expression.
   case expression(ExpressionNode)
-  /// Text mappings, relationships only: the object that the named mapping, which groups its sources by one key
-  /// (`distinctBy`), made for that value of the key.
+  /// Text mappings, relationships only: the object that the named mapping made for that value of the key. The named
+  /// mapping groups its sources by that key (`distinctBy`).
   case grouped(mapping: String, keys: [ExpressionNode])
   /// Text mappings, relationships only: the objects of a destination entity whose attribute has that value.
   case matching(entity: String, attribute: String, key: ExpressionNode)
@@ -159,7 +159,7 @@ extension PropertyValue {
     }
   }
 
-  /// The same with other expressions.
+  /// Returns a copy with transformed expressions.
   func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> PropertyValue {
     switch self {
     case .expression(let node): .expression(transform(node))
@@ -169,7 +169,7 @@ extension PropertyValue {
     }
   }
 
-  /// The entity mapping whose objects it looks for by name.
+  /// The name of the entity mapping whose objects are looked up.
   var mappingLookedFor: String? {
     switch self {
     case .expression(.destinationInstances(.entityMapping(let name), _)), .grouped(let name, _): name
@@ -190,22 +190,23 @@ extension PropertyValue: CustomStringConvertible {
   }
 }
 
-/// How source objects and destination objects correspond. All but `each` are words of text mappings only.
+/// How source objects and destination objects correspond. Only text mappings can use a case other than `each`.
 package enum SourceGrouping: Sendable, Hashable {
   /// One destination object for each source object.
   case each
-  /// One destination object per distinct value of the keys; sources whose keys hold a nil make none. Every source of a
-  /// group is associated with the group's object.
+  /// One destination object per distinct value of the keys; sources with a nil in their keys make none. Every source of
+  /// a group is associated with the group's object.
   case distinctBy([ExpressionNode], keep: KeepRule)
   /// As `each`, but of sources with equal keys only one makes an object, and the others are associated with it; sources
-  /// whose keys hold a nil are no duplicates. What was dropped is reported.
+  /// with a nil in their keys are not duplicates. Dropped objects are reported.
   case deduplicate(by: [ExpressionNode], keep: KeepRule)
-  /// One destination object per source object and member of a to-many of it, which is `$each` in the expressions.
+  /// One destination object per source object and member of one of its to-many relationships; expressions read the
+  /// member as `$each`.
   case expand(ExpressionNode, entity: String)
 }
 
 extension SourceGrouping {
-  /// Its expressions: keys, what is kept, members.
+  /// The expressions: keys, rule of what is kept, members.
   var expressions: [ExpressionNode] {
     switch self {
     case .each: []
@@ -215,7 +216,7 @@ extension SourceGrouping {
     }
   }
 
-  /// The same with other expressions.
+  /// Returns a copy with transformed expressions.
   func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> SourceGrouping {
     switch self {
     case .each: .each
@@ -227,22 +228,22 @@ extension SourceGrouping {
     }
   }
 
-  /// Entities of the variables that expressions have besides `$source`.
+  /// Entities of the variables that expressions may use in addition to `$source`.
   var variables: [String: String] { if case .expand(_, let members) = self { ["each": members] } else { [:] } }
 
-  /// How many keys tell its objects apart, where others can look for them by keys.
+  /// The number of keys that identify its objects; nil if its objects cannot be looked up by keys.
   var keyCount: Int? { if case .distinctBy(let keys, _) = self { keys.count } else { nil } }
 }
 
-/// Which of several source objects stands for its group.
+/// Which of several source objects represents its group.
 package enum KeepRule: Sendable, Hashable {
   /// The lowest or highest primary key.
   case lowest
   case highest
-  /// The greatest value of an expression; among equals the lowest primary key.
+  /// The greatest value of an expression; among equal values the lowest primary key.
   case latest(ExpressionNode)
 
-  /// The same with another expression.
+  /// Returns a copy with a transformed expression.
   func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> KeepRule {
     if case .latest(let node) = self { .latest(transform(node)) } else { self }
   }

@@ -1,19 +1,18 @@
-// What a look-up of destination objects can find, as far as both models tell it. Core Data evaluates an expression for
-// one object after the other and refuses an object that a relationship cannot hold; an expression that finds none is as
-// good as any other. So nothing is refused here: what is certain or doubtful is reported, and the rows decide
-// (docs/decisions/0066).
+// What a look-up of destination objects can find, as far as both models show. Core Data evaluates an expression for one
+// object after the other and refuses an object that a relationship cannot hold; an expression that finds none is valid.
+// So nothing is refused here: certain and doubtful findings are reported, and the rows decide (docs/decisions/0066).
 
 import Diagnostics
 import Expressions
 import ManagedObjectModel
 
-/// Judges look-ups among all entity mappings of a hop.
+/// Checks look-ups among all entity mappings of a hop.
 struct LookupReach {
-  /// What is known of a look-up before any row is read.
+  /// A finding about a look-up that needs no rows.
   enum Finding: Sendable, Hashable {
-    /// It never finds an object; why, in words that follow "because".
+    /// It never finds an object; the reason follows "because".
     case nothing(String)
-    /// Whatever it finds is of an entity that the relationship cannot hold.
+    /// It finds only objects that the relationship cannot hold; the reason follows "because".
     case unfit(String)
   }
 
@@ -21,7 +20,7 @@ struct LookupReach {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
 
-  /// What is wrong with the look-up of a relationship; nil where it may find objects that fit, or looks for none.
+  /// Returns the problem of a relationship's look-up; nil if it may find objects that fit, or if there is no look-up.
   func finding(_ property: ExplicitPropertyMapping, of mapping: ExplicitEntityMapping) -> Finding? {
     guard let value = property.value,
       let relationship = mapping.destination.flatMap({ destination.relationship(property.name, of: $0) })
@@ -76,8 +75,8 @@ struct LookupReach {
     mapping.destination.map { destination.isEntity($0, within: relationship.destinationEntityName) } ?? false
   }
 
-  /// The entity of the objects that an expression reaches, and all that such an object may be of; nil where the models
-  /// do not tell it.
+  /// Returns the entity of the objects that an expression reaches, and all entities that such an object may have; nil
+  /// if the models do not show it.
   private func reached(
     _ objects: ExpressionNode, from mapping: ExplicitEntityMapping
   ) -> (name: String, entities: Set<String>)? {
@@ -88,7 +87,7 @@ struct LookupReach {
     return (name, Set(source.subtree(of: entity).map(\.name)))
   }
 
-  /// A remark on each look-up of a hop that finds nothing, or nothing that fits.
+  /// Returns a remark on each look-up of a hop that finds nothing, or nothing that fits.
   func remarks(on files: [ExplicitMapping]) -> [HopdError] {
     var result: [HopdError] = []
     for file in files {
@@ -107,7 +106,7 @@ struct LookupReach {
 }
 
 extension LookupReach.Finding {
-  /// What a person reads.
+  /// The finding as text of a message.
   var sentence: String {
     switch self {
     case .nothing(let reason): "the look-up never finds an object, because \(reason)"

@@ -6,21 +6,21 @@
 package struct MappedHop: Sendable, Hashable {
   /// In the order of execution.
   package let mappings: [ExplicitMapping]
-  /// The hook of a stage, where the hop leads from a version to itself so that a program may change its objects; its
-  /// entity mapping is the last. nil for a hop between two versions.
+  /// The hook of a stage; nil for a hop between two versions. With a hook, the hop leads from a version to itself so
+  /// that a program may change its objects, and the hook's entity mapping is the last.
   package let hook: StageHook?
 
-  /// Makes a hop of at least one mapping.
+  /// Makes a hop of one or more mappings.
   package init(mappings: [ExplicitMapping], hook: StageHook? = nil) {
     self.mappings = mappings
     self.hook = hook
   }
 
-  /// All entity mappings in the order of execution; their index is what the association table calls the mapping.
+  /// All entity mappings in the order of execution; the association table identifies a mapping by its index here.
   package var entityMappings: [ExplicitEntityMapping] { mappings.flatMap(\.entityMappings) }
 
-  /// The entity mappings that take the other parts of the objects of a named one: where mapping models of one hop share
-  /// out an entity by filters, a look-up of objects of one part means those of all.
+  /// Returns the entity mappings that take the other parts of the named one's objects. If the mapping models of a hop
+  /// divide an entity by filters, a look-up of one part's objects covers all parts.
   package func parts(beside name: String) -> [ExplicitEntityMapping] {
     guard
       let home = mappings.firstIndex(where: { $0.entityMappings.contains { $0.name == name } }),
@@ -31,8 +31,8 @@ package struct MappedHop: Sendable, Hashable {
     }
   }
 
-  /// Pairs of entity mappings of different mapping models that take objects of one entity by filters: no object may
-  /// fulfil both.
+  /// Pairs of entity mappings that take objects of one entity by filters, from different mapping models: no object may
+  /// fulfil both filters.
   package var partsToTellApart: [(first: Int, second: Int)] {
     let parts = mappings.enumerated().flatMap { file, mapping in mapping.entityMappings.map { (file, $0) } }
     var result: [(first: Int, second: Int)] = []
@@ -45,7 +45,7 @@ package struct MappedHop: Sendable, Hashable {
     return result
   }
 
-  /// Class names of the policies, each once, in order.
+  /// Class names of the policies, without duplicates, in order.
   package var policies: [String] {
     var seen: Set<String> = []
     return entityMappings.compactMap(\.policy).filter { seen.insert($0).inserted }

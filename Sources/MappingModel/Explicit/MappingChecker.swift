@@ -1,17 +1,17 @@
-// Mapping models against both versions, before anything moves: every name that leads nowhere and every expression that
-// is not supported is reported here, all of them at once, and never in the middle of a run.
+// Checks mapping models against both versions before any row is migrated. It reports all unknown names and unsupported
+// expressions at once, so that none of them ends a run halfway.
 
 import Diagnostics
 import Expressions
 import ManagedObjectModel
 import SystemPackage
 
-/// Checks the mapping models of one hop together: relationships may look for objects that another of them makes.
+/// Checks the mapping models of one hop together: relationships may look up objects that another mapping model makes.
 package struct MappingChecker {
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
   private let mappings: [ExplicitMapping]
-  /// Entity mappings by name; a name that stands for several leads to none by itself.
+  /// Entity mappings by name. A name that several share identifies none of them.
   private let byName: [String: [ExplicitEntityMapping]]
   private var found: [HopdError] = []
 
@@ -22,7 +22,7 @@ package struct MappingChecker {
     byName = Dictionary(grouping: mappings.flatMap(\.entityMappings), by: \.name)
   }
 
-  /// Everything that is wrong with the mapping models of a hop; empty where they can be followed.
+  /// Returns everything that is wrong with the mapping models of a hop; empty if they can be followed.
   package static func findings(
     in mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) -> [HopdError] {
@@ -34,10 +34,11 @@ package struct MappingChecker {
     return checker.found
   }
 
-  /// The mapping models as they can be followed, with unique names and without what a store does not keep.
+  /// Returns the mapping models ready to be followed: with unique names and without properties that a store does not
+  /// keep.
   ///
-  /// Throws `mapping-stale` where names lead nowhere, `mapping-invalid` where only expressions are wrong, with all
-  /// reasons.
+  /// - Throws: `mapping-stale` if names are unknown, `mapping-invalid` if only expressions are wrong; each with all
+  ///   reasons.
   package static func checked(
     _ mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(HopdError) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
@@ -65,8 +66,8 @@ package struct MappingChecker {
     return (settled.mappings, unique.warnings + named.flatMap(\.remarks) + settled.warnings + doubts)
   }
 
-  /// Only entities that have objects, and only properties that a store keeps: transient ones have no column, and the
-  /// app computes them.
+  /// Keeps only entities that have objects, and only properties that a store keeps: transient ones have no column, and
+  /// the app computes them.
   private static func settled(
     _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
   ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
@@ -102,7 +103,7 @@ package struct MappingChecker {
   }
 
   private mutating func check(_ mapping: ExplicitEntityMapping, of file: ExplicitMapping) {
-    // A dead one is not followed; the plan says so.
+    // A dead one is not followed; the plan reports it.
     if mapping.deadness != nil { return }
     let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
     if let name = mapping.source, source.entity(named: name) == nil {
@@ -148,8 +149,8 @@ package struct MappingChecker {
     }
   }
 
-  /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly
-  /// that entity finds no object. It is not left out where a relationship looks for its objects by name.
+  /// Whether the mapping goes from an abstract entity to an abstract one. Xcode writes such mappings; a fetch of
+  /// exactly that entity finds no object. It is kept if a relationship looks up its objects by name.
   private func makesNothing(_ mapping: ExplicitEntityMapping) -> Bool {
     guard let name = mapping.source, source.entity(named: name)?.isAbstract == true, mapping.policy == nil,
       case .each = mapping.grouping
@@ -159,7 +160,7 @@ package struct MappingChecker {
     }
   }
 
-  /// Filter, keys and members: what decides which objects there are.
+  /// Checks filter, keys and members, which decide which objects exist.
   private mutating func checkSource(_ mapping: ExplicitEntityMapping, _ place: Place) {
     if let filter = mapping.filter {
       let checker = ExpressionChecker(scope(.sourceFilter, mapping))
@@ -223,7 +224,7 @@ package struct MappingChecker {
     }
   }
 
-  /// The first key after `$source`, in a plain path or in a lookup over one, where the source entity has no such
+  /// Returns the first key after `$source`, in a plain path or in a look-up over one, if the source entity has no such
   /// property.
   private func unknownKey(_ value: PropertyValue, _ mapping: ExplicitEntityMapping) -> String? {
     guard case .expression(let node) = value, let origin = mapping.source.flatMap({ source.entity(named: $0) }) else {
@@ -236,8 +237,8 @@ package struct MappingChecker {
     return isKnown ? nil : name
   }
 
-  /// A look-up by name must lead to one entity mapping. Whether the relationship may hold its objects is asked of those
-  /// that it finds: Core Data refuses an object, not an expression (docs/decisions/0066).
+  /// A look-up by name must lead to one entity mapping. Whether the relationship can hold its objects is checked for
+  /// each object found: Core Data refuses an object, not an expression (docs/decisions/0066).
   @discardableResult
   private mutating func checkLookup(of name: String, _ place: Place) -> ExplicitEntityMapping? {
     let targets = byName[name] ?? []
@@ -255,7 +256,7 @@ package struct MappingChecker {
   }
 
   private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {
-    // What is not there is reported where it is mapped.
+    // An entity that does not exist is reported by the entity mapping that makes it.
     guard destination.entity(named: entity) != nil,
       !destination.isEntity(entity, within: relationship.destinationEntityName)
     else { return }
@@ -263,7 +264,7 @@ package struct MappingChecker {
   }
 
   private func scope(_ place: ExpressionScope.Place, _ mapping: ExplicitEntityMapping) -> ExpressionScope {
-    // Names of mappings are checked here, where those that stand for several are known.
+    // Names of mappings are checked in `checkLookup`, because only the checker sees which names several mappings share.
     return ExpressionScope(
       model: source, sourceEntity: mapping.source, place: place, variables: mapping.grouping.variables,
       entityMappings: Set(byName.keys), hasPolicy: mapping.policy != nil)

@@ -1,4 +1,4 @@
-// Questions about models that are asked by the names in mappings, where an entity may not be there.
+// Look-ups in models by the names in mappings, whose entities may not exist.
 
 import Expressions
 import ManagedObjectModel
@@ -13,27 +13,28 @@ extension ManagedObjectModel {
   /// Own and inherited relationships that are stored, by name.
   func storedRelationships(of entity: Entity) -> [Relationship] { properties(of: entity).storedRelationships }
 
-  /// An attribute of the entity of that name, own or inherited.
+  /// Returns an attribute of the named entity, own or inherited.
   package func attribute(_ name: String, of entity: String) -> Attribute? {
     self.entity(named: entity).flatMap { allAttributes(of: $0)[name] }
   }
 
-  /// A relationship of the entity of that name, own or inherited.
+  /// Returns a relationship of the named entity, own or inherited.
   package func relationship(_ name: String, of entity: String) -> Relationship? {
     self.entity(named: entity).flatMap { allRelationships(of: $0)[name] }
   }
 
-  /// Name of the entity that declares what `entity` has under that name.
+  /// Returns the name of the entity that declares `property` of `entity`.
   package func declarer(of property: String, in entity: Entity) -> String {
     declaringEntity(of: property, in: entity)?.name ?? entity.name
   }
 
-  /// The same for the entity of that name; the name itself where there is no such entity.
+  /// Returns the name of the entity that declares `property` of the named entity; `entity` if the model does not have
+  /// it.
   package func declarer(of property: String, in entity: String) -> String {
     self.entity(named: entity).map { declarer(of: property, in: $0) } ?? entity
   }
 
-  /// Is `entity` the entity `ancestor`, or one below it?
+  /// Whether `entity` is the entity `ancestor`, or one below it.
   package func isEntity(_ entity: String, within ancestor: String) -> Bool {
     self.entity(named: entity).map { lineage(of: $0).contains { $0.name == ancestor } } ?? false
   }
@@ -52,7 +53,7 @@ extension ExpressionNode {
 }
 
 extension Sequence {
-  /// The elements in the order of the bytes of a text of theirs.
+  /// Returns the elements sorted by the UTF-8 bytes of the text.
   package func sortedByBytes(of text: (Element) -> String) -> [Element] {
     sorted { text($0).utf8.lexicographicallyPrecedes(text($1).utf8) }
   }

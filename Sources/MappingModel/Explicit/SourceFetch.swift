@@ -1,5 +1,5 @@
-// The source expression of an entity mapping. Core Data allows any expression that fetches; Apple's compiler writes
-// one, and only that one is followed: all objects of the source entity, or those that fulfil a predicate
+// The source expression of an entity mapping. Core Data allows any expression that fetches; Apple's compiler writes one
+// form, and hopd follows only this one: all objects of the source entity, or those that fulfil a predicate
 // (docs/formats/mapping-models.md, "Compiling a source", rule 3).
 
 import Diagnostics
@@ -10,10 +10,10 @@ import PropertyLists
 struct SourceFetch {
   /// The entity that is fetched.
   let entity: String
-  /// Predicate text; nil where all objects are wanted.
+  /// Predicate text; nil fetches all objects.
   let predicate: String?
 
-  /// Reads an archived source expression; throws for every other expression, by the name of what it is.
+  /// Reads an archived source expression; throws for any other expression and names its kind.
   init(_ object: ArchivedObject) throws(HopdError) {
     guard object.isKind(of: "NSFetchRequestExpression") else {
       throw Self.refused("it is of class \(object.className)")
@@ -46,15 +46,15 @@ struct SourceFetch {
     predicate = Self.condition(text)
   }
 
-  /// The predicate text that really asks for something: nil where it is empty or true of everything.
+  /// Returns the predicate text; nil if it is empty or always true.
   static func condition(_ text: String?) -> String? {
     guard let text, text.utf8.contains(where: { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }) else { return nil }
     let bare = text.utf8.filter { ![0x20, 0x09, 0x0a, 0x0d].contains($0) }
     return String(decoding: bare, as: UTF8.self).uppercased() == "TRUEPREDICATE" ? nil : text
   }
 
-  /// The flag is a bare boolean in every file seen, or an expression as NSFetchRequestExpression's initialiser takes
-  /// it.
+  /// Whether the fetch only counts. The flag is a bare boolean in every file seen, or an expression, as
+  /// NSFetchRequestExpression's initialiser takes it.
   private static func countsOnly(_ object: ArchivedObject) throws(HopdError) -> Bool {
     guard case .object(let flag) = try object.value("NSCountOnlyFlag") else {
       return try object.boolean("NSCountOnlyFlag")
@@ -68,7 +68,7 @@ struct SourceFetch {
     return try object.string("NSVariable") == "manager"
   }
 
-  /// `$manager.sourceContext`, as a key path or as a call of the property.
+  /// Whether the expression is `$manager.sourceContext`, as a key path or as a call of the property.
   private static func isSourceContext(_ object: ArchivedObject?) throws(HopdError) -> Bool {
     guard let object, object.isKind(of: "NSFunctionExpression"), try isManager(try object.object("NSOperand")) else {
       return false

@@ -12,11 +12,11 @@ package struct CompiledMappingFile: MappingFile {
   package let name: String
   package let form = MappingForm.compiled
   package let sourceEntities: Set<String>
-  /// What to do about a file that is damaged.
+  /// The hint for a damaged file.
   private static let remedy = "Copy the .cdm from the app again, or give the mapping model's source form."
   private let mapping: CompiledMapping
 
-  /// Reads the file; throws where it is not a mapping model.
+  /// Reads the file; throws if it is not a mapping model.
   package init(at path: FilePath) throws(HopdError) {
     do throws(HopdError) {
       try self.init(
@@ -27,7 +27,7 @@ package struct CompiledMappingFile: MappingFile {
     }
   }
 
-  /// The mapping model in the bytes of a `.cdm`.
+  /// Reads the mapping model from the bytes of a `.cdm`.
   package init(contents bytes: [UInt8], path: FilePath, at place: Place = Place()) throws(HopdError) {
     self.path = path
     name = path.stem ?? path.string
@@ -39,7 +39,7 @@ package struct CompiledMappingFile: MappingFile {
 
   package func fit(destination version: MappableVersion) -> MappingFit { fit(mapping.destinations, version) }
 
-  /// Entities that it does not name may be as they like: abstract and dropped ones are never named.
+  /// Compares only the entities that the file names: it never names abstract and dropped ones.
   private func fit(_ ends: [CompiledMapping.End], _ version: MappableVersion) -> MappingFit {
     var reasons: [HopdError] = []
     var (known, equal) = (0, 0)
@@ -57,7 +57,7 @@ package struct CompiledMappingFile: MappingFile {
             + (hash?.description ?? "no entity of that name"), at: Place(entity: end.entity)))
     }
     if reasons.isEmpty { return .exact }
-    // Half of the names must be there; among versions that qualify, equal hashes tell which one was meant.
+    // Half of the names must exist; among versions that qualify, equal hashes show which one was meant.
     let all = equal + reasons.count
     guard known * 2 >= all else { return .unrelated }
     return .stale(reasons, closeness: Double(known + 2 * equal) / Double(3 * all))
@@ -81,7 +81,7 @@ package struct CompiledMappingFile: MappingFile {
     return try loaded(entityMappings, source: source, destination: destination)
   }
 
-  /// The mapping as if it had been compiled for these versions, whatever their hashes are.
+  /// Returns the mapping as if it had been compiled for these versions, and ignores their hashes.
   package func loadAsCompiled(for source: ManagedObjectModel, _ destination: ManagedObjectModel) throws(HopdError)
     -> LoadedMapping
   { try loaded(mapping.entityMappings, source: source, destination: destination) }
@@ -99,7 +99,7 @@ package struct CompiledMappingFile: MappingFile {
       warnings: mapping.warnings + entityMappings.compactMap { $0.deathNotice(at: path) })
   }
 
-  /// Why an entity is not the one that the mapping was compiled for; nil where it is.
+  /// Returns why an entity is not the one that the mapping was compiled for; nil if it is.
   private static func misfit(_ end: CompiledMapping.End, _ hashes: [String: VersionHash], _ version: String) -> String?
   {
     guard let hash = hashes[end.entity] else {

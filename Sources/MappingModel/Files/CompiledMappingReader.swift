@@ -1,13 +1,13 @@
 // Reads a `.cdm`, the keyed archive that Xcode's compiler makes of a mapping model: order, names, types and expressions
-// as they are there, with the version hashes of the entities it was compiled for (docs/formats/mapping-models.md,
-// "Compiled files").
+// unchanged, with the version hashes of the entities it was compiled for (docs/formats/mapping-models.md, "Compiled
+// files").
 
 import Diagnostics
 import Expressions
 import ManagedObjectModel
 import PropertyLists
 
-/// What a `.cdm` says.
+/// The content of a `.cdm`.
 struct CompiledMapping: Sendable {
   /// An entity on one side of an entity mapping, with the hash it was compiled for.
   struct End: Sendable, Hashable {
@@ -19,7 +19,7 @@ struct CompiledMapping: Sendable {
   /// The two entities of each entity mapping, in the same order.
   var ends: [(source: End?, destination: End?)] = []
   var warnings: [HopdError] = []
-  /// What cannot be followed.
+  /// Parts that cannot be followed.
   var problems: [MappingProblem] = []
 
   var sources: [End] { ends.compactMap(\.source) }
@@ -32,7 +32,7 @@ struct CompiledMappingReader {
   private var mapping = CompiledMapping()
   private var propertyCount = 0
 
-  /// The mapping model in `bytes`; throws where they are none, and records what cannot be followed in its problems.
+  /// Reads the mapping model in `bytes`; throws if they are not one. Parts that cannot be followed become `problems`.
   static func read(_ bytes: [UInt8], at place: Place) throws(HopdError) -> CompiledMapping {
     let root = try KeyedArchive.decode(bytes, at: place).root()
     guard root.isKind(of: "NSMappingModel") else { throw root.unknownClass(for: "a mapping model") }
@@ -169,7 +169,7 @@ struct CompiledMappingReader {
     return result.sortedByBytes(of: \.name)
   }
 
-  /// The text of a field; nil where it is absent or empty.
+  /// Returns the text of a field; nil if it is absent or empty.
   private func name(_ field: String, _ object: ArchivedObject) throws(HopdError) -> String? {
     guard let text = try object.string(field), !text.isEmpty else { return nil }
     guard text.utf8.count <= MappingLimits.textBytes else {

@@ -1,6 +1,6 @@
-// The gaps of a mapping model in source form, filled as Xcode's mapping compiler fills them
-// (docs/formats/mapping-models.md, "Compiling a source"): names, order, types, and an expression for every property
-// that the author left to be generated.
+// Fills the gaps of a mapping model in source form as Xcode's mapping compiler does (docs/formats/mapping-models.md,
+// "Compiling a source"): names, order, types, and an expression for every property that the author left to be
+// generated.
 
 import Diagnostics
 import Expressions
@@ -24,7 +24,7 @@ struct MappingCompiler {
     }
   }
 
-  /// The entity mappings in the order of execution.
+  /// Returns the entity mappings in the order of execution.
   func entityMappings(at place: Place) throws(HopdError) -> [ExplicitEntityMapping] {
     var result: [ExplicitEntityMapping] = []
     for entity in mapping.entityMappings {
@@ -51,7 +51,7 @@ struct MappingCompiler {
     return result
   }
 
-  /// The author's name, else `<Source>To<Destination>`, else the name of the one entity.
+  /// Returns the author's name, else `<Source>To<Destination>`, else the name of the only entity.
   static func name(of entity: XcodeEntityMapping) -> String {
     entity.name ?? [entity.source, entity.destination].compactMap(\.self).joined(separator: "To")
   }
@@ -81,11 +81,12 @@ struct MappingCompiler {
     {
       return .destinationInstances(.entityMapping(names[0]), objects)
     }
-    // Objects of several entities, or of one with several mappings: each object's own entity decides.
+    // The objects have several entities, or one entity with several mappings: each object's own entity decides.
     return .destinationInstances(.sourceRelationship(property.name), objects)
   }
 
-  /// The entity at the end of a key path that begins at the source object; nil where it is none of plain relationships.
+  /// Returns the entity at the end of a key path that begins at the source object; nil if not every step is a
+  /// relationship.
   private func destination(of node: ExpressionNode, from origin: Entity) -> String? {
     guard case .keyPath(.variable("source"), let steps) = node else {
       return node == .variable("source") ? origin.name : nil
@@ -102,7 +103,7 @@ struct MappingCompiler {
 }
 
 extension SourceFilter {
-  /// The filter that a predicate text is.
+  /// Parses a predicate text.
   init(text: String, at place: Place) throws(HopdError) {
     self.init(text: text, predicate: try ExpressionParser.predicate(text, at: place))
   }

@@ -1,5 +1,5 @@
-// A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves
-// is worked out version by version, each side by itself: a mapping model may fit any pair of many versions.
+// A mapping model that was read from a file but not yet resolved against models, in any form. Each side is compared
+// with each version separately: a mapping model may fit any pair of many versions.
 
 import Diagnostics
 import ManagedObjectModel
@@ -13,7 +13,7 @@ package struct MappableVersion: Sendable {
   /// `model.versionHashes`, computed once.
   package let hashes: [String: VersionHash]
 
-  /// Makes a version; the hashes are computed where they are not given.
+  /// Makes a version; computes the hashes if they are not given.
   package init(modelName: String, model: ManagedObjectModel, hashes: [String: VersionHash]? = nil) {
     self.modelName = modelName
     self.model = model
@@ -21,58 +21,58 @@ package struct MappableVersion: Sendable {
   }
 }
 
-/// Does a mapping model fit a version, on one of its two sides?
+/// How well one side of a mapping model fits a version.
 package enum MappingFit: Sendable {
   /// It was made for that version.
   case exact
-  /// It was made for a version of that name in a model of another name; the remark says so.
+  /// It was made for a version of that name in a model of another name; the remark reports this.
   case loose(HopdError)
-  /// It was made for that version in another state, or for one that is gone; each reason names what differs. Of several
-  /// versions the one with the highest closeness (0 to 1) is the one that was meant.
+  /// It was made for that version in another state, or for one that no longer exists; each reason names a difference.
+  /// Of several versions, the one with the highest closeness (0 to 1) was meant.
   case stale([HopdError], closeness: Double)
   /// It has nothing to do with that version.
   case unrelated
 }
 
-/// A mapping model that was read.
+/// A mapping model that was read from a file.
 package protocol MappingFile: Sendable {
   /// The file or folder.
   var path: FilePath { get }
   /// Its name without extension.
   var name: String { get }
-  /// Which form it has.
+  /// Its form.
   var form: MappingForm { get }
   /// Names of the source entities that it maps.
   var sourceEntities: Set<String> { get }
-  /// Does it begin at that version?
+  /// Returns how well its source side fits that version.
   func fit(source version: MappableVersion) -> MappingFit
-  /// Does it end at that version?
+  /// Returns how well its destination side fits that version.
   func fit(destination version: MappableVersion) -> MappingFit
-  /// Which of its entity mappings fit a pair of versions that it does not fit as a whole; nil where its form does not
-  /// say it of each.
+  /// Returns the entity mappings that fit a pair of versions that the mapping model does not fit as a whole; nil if its
+  /// form cannot tell them apart.
   func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings?
-  /// What relationships of the other mapping models of its hop may look for.
+  /// Returns its entity mappings as relationships in other mapping models of the hop may look them up.
   func outlines(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> [MappingOutline]
-  /// The mapping as a `.cdm` would say it, in a hop with what the others make; names that lead nowhere are kept,
-  /// `MappingChecker` finds them.
+  /// Returns the mapping as a `.cdm` would contain it, in a hop with the outlines of `others`. It keeps unknown names,
+  /// which `MappingChecker` finds.
   ///
-  /// Throws where it uses what is not supported.
+  /// Throws if it uses an unsupported feature.
   func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping
 }
 
-/// Something in one entity mapping that cannot be followed.
+/// A part of one entity mapping that cannot be followed.
 struct MappingProblem: Sendable {
   /// Position of the entity mapping.
   let entityMapping: Int
   let error: HopdError
 
-  /// Throws what cannot be followed of a mapping model; what it is of entity mappings without effect does not matter.
+  /// Throws the problems of a mapping model; those of entity mappings without effect do not count.
   static func check(
     _ problems: [MappingProblem], isDead: (Int) -> Bool, _ file: some MappingFile, remedy: String
   ) throws(HopdError) {
-    // Of very many only the first were noted; whose the others are is not known.
+    // If the list was cut, the entity mappings of the missing problems are unknown.
     let isCut = problems.count >= MappingLimits.findings
     let reasons = problems.filter { isCut || !isDead($0.entityMapping) }.map(\.error)
     guard let first = reasons.first?.hinting(remedy) else { return }
@@ -86,9 +86,9 @@ struct MappingProblem: Sendable {
 
 /// The entity mappings of a mapping model that fit a pair of versions.
 package struct LivingMappings: Sendable {
-  /// How many there are.
+  /// The number of these entity mappings.
   package var count = 0
-  /// Does one of them join two states of an entity, so that it cannot be meant for just any pair of versions?
+  /// Whether one of them joins two different states of an entity; then it was made for particular pairs of versions.
   package var joinsStates = false
   /// Their source entities.
   package var sources: Set<String> = []
@@ -97,7 +97,7 @@ package struct LivingMappings: Sendable {
 extension MappingFile {
   package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? { nil }
 
-  /// The mapping as the only one of its hop.
+  /// Returns the mapping as the only one of its hop.
   package func load(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> LoadedMapping {
     try load(source: source, destination: destination, beside: [])
   }
@@ -109,7 +109,7 @@ extension MappingFile {
   }
 }
 
-/// What relationships must know of an entity mapping before it is resolved.
+/// The facts about an entity mapping that look-ups need before it is resolved.
 package struct MappingOutline: Sendable, Hashable {
   package let name: String
   package let source: String?
@@ -117,8 +117,8 @@ package struct MappingOutline: Sendable, Hashable {
   /// How many keys a `distinct_by` mapping has.
   package let keyCount: Int?
 
-  /// Of the outlines of several mapping models, those that one with `own` can look for in the others: what it makes
-  /// itself, and what it names itself, it means itself. Two that map one source are no parts of one hop.
+  /// Returns the outlines of other mapping models that a mapping model with the outlines `own` can look up. Its own
+  /// names and its own source entities take precedence. Two files that map the same source are not parts of one hop.
   static func foreign(_ files: [[MappingOutline]], beside own: [MappingOutline]) -> [MappingOutline] {
     var names = Set(own.map(\.name))
     var sources = Set(own.compactMap(\.source))
@@ -143,7 +143,7 @@ extension MappingOutline {
   }
 }
 
-/// A mapping with what was left out of it.
+/// A mapping with the warnings about parts that were left out.
 package struct LoadedMapping: Sendable {
   package let mapping: ExplicitMapping
   package internal(set) var warnings: [HopdError] = []

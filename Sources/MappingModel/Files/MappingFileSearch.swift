@@ -1,5 +1,5 @@
-// Where mapping models lie: named ones, and those in a folder, which is walked with bounds and without going into
-// bundles. Here rather than in a program, because the daemon and the command line must find the same ones.
+// Finds mapping models: named ones, and those in a folder, which is searched with limits and without bundles. It is
+// here rather than in a program because the daemon and the command line must find the same ones.
 
 import Diagnostics
 import ManagedObjectModel
@@ -14,12 +14,12 @@ package enum MappingForm: Sendable, Hashable {
   /// `.hopmap.toml`, the project's own text form.
   case text
 
-  /// Is it a file of stages, which is among mapping models and is none?
+  /// Whether it is a file of stages; it may be among mapping models, but is not one.
   static func isStages(_ path: FilePath) -> Bool {
     path.lastComponent?.string.hasSuffix(DeclaredStage.fileNameEnd) ?? false
   }
 
-  /// The form that a path's name says; nil for everything else.
+  /// The form that a path's name indicates; nil for any other name.
   package init?(_ path: FilePath) {
     guard let name = path.lastComponent else { return nil }
     switch name.extension {
@@ -33,10 +33,10 @@ package enum MappingForm: Sendable, Hashable {
 
 /// Finds mapping models.
 package enum MappingFileSearch {
-  /// The mapping models and files of stages at or below `path`, sorted by their bytes: `path` itself if it is one.
+  /// Returns the mapping models and files of stages at or below `path`, sorted by bytes; `path` itself if it is one.
   ///
-  /// Bundles of models and hidden folders are not searched. Throws where the path does not exist or is neither a
-  /// mapping model nor a folder.
+  /// Bundles of models and hidden folders are not searched. Throws if the path does not exist or is neither a mapping
+  /// model nor a folder.
   package static func find(at path: FilePath) throws(HopdError) -> [FilePath] {
     let kind = try ModelFiles.kind(of: path)
     if kind == .missing {

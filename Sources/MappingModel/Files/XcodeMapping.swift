@@ -1,5 +1,5 @@
-// What a `.xcmappingmodel` says, before any model was inspected: names, texts and expressions as the author left them.
-// The rules by which Xcode's compiler fills the gaps need both models and are MappingCompiler's.
+// The content of a `.xcmappingmodel`, before any model was inspected: names, texts and expressions as the author left
+// them. Filling the gaps as Xcode's compiler does needs both models and belongs to MappingCompiler.
 
 import Diagnostics
 import Expressions
@@ -7,14 +7,14 @@ import PropertyLists
 
 /// The source form of a mapping model.
 struct XcodeMapping: Sendable {
-  /// The versions that it was made for.
+  /// The versions for which it was made.
   var source = VersionPath("")
   var destination = VersionPath("")
-  /// By their numbers.
+  /// Sorted by their numbers.
   var entityMappings: [XcodeEntityMapping] = []
-  /// What was left out, and why.
+  /// Warnings about parts that were left out.
   var warnings: [HopdError] = []
-  /// What cannot be followed.
+  /// Parts that cannot be followed.
   var problems: [MappingProblem] = []
 }
 
@@ -39,18 +39,18 @@ struct XcodePropertyMapping: Sendable {
   var name: String
   /// The archived expression.
   var expression: ExpressionNode?
-  /// Is an expression made where none is archived?
+  /// Whether an expression is generated if none is archived.
   var isGenerated = true
-  /// Relationships: the mapping whose objects are wanted, and for which source objects.
+  /// Relationships: the mapping whose objects are looked up, and the source objects.
   var sourceMapping: String?
   var sourceKeyPath: ExpressionNode?
   var line: Int
 }
 
-/// The last two components of `sourcemodelpath`: what of the path still holds when a project has moved
+/// The last two components of `sourcemodelpath`, which stay valid when a project is moved
 /// (docs/formats/mapping-models.md, "Which versions a mapping joins").
 struct VersionPath: Sendable, Hashable, CustomStringConvertible {
-  /// Name of the bundle; nil for a version that is in none.
+  /// Name of the bundle; nil if the version is not in a bundle.
   let bundle: String?
   /// Name of the version.
   let version: String

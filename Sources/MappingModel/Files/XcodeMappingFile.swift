@@ -1,4 +1,4 @@
-// A mapping model in source form as a file: made for two versions that it names by their places in a project.
+// A mapping model in source form as a file, made for two versions that it names by their paths in a project.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,12 +12,12 @@ package struct XcodeMappingFile: MappingFile {
   package let form = MappingForm.source
   package let sourceEntities: Set<String>
   private let destinationEntities: Set<String>
-  /// What to do about a file that is damaged.
+  /// The hint for a damaged file.
   private static let remedy = "Copy the mapping model from the app's sources again, or open and save it with Xcode."
   private let mapping: XcodeMapping
   private let contents: Place
 
-  /// Reads the folder; throws where it holds no mapping model.
+  /// Reads the folder; throws if it holds no mapping model.
   package init(at path: FilePath) throws(HopdError) {
     let file = path.appending("xcmapping.xml")
     guard try ModelFiles.kind(of: path) != .missing else {
@@ -37,7 +37,7 @@ package struct XcodeMappingFile: MappingFile {
     }
   }
 
-  /// The mapping model in the bytes of an `xcmapping.xml`.
+  /// Reads the mapping model from the bytes of an `xcmapping.xml`.
   package init(contents bytes: [UInt8], path: FilePath, at place: Place = Place()) throws(HopdError) {
     self.path = path
     name = path.stem ?? path.string
@@ -55,8 +55,8 @@ package struct XcodeMappingFile: MappingFile {
     Self.fit(mapping.destination, destinationEntities, version, at: path)
   }
 
-  /// Names decide, because the source form holds no hashes. A bundle may have been renamed since, or its versions given
-  /// one by one; then the entities must be those of the version.
+  /// Names decide, because the source form holds no hashes. The bundle may have been renamed since, or its versions may
+  /// be given one by one; then the entities must be those of the version.
   private static func fit(
     _ wanted: VersionPath, _ entities: Set<String>, _ version: MappableVersion, at path: FilePath
   ) -> MappingFit {
@@ -84,7 +84,7 @@ package struct XcodeMappingFile: MappingFile {
     let reasons = mapping.entityMappings.map { Self.deadness($0, source, destination) }
     try MappingProblem.check(
       mapping.problems, isDead: { reasons.indices.contains($0) && reasons[$0] != nil }, self, remedy: Self.remedy)
-    // Whatever is compiled for the others, it is not made for the objects of a dead one.
+    // The compiler sees only living entity mappings, so that no expression looks up objects of a dead one.
     var living = mapping
     living.entityMappings = zip(mapping.entityMappings, reasons).filter { $0.1 == nil }.map(\.0)
     let dead = zip(mapping.entityMappings, reasons).compactMap { entity, reason in
@@ -101,7 +101,7 @@ package struct XcodeMappingFile: MappingFile {
       warnings: mapping.warnings + dead.compactMap { $0.deathNotice(at: path) })
   }
 
-  /// Which entity of an entity mapping is gone; nil where both are there.
+  /// Returns which entity of an entity mapping is missing; nil if both exist.
   private static func deadness(
     _ entity: XcodeEntityMapping, _ source: ManagedObjectModel, _ destination: ManagedObjectModel
   ) -> String? {

@@ -1,7 +1,6 @@
-// Reads the `xcmapping.xml` of an `.xcmappingmodel`: an XML store of Xcode's own editing objects, a flat list that
-// refers to itself by ids (docs/formats/mapping-models.md, "Source files"). The objects are collected first; which of
-// them count, and in which order, follows from the mapping model's own list and by numbers, never by where they are
-// in the file.
+// Reads the `xcmapping.xml` of an `.xcmappingmodel`: an XML store of Xcode's own editing objects, a flat list with
+// references by id (docs/formats/mapping-models.md, "Source files"). The objects are collected first; the mapping
+// model's own list and their numbers decide which of them count and in which order, never their position in the file.
 
 import Diagnostics
 import Expressions
@@ -21,7 +20,7 @@ extension PropertyListLimits {
 
 /// The objects of the file, by their ids.
 private struct XcodeObject {
-  /// Types of objects that mean something here.
+  /// Types of objects that the reader uses.
   enum Kind: String {
     case model = "XDDEVMAPPINGMODEL"
     case entity = "XDDEVENTITYMAPPING"
@@ -32,18 +31,18 @@ private struct XcodeObject {
   let kind: Kind
   let id: String
   let line: Int
-  /// Values as they are in the file, escapes included.
+  /// The file's values unchanged, including escapes.
   var values: [String: String] = [:]
   var references: [String: [String]] = [:]
 
-  /// The text of an attribute; nil where it is absent or empty.
+  /// Returns the text of an attribute; nil if it is absent or empty.
   func text(_ name: String) -> String? {
     guard let raw = values[name] else { return nil }
     let text = XcodeText.unescaped(raw)
     return text.isEmpty ? nil : text
   }
 
-  /// The value of a bool attribute.
+  /// Returns the value of a boolean attribute.
   func flag(_ name: String) -> Bool? { values[name].map { ["1", "YES", "true"].contains(XcodeText.trimmed($0)) } }
 }
 
@@ -69,7 +68,7 @@ final class XcodeMappingReader: XMLEventHandler {
 
   private init(place: Place) { self.place = place }
 
-  /// The mapping model in `bytes`; throws where they are none, and records what cannot be followed in its problems.
+  /// Reads the mapping model in `bytes`; throws if they are not one. Parts that cannot be followed become `problems`.
   static func read(_ bytes: [UInt8], at place: Place) throws(HopdError) -> XcodeMapping {
     let reader = XcodeMappingReader(place: place)
     try XMLReader.read(bytes, limits: .mapping, at: place, to: reader)
@@ -185,7 +184,7 @@ final class XcodeMappingReader: XMLEventHandler {
         return name.isEmpty ? nil : name
       }, filter: SourceFetch.condition(object.text("sourcefilterpredicatestring")), line: object.line)
     attempt(here) { () throws(HopdError) in
-      // An archived expression counts only where none is generated: one author left a constant there.
+      // An archived expression counts only if none is generated: one author left a constant there.
       guard object.flag("autogenerateexpression") == false, let archive = try archive("sourceexpressiondata", object)
       else { return }
       let fetch = try SourceFetch(archive)
@@ -228,7 +227,7 @@ final class XcodeMappingReader: XMLEventHandler {
         sourceMapping: kind == .relationship ? object.text("sourcemappingname") : nil, line: object.line)
       attempt(Place(file: place.file, line: object.line, entity: place.entity, property: name)) {
         () throws(HopdError) in
-        // An archived expression wins, whatever the flag says (docs/formats/mapping-models.md, "Compiling a source",
+        // An archived expression takes precedence over the flag (docs/formats/mapping-models.md, "Compiling a source",
         // rule 5).
         if let archive = try archive("valueexpressiondata", object) {
           property.expression = try ArchivedExpressionReader.expression(archive)
@@ -241,7 +240,7 @@ final class XcodeMappingReader: XMLEventHandler {
     return result
   }
 
-  /// The objects of that kind with those ids, each once.
+  /// Returns the objects of that kind with those ids, without duplicates.
   private func resolve(_ ids: [String], as kind: XcodeObject.Kind, of owner: XcodeObject) -> [XcodeObject] {
     var seen: Set<String> = []
     return ids.compactMap { id in
@@ -303,9 +302,8 @@ final class XcodeMappingReader: XMLEventHandler {
 
 /// Text of Core Data's XML stores.
 enum XcodeText {
-  /// The text with `\uXXYY` replaced by the UTF-16 unit 0xYYXX: Core Data's XML stores swap the two bytes, so that
-  /// `\u3e00` is `>` (docs/formats/mapping-models.md, "Escapes in texts"). A backslash before anything else stands for
-  /// itself.
+  /// Returns the text with `\uXXYY` replaced by the UTF-16 unit 0xYYXX: Core Data's XML stores swap the two bytes, so
+  /// that `\u3e00` is `>` (docs/formats/mapping-models.md, "Escapes in texts"). Any other backslash is literal.
   static func unescaped(_ text: String) -> String {
     let bytes = Array(text.utf8)
     guard bytes.contains(UInt8(ascii: "\\")) else { return text }
@@ -334,7 +332,7 @@ enum XcodeText {
     return result
   }
 
-  /// The UTF-16 unit that an escape at `index` stands for.
+  /// Returns the UTF-16 unit of the escape at `index`.
   private static func escape(in bytes: [UInt8], at index: Int) -> UInt16? {
     guard bytes.count - index >= 6, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
       return nil
@@ -347,7 +345,7 @@ enum XcodeText {
     return value.byteSwapped
   }
 
-  /// The text without white space around it.
+  /// Returns the text without white space around it.
   static func trimmed(_ text: String) -> String {
     var part = text.drop(while: \.isWhitespace)
     while let last = part.last, last.isWhitespace { part.removeLast() }

@@ -1,11 +1,13 @@
-// The attributes of a pair of entities: which continues which, and which changes a row cannot follow by copying.
-// Properties are matched over all that an entity has, own and inherited, so that they may move up and down.
+// The attributes of a pair of entities: which one continues which, and which changes cannot be made by copying a row's
+// values. Properties are matched over all that an entity has, own and inherited, so that they may move up and down the
+// hierarchy.
 
 import Diagnostics
 import ManagedObjectModel
 
 extension InferenceRun {
-  /// Mappings of all stored attributes of `entity`, and the names of those of `origin` that nothing continues.
+  /// Returns mappings of all stored attributes of `entity`, and the names of attributes of `origin` that none
+  /// continues.
   mutating func inferAttributes(
     of entity: Entity, from origin: Entity
   ) -> (mappings: [AttributeMapping], dropped: [String]) {
@@ -19,7 +21,7 @@ extension InferenceRun {
       let standard = { AttributeReading.standard(entity: entity.name, attribute: $0) }
       let isSame = RowCondition.Demand.sameValues(
         entity: origin.name, continued.map { .source($0) } ?? standard(name), .source(name))
-      // By its name the successor would be new.
+      // By name alone, the successor would be new.
       guard let successor, !match.contradictions.contains(successor) else { return [isSame] }
       return [isSame, .sameValues(entity: origin.name, .source(name), standard(successor))]
     }
@@ -52,7 +54,7 @@ extension InferenceRun {
   private mutating func check(
     _ attribute: Attribute, declaredBy entity: String, against before: Attribute, answer: String
   ) {
-    // A derived value is computed again, or carried under conditions of its own that planning inspects.
+    // A derived value is computed again, or carried under its own conditions, which planning inspects.
     if attribute.isDerived { return }
     // A number continues as the same number; the rows decide whether each value fits.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
@@ -62,7 +64,7 @@ extension InferenceRun {
         entity: entity, property: attribute.name,
         hint: answer)
     }
-    // A Binary stays the same value wherever its bytes are (decision 0014); of other types no stored form is known.
+    // A Binary keeps its value wherever its bytes are stored (decision 0014); for other types no stored form is known.
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
       findings.add(
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
@@ -72,7 +74,7 @@ extension InferenceRun {
     }
   }
 
-  /// Attributes whose values hopd cannot make, whether they continue something or are new.
+  /// Refuses attributes whose values hopd cannot make, continued or new.
   mutating func checkStorableAttributes(of entity: Entity) {
     for attribute in destination.storedAttributes(of: entity) {
       guard [.composite, .undefined, .objectID].contains(attribute.type) else { continue }

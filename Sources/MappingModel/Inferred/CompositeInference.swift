@@ -1,16 +1,16 @@
-// Composite attributes in inference. Their elements are matched as attributes named by their key path; what is left is
-// an attribute that becomes a composite, or the reverse, which is a change of type.
+// Composite attributes in inference. Their elements are matched as attributes named by their key path. The only other
+// case is an attribute that becomes a composite, or the reverse: a change of type.
 
 import ManagedObjectModel
 
 extension InferenceRun {
-  /// Refuses what continues an attribute as a composite, or a composite as an attribute.
+  /// Refuses a composite that continues an attribute, and an attribute that continues a composite.
   mutating func checkComposites(of entity: Entity, from origin: Entity) {
     let (before, after) = (Self.kinds(of: origin, in: source), Self.kinds(of: entity, in: destination))
     guard (before + after).contains(where: \.isComposite) else { return }
     let ended = decided(before.map { Identified(name: $0.name, identifier: $0.identifier) }, of: origin, to: entity)
     for new in after {
-      // By renaming identifier, else by name: as attributes are matched.
+      // Matched by renaming identifier, which defaults to the name, as attributes are.
       guard let old = before.first(where: { $0.identifier == new.identifier }), old.isComposite != new.isComposite,
         ended[old.name] == nil
       else { continue }
@@ -23,7 +23,7 @@ extension InferenceRun {
     }
   }
 
-  /// An attribute or a composite, as the model declares it.
+  /// An attribute or a composite of an entity.
   private struct Kind {
     let name: String
     let identifier: String

@@ -1,7 +1,6 @@
-// Which named thing of a destination continues which one of a source. One rule for entities, attributes and
-// relationships: the renaming identifiers are equal, each defaulting to the own name
-// (docs/formats/migration-semantics.md, "Matching"). Separate from the inference because it is the same three times and
-// can be tried out exhaustively.
+// Matches the names of a destination with those of a source. Entities, attributes and relationships have one rule: the
+// renaming identifiers are equal, and each defaults to the own name (docs/formats/migration-semantics.md, "Matching").
+// Separate from the inference because it is used three times and can be tested exhaustively.
 
 import ManagedObjectModel
 
@@ -17,23 +16,22 @@ extension Identified {
   init(_ relationship: Relationship) { self.init(name: relationship.name, identifier: relationship.renamingIdentifier) }
 }
 
-/// The pairs of two lists of names, and what makes them doubtful.
+/// The pairs of two lists of names, and the doubtful cases.
 struct IdentifierMatch {
   /// Destination name to source name.
   private(set) var sourceByDestination: [String: String] = [:]
   /// Identifiers that several names of the source share, with those names.
   let duplicatesInSource: [String: [String]]
-  /// The same for the destination.
+  /// Identifiers that several names of the destination share, with those names.
   let duplicatesInDestination: [String: [String]]
-  /// Names that are on both sides without being matched with each other, sorted: an identifier says that the one is
-  /// not the other, and the models do not tell whether that was meant.
+  /// Names that exist on both sides without being matched with each other, sorted: an identifier contradicts the equal
+  /// names, and the models do not show whether that was meant.
   let contradictions: [String]
   /// Identifiers by name, for messages.
   let sourceIdentifiers: [String: String]
   let destinationIdentifiers: [String: String]
 
-  /// Matches names; `decided` has the destination names that the operator gave to source names, empty for those that
-  /// end.
+  /// Matches names; `decided` maps source names to the operator's destination names, empty for names that end.
   init(source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false) {
     func identifiers(_ items: [Identified]) -> [String: String] {
       Dictionary(items.map { ($0.name, $0.identifier) }) { first, _ in first }
@@ -41,7 +39,7 @@ struct IdentifierMatch {
     sourceIdentifiers = identifiers(source)
     destinationIdentifiers = identifiers(destination)
     let names = (source: Set(source.map(\.name)), destination: Set(destination.map(\.name)))
-    // What is decided needs no identifier. A name that the destination lacks is meant for another hop.
+    // Decided names need no identifier. A name that the destination lacks is meant for another hop.
     var pairs = decided.filter { names.destination.contains($0.value) }
     if namesCount {
       let taken = Set(pairs.values)
@@ -63,7 +61,7 @@ struct IdentifierMatch {
     for item in openDestination where duplicatesInDestination[item.identifier] == nil {
       sourceByDestination[item.name] = sourceByIdentifier[item.identifier]
     }
-    // Names under a shared identifier have their own reason already.
+    // Names under a shared identifier are reported for that already.
     let doubtful = Set(duplicatesInSource.values.joined()).union(duplicatesInDestination.values.joined())
     let matched = sourceByDestination
     contradictions = Set(openDestination.map(\.name)).filter { name in

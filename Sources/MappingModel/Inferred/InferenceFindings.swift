@@ -1,5 +1,5 @@
-// The reasons why two versions cannot be joined by inference, collected over a whole run: a person who has to change a
-// model wants all of them at once. An inherited property meets the same rule in every subentity; it is reported once.
+// The reasons why two versions cannot be joined by inference, collected over a whole run so that an author who changes
+// a model sees all of them at once. An inherited property breaks the same rule in every subentity; it is reported once.
 
 import Diagnostics
 
@@ -10,7 +10,7 @@ extension HopdError.Code {
 
 struct InferenceFindings {
   private(set) var reasons: [HopdError] = []
-  /// What the rows have to decide.
+  /// The conditions that the rows must fulfil.
   private(set) var conditions: [RowCondition] = []
   private var seen: Set<Key> = []
 
@@ -25,7 +25,7 @@ struct InferenceFindings {
     reasons.append(HopdError(.notInferable, message, at: place, hint: hint))
   }
 
-  /// A condition; an inherited property meets the same one in every subentity, and it is noted once.
+  /// Adds a condition; an inherited property has the same one in every subentity, and it is added once.
   mutating func demand(
     _ demand: RowCondition.Demand, entity: String, property: String?, _ message: String, hint: String
   ) {
@@ -33,7 +33,7 @@ struct InferenceFindings {
     if !conditions.contains(condition) { conditions.append(condition) }
   }
 
-  /// What a match of names finds wrong: of entities (`owner` nil), or of the properties of `owner`.
+  /// Adds the mistakes of a match of names: of entities (`owner` nil), or of the properties of `owner`.
   mutating func add(_ match: IdentifierMatch, kind: String, owner: (source: String, destination: String)?) {
     for (side, duplicates, ownerName) in [
       ("source", match.duplicatesInSource, owner?.source),
@@ -49,8 +49,8 @@ struct InferenceFindings {
     }
   }
 
-  /// Names whose renaming identifiers say that they are not the same: both readings must give the same rows. `demands`
-  /// says for a name what that means.
+  /// Adds conditions for names whose renaming identifiers contradict their equality: both readings must give the same
+  /// rows. `demands` returns the conditions for a name.
   mutating func add(
     contradictionsOf match: IdentifierMatch, owner: (source: String, destination: String)?,
     demands: (_ name: String, _ continued: String?, _ successor: String?) -> [RowCondition.Demand]

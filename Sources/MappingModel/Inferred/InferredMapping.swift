@@ -1,5 +1,5 @@
-// How every entity and property of a destination version comes from a source version, as lightweight migration infers
-// it. A value that the planner reads for costs and warnings and the engine turns into SQL; it holds names only.
+// The source of every entity and property of a destination version, as lightweight migration infers it. It holds names
+// only; the planner reads it for costs and warnings, and the engine turns it into SQL.
 
 import ManagedObjectModel
 
@@ -10,7 +10,7 @@ package struct InferredMapping: Sendable, Hashable {
   package let destinationVersion: String
   /// One mapping per destination entity (in entity-number order), then one `remove` per dropped source entity.
   package let entityMappings: [EntityMapping]
-  /// What the rows must fulfil, where the models alone do not decide.
+  /// What the rows must fulfil if the models alone do not decide.
   package let conditions: [RowCondition]
 
   /// Makes a mapping.
@@ -26,7 +26,7 @@ package struct InferredMapping: Sendable, Hashable {
     placeBySource = Self.places(entityMappings.map(\.sourceEntity))
   }
 
-  /// Positions in `entityMappings`; the first mapping of an entity counts.
+  /// Positions in `entityMappings`; the first mapping of an entity takes precedence.
   private let placeByDestination: [String: Int]
   private let placeBySource: [String: Int]
 
@@ -34,12 +34,12 @@ package struct InferredMapping: Sendable, Hashable {
     Dictionary(names.enumerated().compactMap { place, name in name.map { ($0, place) } }) { first, _ in first }
   }
 
-  /// The mapping whose destination is that entity.
+  /// Returns the mapping whose destination is that entity.
   package func mapping(toDestination entity: String) -> EntityMapping? {
     placeByDestination[entity].map { entityMappings[$0] }
   }
 
-  /// The mapping whose source is that entity.
+  /// Returns the mapping whose source is that entity.
   package func mapping(fromSource entity: String) -> EntityMapping? {
     placeBySource[entity].map { entityMappings[$0] }
   }
@@ -58,18 +58,18 @@ package struct EntityMapping: Sendable, Hashable {
   package let sourceEntity: String?
   /// nil for `remove`.
   package let destinationEntity: String?
-  /// One per stored attribute of the destination entity, own **and inherited**, by name. Derived ones included.
+  /// One per stored attribute of the destination entity, own **and inherited**, by name, including derived ones.
   package internal(set) var attributes: [AttributeMapping] = []
   /// One per stored relationship of the destination entity, own **and inherited**, by name.
   package internal(set) var relationships: [RelationshipMapping] = []
-  /// Stored attributes of the source entity (own and inherited) that no destination attribute takes.
+  /// Stored attributes of the source entity (own and inherited) that no destination attribute continues.
   package internal(set) var droppedAttributes: [String] = []
-  /// Stored relationships of the source entity (own and inherited) whose pairs no destination relationship takes.
+  /// Stored relationships of the source entity (own and inherited) whose pairs no destination relationship continues.
   package internal(set) var droppedRelationships: [String] = []
 }
 
 extension EntityMapping {
-  /// The mapping to an entity that continues none.
+  /// The mapping to an entity that continues no other one.
   init(adding entity: Entity, of model: ManagedObjectModel, name: String) {
     self.init(
       name: name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
@@ -80,7 +80,7 @@ extension EntityMapping {
   }
 }
 
-/// Where a destination attribute's values come from.
+/// The source of a destination attribute's values.
 package struct AttributeMapping: Sendable, Hashable {
   /// Name in the destination entity.
   package let destination: String
@@ -88,7 +88,7 @@ package struct AttributeMapping: Sendable, Hashable {
   package let source: String?
 }
 
-/// Where a destination relationship's pairs (owner, target) come from.
+/// The source of a destination relationship's pairs (owner, target).
 package struct RelationshipMapping: Sendable, Hashable {
   /// Name in the destination entity.
   package let destination: String
@@ -97,11 +97,11 @@ package struct RelationshipMapping: Sendable, Hashable {
 
   /// A source relationship whose pairs are carried over.
   package struct SourcePairs: Sendable, Hashable {
-    /// Source entity through which the relationship is reached, and its name there.
+    /// The source entity whose relationship this is, and the relationship's name there.
     package let entity: String
     package let relationship: String
     /// False: its owner is the destination's owner. True: only the inverse was matched (the relationship itself is new,
-    /// its inverse is not), so owner and target change sides.
+    /// its inverse is not), so owner and target are exchanged.
     package let isInverted: Bool
 
     /// Makes a reference to a source relationship.

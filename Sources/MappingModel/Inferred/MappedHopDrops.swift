@@ -1,12 +1,12 @@
-// What a hop with mapping models leaves behind: source entities that no entity mapping takes, and source properties
-// that no expression reads. A plan counts their rows and values before anything happens.
+// The drops of a mapped hop: source entities that no entity mapping takes, and source properties that no expression
+// reads. A plan counts their rows and values before any row is migrated.
 
 import Expressions
 import ManagedObjectModel
 
 extension MappedHop {
-  /// The name trail with the drops of the hop as a whole: a property that any expression reads is not dropped, and what
-  /// is dropped is reported once, however many mappings an entity has.
+  /// Returns the name trail with the drops of the whole hop: a property that any expression reads is not dropped, and
+  /// each drop is reported once, however many mappings an entity has.
   package func trail(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> InferredMapping {
     let names = nameTrail(source: source, destination: destination)
     let taken = Set(entityMappings.compactMap(\.source))
@@ -23,8 +23,8 @@ extension MappedHop {
       sourceVersion: names.sourceVersion, destinationVersion: names.destinationVersion, entityMappings: mappings)
   }
 
-  /// Stored properties of a source entity whose names no expression of the hop mentions; none where a policy may read
-  /// them.
+  /// Returns the stored properties of a source entity whose names no expression of the hop contains; none if the hop
+  /// has policies, which may read them.
   private func unread(
     _ entity: Entity, in model: ManagedObjectModel
   ) -> (attributes: [String], relationships: [String]) {
@@ -38,7 +38,7 @@ extension MappedHop {
     return (model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name))
   }
 
-  /// Every key that any expression of the hop names.
+  /// Every key in any expression of the hop.
   private var mentioned: Set<String> {
     var keys = MentionedKeys()
     for mapping in entityMappings {

@@ -1,16 +1,16 @@
-// Lightweight migration as Core Data infers it: what of a destination version continues what of a source version
-// (docs/formats/migration-semantics.md, "What can be inferred" and "What cannot be inferred"). It reads two models and
-// nothing else; whether the rows of a store allow the step (missing required values, duplicates) is for the planner,
-// which can inspect them.
+// Lightweight migration as Core Data infers it: which parts of a destination version continue which parts of a source
+// version (docs/formats/migration-semantics.md, "What can be inferred" and "What cannot be inferred"). It reads only
+// two models. Whether the rows of a store allow the step (missing required values, duplicates) is checked by the
+// planner, which can inspect them.
 
 import Diagnostics
 import ManagedObjectModel
 
 /// Infers how one version of a model becomes another.
 package enum MappingInference {
-  /// The mapping from `source` to `destination`.
+  /// Returns the mapping from `source` to `destination`.
   ///
-  /// Throws `not-inferable` whose `reasons` are all that stand in the way, each with entity, property and hint.
+  /// - Throws: `not-inferable` whose `reasons` are all obstacles, each with entity, property and hint.
   package static func infer(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) throws(HopdError) -> InferredMapping {
@@ -25,8 +25,7 @@ package enum MappingInference {
     return mapping
   }
 
-  /// What would be inferred from `source` to `destination`, and everything that stands in the way of it: to explain a
-  /// step, also one that is impossible.
+  /// Returns the mapping as far as it can be inferred, and all obstacles: to explain a step, even an impossible one.
   package static func attempt(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) -> (mapping: InferredMapping, reasons: [HopdError]) {
@@ -51,7 +50,7 @@ struct InferenceRun {
   private(set) var sourceByDestination: [String: String] = [:]
   private(set) var destinationBySource: [String: String] = [:]
 
-  /// All entity mappings, as far as they can be made; `findings` says what is wrong with them.
+  /// Returns all entity mappings as far as they can be made; `findings` receives the problems.
   mutating func infer() -> [EntityMapping] {
     matchEntities()
     checkHierarchies()
@@ -83,7 +82,7 @@ struct InferenceRun {
     return mappings
   }
 
-  /// Names that the operator gave to properties of an entity: under its own name, its ancestors', or its new one.
+  /// Returns the operator's names for properties of an entity, given under its own name, an ancestor's, or its new one.
   func decided(_ names: [Identified], of origin: Entity, to entity: Entity) -> [String: String] {
     renames.decided(names, owners: source.lineage(of: origin).map(\.name) + destination.lineage(of: entity).map(\.name))
   }
@@ -124,7 +123,7 @@ struct InferenceRun {
     }
   }
 
-  /// Nothing differs that a row could show.
+  /// Whether no row could show a difference.
   private func isUnchanged(
     _ entity: Entity, _ origin: Entity, _ attributes: [AttributeMapping], _ relationships: [RelationshipMapping],
     drops: Int

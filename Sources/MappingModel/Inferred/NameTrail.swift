@@ -1,16 +1,16 @@
-// A mapped hop as far as it is a matter of names: which entity, attribute and relationship of the destination plainly
-// continues which one of the source. Decisions on the layout of the new store (names of tables, triggers) ask for no
-// more, and the way that an inferred mapping answers them already serves both kinds of hops.
+// The names of a mapped hop: which entity, attribute and relationship of the destination plainly continues which one of
+// the source. Decisions on the layout of the new store (names of tables, triggers) need no more, and an inferred
+// mapping has the same shape, so one function serves both kinds of hops.
 
 import Expressions
 import ManagedObjectModel
 
 extension MappedHop {
-  /// The hop's plain continuations in the shape of an inferred mapping.
+  /// Returns the hop's plain continuations in the shape of an inferred mapping.
   ///
-  /// Per destination entity the first mapping that makes one object per object: attributes that are `$source.x`, and
-  /// relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values have no source
-  /// here. Rows are never moved by it.
+  /// Each destination entity uses the first mapping that makes one object per source object: attributes that are
+  /// `$source.x`, and relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values
+  /// have no source here. It is not used to migrate rows.
   package func nameTrail(source: ManagedObjectModel, destination: ManagedObjectModel) -> InferredMapping {
     let trail = NameTrail(hop: self, source: source, destination: destination)
     return InferredMapping(
@@ -21,7 +21,7 @@ extension MappedHop {
 private struct NameTrail {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
-  /// The mapping that decides for a destination entity.
+  /// The mapping that decides about a destination entity.
   private var mappings: [String: ExplicitEntityMapping] = [:]
   /// The source entity that a destination entity continues, abstract ones included.
   private var origins: [String: String] = [:]
@@ -43,8 +43,8 @@ private struct NameTrail {
     }
   }
 
-  /// An abstract entity has no objects and no mapping: the first mapped entity below it tells what it continues, by the
-  /// ancestor of that entity's source that has its name or its renaming identifier.
+  /// An abstract entity has no objects and no mapping. The first mapped entity below it shows what it continues: the
+  /// ancestor of that entity's source with the same renaming identifier or name.
   private func origin(ofAbstract entity: Entity) -> (ExplicitEntityMapping, String)? {
     for below in destination.subtree(of: entity) {
       guard let mapping = mappings[below.name], let name = mapping.source, let origin = source.entity(named: name)
@@ -104,7 +104,7 @@ private struct NameTrail {
     return RelationshipMapping.SourcePairs(entity: origin.name, relationship: name)
   }
 
-  /// The pairs of a relationship that only its inverse sets.
+  /// Returns the pairs of a relationship that only its inverse sets.
   private func inverted(_ relationship: Relationship) -> RelationshipMapping.SourcePairs? {
     guard let inverse = destination.inverse(of: relationship) else { return nil }
     for owner in destination.subtree(of: inverse.entity) {

@@ -1,10 +1,10 @@
-// An attribute that becomes a number of another type. The value stays; the rows decide whether it fits
+// The change of an attribute to another number type. The value stays the same; the rows decide whether it fits
 // (docs/formats/migration-semantics.md, "Numbers into numbers").
 
 import ManagedObjectModel
 
 extension AttributeType {
-  /// Is it one of the types that NSNumber and NSDecimalNumber stand for, Boolean among them?
+  /// Whether it is a type of NSNumber or NSDecimalNumber, including Boolean.
   package var isNumber: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
@@ -18,13 +18,13 @@ package struct NumberConversion: Sendable, Hashable {
   /// The type that the attribute gets.
   package let type: AttributeType
 
-  /// The change; nil where the type stays, or where one of the two is not a number.
+  /// The change; nil if the type stays the same, or if one of the two is not a number.
   package init?(from: AttributeType, to: AttributeType) {
     guard from != to, from.isNumber, to.isNumber else { return nil }
     type = to
   }
 
-  /// Does a default, which a hop before this one wrote into every row, fit the type?
+  /// Whether a default that an earlier hop wrote into every row fits the type.
   package func fits(_ value: AttributeDefault) -> Bool {
     switch value {
     case .integer(let number): fits(integer: number)

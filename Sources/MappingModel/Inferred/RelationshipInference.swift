@@ -1,4 +1,4 @@
-// The relationships of all pairs of entities. They cannot be inspected one entity at a time: a relationship and its
+// The relationships of all pairs of entities. They cannot be inferred one entity at a time: a relationship and its
 // inverse share their pairs, so whether one end may be carried depends on what the other end continues.
 
 import Diagnostics
@@ -18,7 +18,7 @@ struct RelationshipInference {
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
   private let destinationBySource: [String: String]
-  /// Per destination entity: its relationships and the source relationships that they continue.
+  /// For each destination entity: its relationships and the source relationships that they continue.
   private var matches: [String: [String: String]] = [:]
   /// What each declared destination relationship continues, over all entities that have it.
   private var continued: [Key: Set<Key>] = [:]
@@ -49,7 +49,8 @@ struct RelationshipInference {
     }
   }
 
-  /// Mappings of all stored relationships of `entity`, and the names of those of `origin` whose pairs nothing takes.
+  /// Returns mappings of all stored relationships of `entity`, and the names of those of `origin` whose pairs are
+  /// dropped.
   func infer(
     of entity: Entity, from origin: Entity, findings: inout InferenceFindings
   ) -> (mappings: [RelationshipMapping], dropped: [String]) {
@@ -69,7 +70,8 @@ struct RelationshipInference {
     return (mappings, dropped(of: origin).filter { !continuing.contains($0) })
   }
 
-  /// Stored relationships of a source entity whose pairs go nowhere, apart from what its own counterpart continues.
+  /// Returns the stored relationships of a source entity whose pairs no inverse carries on; whether the relationship
+  /// itself continues is not considered.
   func dropped(of origin: Entity) -> [String] {
     source.storedRelationships(of: origin).filter { relationship in
       source.inverse(of: relationship).map { !taken.contains(Key(entity: $0.entity.name, name: $0.relationship.name)) }
@@ -77,7 +79,8 @@ struct RelationshipInference {
     }.map(\.name)
   }
 
-  /// A relationship that is new while its inverse is not: the same pairs, owner and target exchanged.
+  /// Returns the pairs of a relationship that is new while its inverse is not: the inverse's pairs, owner and target
+  /// exchanged.
   private func invertedPairs(
     for relationship: Relationship, of entity: Entity, from origin: Entity, findings: inout InferenceFindings
   ) -> RelationshipMapping.SourcePairs? {
@@ -95,7 +98,7 @@ struct RelationshipInference {
     guard let before = source.entity(named: key.entity)?.relationships.first(where: { $0.name == key.name }),
       let target = source.entity(named: before.destinationEntityName)
     else { return nil }
-    // A property that moved up the hierarchy continues the other end already, with these very pairs.
+    // A property that moved up the hierarchy already continues the other end, with the same pairs.
     let own = Key(entity: destination.declarer(of: relationship.name, in: entity), name: relationship.name)
     if let reverse = source.inverse(of: before),
       continued[own]?.contains(Key(entity: reverse.entity.name, name: reverse.relationship.name)) == true
@@ -147,7 +150,7 @@ struct RelationshipInference {
       }
       return
     }
-    // Without an inverse a to-one may have many owners per target, a to-many's column names one owner
+    // Without an inverse, a to-one may have many owners per target; a to-many's column holds one owner
     // (docs/formats/store-layout.md, "To-many without inverse").
     let hadManyOwners = inverseBefore.map(\.relationship.isToMany) ?? !before.isToMany
     let mayHaveManyOwners = inverse.map(\.relationship.isToMany) ?? !relationship.isToMany
@@ -159,7 +162,7 @@ struct RelationshipInference {
     }
   }
 
-  /// Targets that the relationship cannot point to any more, although they continue.
+  /// Demands that no row has a target that continues but that the relationship can no longer point to.
   private func checkTarget(
     _ relationship: Relationship, against before: Relationship, pairs: RelationshipMapping.SourcePairs,
     demand: (_ demand: RowCondition.Demand, _ message: String) -> Void

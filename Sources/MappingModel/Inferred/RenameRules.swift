@@ -1,12 +1,12 @@
-// The operator's answer where a renaming identifier contradicts a name: Core Data's own precedence is not documented
-// (docs/formats/migration-semantics.md, "Matching"), so hopd continues only where both readings give the same rows, or
-// where the operator said which one holds.
+// The operator's decisions where a renaming identifier contradicts a name. Core Data's own precedence is not documented
+// (docs/formats/migration-semantics.md, "Matching"), so hopd continues only if both readings give the same rows, or if
+// the operator chose one.
 
-/// Which source names continue under which destination names, whatever the renaming identifiers say.
+/// Which source names continue under which destination names, with precedence over renaming identifiers.
 package struct RenameRules: Sendable, Hashable {
-  /// By source name, "Entity" or "Entity.property": the name in the destination; empty where it ends.
+  /// Maps a source name, "Entity" or "Entity.property", to its name in the destination, empty if it ends.
   package var renames: [String: String]
-  /// Is a name that is on both sides the same thing, whatever its renaming identifier says?
+  /// Whether equal names mean the same thing, with precedence over renaming identifiers.
   package var namesCount: Bool
 
   /// Makes rules; without any, renaming identifiers decide.
@@ -24,13 +24,13 @@ package struct RenameRules: Sendable, Hashable {
     return (parts[0], parts[1])
   }
 
-  /// What to type so that a property starts again and what it held is dropped: the answer where a model has shipped and
-  /// cannot change.
+  /// Returns the option that lets a property start again and drops its old values: the remedy if a model has shipped
+  /// and cannot change.
   package static func dropping(_ entity: String, _ property: String) -> String {
     "--rename \(entity).\(property)= (for the daemon, renames = [\"\(entity).\(property)=\"])"
   }
 
-  /// The decided names of one kind: those of entities (`owners` empty), or of the properties of any of `owners`.
+  /// Returns the decided names of entities (`owners` empty), or of the properties of any of `owners`.
   func decided(_ names: [Identified], owners: [String]) -> [String: String] {
     guard !renames.isEmpty else { return [:] }
     var decided: [String: String] = [:]
@@ -41,7 +41,7 @@ package struct RenameRules: Sendable, Hashable {
     return decided
   }
 
-  /// The rules as text, always the same for the same rules.
+  /// The rules as text; equal rules give equal text.
   package var text: String {
     (renames.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" } + (namesCount ? ["names count"] : []))
       .joined(separator: " ")

@@ -1,5 +1,5 @@
-// An inferred mapping written down: where inference ends and an author must continue, this is what there is to begin
-// with, and where it does not end, it is what inference does, to be read.
+// An inferred mapping as a text mapping: a draft for authors who must continue where inference ends, and otherwise a
+// readable account of what inference does.
 
 import Diagnostics
 import Expressions
@@ -8,10 +8,10 @@ import SystemPackage
 
 /// Writes inferred mappings as text mappings.
 package enum InferredTextMapping {
-  /// What inference does between two versions, as the text of a `.hopmap.toml` file with comments.
+  /// Returns the inferred mapping between two versions as the text of a `.hopmap.toml` file with comments.
   ///
-  /// Throws where the step cannot be inferred. With `isSkeleton` it never does: what cannot be inferred becomes a
-  /// comment that begins with TODO, and the text is to be finished by hand.
+  /// Throws if the step cannot be inferred. With `isSkeleton` it never throws for that: obstacles become comments that
+  /// begin with TODO, for the author to resolve.
   package static func text(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, modelName: String? = nil,
     isSkeleton: Bool = false
@@ -29,10 +29,10 @@ package enum InferredTextMapping {
 }
 
 extension ExplicitMapping {
-  /// The mapping model that does what an inferred mapping does, but for the primary keys.
+  /// The mapping model that does the same as an inferred mapping, except for the primary keys.
   ///
   /// Abstract entities have no rows and added ones get none, so they are left out. A relationship of which only the
-  /// inverse is continued is left to that inverse: one storage holds both ends.
+  /// inverse is continued is left to that inverse: both ends share one storage.
   package init(inferred: InferredMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
     let carried = inferred.entityMappings.filter { mapping in
       mapping.sourceEntity.flatMap { source.entity(named: $0) }.map { !$0.isAbstract } ?? false
@@ -77,7 +77,7 @@ extension ExplicitMapping {
   }
 }
 
-/// The comments of an inferred mapping: what a reader of the two models would ask.
+/// The comments of an inferred mapping, on the changes that a reader of the two models would look for.
 private struct InferenceRemarks {
   private(set) var remarks = TextMappingRemarks()
 
@@ -111,7 +111,7 @@ private struct InferenceRemarks {
       }
       remarks.properties[index] = properties(origin, destination)
       for (number, finding) in findings.enumerated() {
-        // A property is found where it is declared, and may be a subentity's too.
+        // The finding names the entity that declares the property; subentities may have the property too.
         guard let name = finding.place.entity, name == mapping.destination || name == mapping.source else { continue }
         told.insert(number)
         lines.append(Self.todo(finding))

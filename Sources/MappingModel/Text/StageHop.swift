@@ -1,15 +1,15 @@
-// The hop of a stage's hook: from a version to itself, as a mapping model that carries everything as it is, and an
-// entity mapping without objects for the program. Whatever holds for hops with policies (limits, checkpoints,
-// validation, what the verifier cannot know) holds for hooks by that (docs/decisions/0068).
+// The hop of a stage's hook: from a version to itself, as a mapping model that carries everything unchanged, and an
+// entity mapping without objects for the program. So all rules of hops with policies (limits, checkpoints, validation,
+// what the verifier cannot check) apply to hooks (docs/decisions/0068).
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
 extension MappedHop {
-  /// A hop from `model` to itself; at its end the hook's program changes the objects.
+  /// Makes a hop from `model` to itself; at its end the hook's program changes the objects.
   ///
-  /// Each source table goes into the same table, so all objects keep their primary keys.
+  /// Each source table is copied into the same table, so all objects keep their primary keys.
   package init(hook: StageHook, at model: ManagedObjectModel) {
     let same = ExplicitMapping(inferred: InferredMapping(keeping: model), source: model, destination: model)
     self.init(
@@ -26,7 +26,7 @@ extension MappedHop {
 }
 
 extension InferredMapping {
-  /// Everything of a version as it is. Names decide, not renaming identifiers: both sides are one version.
+  /// Carries everything of a version unchanged. Names decide, not renaming identifiers: both sides are one version.
   package init(keeping model: ManagedObjectModel) {
     self.init(
       sourceVersion: model.name, destinationVersion: model.name,

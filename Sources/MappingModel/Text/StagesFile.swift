@@ -1,5 +1,5 @@
-// A file of stages, `.hopstages.toml`, as it is written: no model is inspected yet (docs/decisions/0068). An unknown
-// key is an error, because a hook with a misspelt name would not run.
+// Reads a file of stages, `.hopstages.toml`; no model is inspected yet (docs/decisions/0068). An unknown key is an
+// error, because a hook with a misspelt name would not run.
 
 import Diagnostics
 import ManagedObjectModel
@@ -13,7 +13,7 @@ extension HopdError.Code {
 
 /// Reads files of stages.
 package enum StagesFile {
-  /// The stages of a file, in its order; throws one error with every mistake in `reasons`.
+  /// Returns the stages of a file, in its order; throws one error with every mistake in `reasons`.
   package static func read(at file: FilePath) throws(HopdError) -> [DeclaredStage] {
     guard let text = try TOMLFile.text(of: file, called: "file of stages", code: .stagesInvalid) else {
       throw HopdError(.notFound, "the file of stages does not exist", at: Place(file: file), hint: "Check the path.")
@@ -21,7 +21,7 @@ package enum StagesFile {
     return try stages(of: text, file: file)
   }
 
-  /// The stages of a text; `file` is what errors name.
+  /// Returns the stages of a text; `file` is the path for errors.
   package static func stages(of text: String, file: FilePath) throws(HopdError) -> [DeclaredStage] {
     let root = try TOMLNode(toml: text, file: file, code: .stagesInvalid)
     var reader = StagesReader()

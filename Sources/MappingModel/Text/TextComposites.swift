@@ -1,10 +1,10 @@
-// Composite attributes in text mappings: what a file says of a composite is said of its elements.
+// Composite attributes in text mappings: mappings of a composite become mappings of its elements.
 
 import Expressions
 import ManagedObjectModel
 
 extension TextEntityMapping {
-  /// The same with everything said of elements.
+  /// Returns a copy that maps elements in place of composites.
   func openingComposites(
     from origin: Entity?, _ source: ManagedObjectModel, to entity: Entity?, _ destination: ManagedObjectModel
   ) -> TextEntityMapping {
@@ -38,7 +38,8 @@ extension TextEntityMapping {
       guard let elements = opening.elements(attribute.name, value: value) else {
         return [(attribute.name, Located(value: value, place: place))]
       }
-      // What the old composite has not keeps the default, and is not carried from an element of the same key path.
+      // An element that the old composite lacks keeps its default; it is not carried from an attribute of the same key
+      // path.
       skippedElements += elements.filter { $0.value == nil && old[$0.name] != nil }.map(\.name)
       return elements.compactMap { element in
         element.value.map { (element.name, Located(value: $0, place: place)) }

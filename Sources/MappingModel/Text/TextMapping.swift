@@ -1,5 +1,5 @@
-// A text mapping, `.hopmap.toml`, as its file says it (docs/decisions/0019): every key known, every expression parsed,
-// no model inspected yet. The catalog reads the versions off it, finds their models, and has it resolved
+// A text mapping, `.hopmap.toml`, as its file contains it (docs/decisions/0019): every key checked, every expression
+// parsed, no model inspected yet. The catalog reads its versions, finds their models, and has it resolved
 // (TextMappingResolver).
 
 import Diagnostics
@@ -11,12 +11,12 @@ import TOMLDocuments
 
 /// One `.hopmap.toml` file.
 package struct TextMapping: Sendable {
-  /// What the name of a text mapping ends with.
+  /// The end of the name of a text mapping.
   package static let fileNameEnd = ".hopmap.toml"
 
   /// The file.
   package let path: FilePath
-  /// `[mapping] model`: the model that has the versions, where several do; nil for any.
+  /// `[mapping] model`: the model that has these versions, needed if several models do; nil for any.
   package let model: String?
   /// `[mapping] source` and `destination`: names of versions.
   package let sourceVersion: String
@@ -38,7 +38,7 @@ package struct TextMapping: Sendable {
     return try TextMapping(text: text, file: file)
   }
 
-  /// Reads a text; `file` is what errors name.
+  /// Reads a text; `file` is the path for errors.
   package init(text: String, file: FilePath) throws(HopdError) {
     var reader = TextMappingReader()
     let root: TOMLNode
@@ -66,7 +66,7 @@ extension TextMapping: MappingFile {
   package func fit(source version: MappableVersion) -> MappingFit { fit(sourceVersion, version) }
   package func fit(destination version: MappableVersion) -> MappingFit { fit(destinationVersion, version) }
 
-  /// A person wrote the names, so they are meant; what does not fit behind them is reported when it is loaded.
+  /// A person wrote the names, so they decide; other mismatches are reported when the mapping is loaded.
   private func fit(_ name: String, _ version: MappableVersion) -> MappingFit {
     name == version.model.name && model.map { $0 == version.modelName } ?? true ? .exact : .unrelated
   }
@@ -82,7 +82,7 @@ extension TextMapping: MappingFile {
   }
 }
 
-/// A value with the place it was written at.
+/// A value with the place where it was written.
 struct Located<Value: Sendable>: Sendable {
   let value: Value
   let place: Place
@@ -97,25 +97,25 @@ struct TextEntityMapping: Sendable {
   var filter: Located<SourceFilter>?
   let policy: String?
   let userInfo: [String: PropertyListValue]
-  /// `copy`; nil where it is not said.
+  /// `copy`; nil if the file does not contain it.
   let copies: Bool?
   var skipped: [Located<String>]
   /// By destination name, sorted.
   var attributes: [(name: String, value: Located<ExpressionNode>)]
-  /// The same, where an expression may also name source objects whose counterparts are meant.
+  /// The same; an expression may also name source objects, and then means the objects made of them.
   var relationships: [(name: String, value: Located<PropertyValue>)]
   var grouping: Located<TextGrouping>?
 
-  /// What relationships must know of it.
+  /// The facts about it that look-ups need.
   var outline: MappingOutline {
     let keyCount: Int? = if case .distinctBy(let keys, _)? = grouping?.value { keys.count } else { nil }
     return MappingOutline(name: title, source: source?.value, destination: destination?.value, keyCount: keyCount)
   }
 
-  /// How messages call it.
+  /// Its name in messages.
   var title: String { Self.title(name: name?.value, source: source?.value, destination: destination?.value) }
 
-  /// Core Data's rule for the names of mappings, as far as a file says enough (docs/formats/mapping-models.md,
+  /// Returns the name by Core Data's rule for mappings, as far as the file allows it (docs/formats/mapping-models.md,
   /// "Compiling a source", rule 2).
   static func title(name: String? = nil, source: String?, destination: String?) -> String {
     if let name { return name }
@@ -132,6 +132,6 @@ enum TextGrouping: Sendable {
 }
 
 extension HopdError.Code {
-  /// A text mapping says something that is wrong, or that does not fit its models.
+  /// A text mapping has a mistake, or does not fit its models.
   package static let textMappingInvalid = HopdError.Code("text-mapping-invalid", exit: .dataError)
 }

@@ -1,5 +1,5 @@
-// TOML into a text mapping. Unlike in a configuration an unknown key is an error here: a mapping with a misspelt key
-// would run, and lose what the key was to carry.
+// Reads TOML into a text mapping. Unlike in a configuration, an unknown key is an error: a mapping with a misspelt key
+// would run, and lose the data that the key was to carry.
 
 import Diagnostics
 import Expressions
@@ -115,7 +115,7 @@ struct TextMappingReader {
   private mutating func attributes(
     _ entries: [String: TOMLNode], in path: String
   ) -> [(name: String, value: Located<ExpressionNode>)] {
-    // Elements of a composite may be in a table of its name.
+    // A table named after a composite may hold its elements.
     let named = properties(entries, "attributes", in: path).flatMap { name, node -> [(String, TOMLNode)] in
       guard case .table(let elements) = node.value, !elements.isEmpty else { return [(name, node)] }
       return elements.sortedByBytes(of: \.key).map { ("\(name).\($0.key)", $0.value) }
@@ -150,7 +150,7 @@ struct TextMappingReader {
     ]
     let known = Set(entries.keys).intersection(Keys.relationship)
     guard forms.contains(known) else {
-      // What was unknown has been reported already.
+      // Unknown keys were reported already.
       if known.count == entries.count {
         mistakes.add(
           "`\(key.split(separator: ".").last ?? "")` must be one of the four forms of a relationship", at: node, key,
@@ -236,7 +236,7 @@ struct TextMappingReader {
     return result
   }
 
-  /// Recursion is bounded, because `TOMLReader` refuses deep nesting.
+  /// Recursion is bounded: `TOMLReader` refuses deep nesting.
   private mutating func propertyList(_ node: TOMLNode, _ key: String) -> PropertyListValue? {
     switch node.value {
     case .string(let value): return .string(value)
@@ -291,7 +291,7 @@ struct TextMappingReader {
     }
   }
 
-  /// One expression, or an array of them; empty where one is wrong.
+  /// Returns one expression, or an array of them; empty if one is wrong.
   private mutating func expressions(_ node: TOMLNode, _ key: String) -> [ExpressionNode] {
     guard case .array(let elements) = node.value else { return expression(node, key).map { [$0] } ?? [] }
     let nodes = elements.compactMap { expression($0, key) }

@@ -1,12 +1,13 @@
-// A text mapping against its two models: every name must exist, every expression must fit where it stands, and what the
-// file does not say is filled in as Xcode's generated mapping would. All mistakes are reported at once.
+// Resolves a text mapping against its two models: every name must exist, every expression must fit its place, and
+// everything that the file leaves out is filled in as in Xcode's generated mapping. All mistakes are reported at once.
 
 import Diagnostics
 import Expressions
 import ManagedObjectModel
 
 extension TextMapping {
-  /// The mapping between these two versions; `others` are the entity mappings of the other mapping models of the hop.
+  /// Returns the mapping between these two versions; `others` are the entity mappings of the hop's other mapping
+  /// models.
   ///
   /// Throws one error with every mistake in `reasons`, each with file, line, key and remedy.
   package func resolved(
@@ -26,7 +27,7 @@ struct TextMappingResolver {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   private let text: TextMapping
-  /// Of the entity mappings of this file, then of those of others.
+  /// The outlines of this file's entity mappings, then those of other files.
   private let outlines: [MappingOutline]
   private(set) var mistakes = TextMistakes(.textMappingInvalid)
 
@@ -100,7 +101,7 @@ struct TextMappingResolver {
       filter: text.filter?.value, attributes: attributes, relationships: relationships, grouping: grouping ?? .each)
   }
 
-  /// A source without a destination: objects that are dropped on purpose.
+  /// Returns the entity mapping for a source without a destination, whose objects are dropped on purpose.
   private mutating func removal(_ text: TextEntityMapping) -> ExplicitEntityMapping {
     let rest: [(isSaid: Bool, word: String)] = [
       (!text.attributes.isEmpty, "attributes"), (!text.relationships.isEmpty, "relationships"),
@@ -116,7 +117,7 @@ struct TextMappingResolver {
     return ExplicitEntityMapping(name: text.title, type: .remove, source: text.source?.value, destination: nil)
   }
 
-  /// Without a source nothing is made, unless a policy of another mapping makes it.
+  /// Without a source no objects are made, unless a policy of another mapping makes them.
   private mutating func checkUseOfSource(_ text: TextEntityMapping) {
     guard text.source == nil else { return }
     let hasProperties = !text.attributes.isEmpty || !text.relationships.isEmpty

@@ -1,5 +1,5 @@
-// A mapping as a `.hopmap.toml`: only what the file would not say by itself is written, in the shortest form that reads
-// back equal. Every text is read again before it is given out, so that nothing is said that means something else.
+// Writes a mapping as a `.hopmap.toml`: only what the reader would not fill in by itself, in the shortest form that
+// reads back equal. Every text is read again before it is returned, so that it never means something else.
 
 import Diagnostics
 import Expressions
@@ -12,10 +12,9 @@ import TOMLDocuments
 struct TextMappingRemarks {
   /// At the top.
   var header: [String] = []
-  /// Before the entity mapping of that index.
+  /// Before the entity mapping with that index.
   var entities: [Int: [String]] = [:]
-  /// Before the property of the entity mapping of that index; where it has no line of its own, before the mapping's
-  /// end.
+  /// Before the property of the entity mapping with that index; at the mapping's end if the property has no line.
   var properties: [Int: [(name: String, text: String)]] = [:]
 }
 
@@ -33,8 +32,7 @@ struct TextMappingWriter {
     _ mapping: ExplicitMapping, source: ManagedObjectModel, destination: ManagedObjectModel, modelName: String? = nil,
     remarks: TextMappingRemarks = TextMappingRemarks()
   ) {
-    // What a mapping model says of a composite as a whole is written element by element.
-    // Dead entity mappings say nothing.
+    // Mappings of a whole composite are written element by element. Dead entity mappings are left out.
     self.mapping = mapping.livingOnly().openingComposites(source: source, destination: destination)
     self.source = source
     self.destination = destination
@@ -43,7 +41,7 @@ struct TextMappingWriter {
     outlines = self.mapping.entityMappings.map(MappingOutline.init)
   }
 
-  /// The text; throws with everything that a text mapping cannot say.
+  /// Returns the text; throws with everything that a text mapping cannot express.
   mutating func text() throws(HopdError) -> String {
     var lines = remarks.header.map(Self.comment)
     if !lines.isEmpty { lines.append("") }
@@ -153,7 +151,7 @@ struct TextMappingWriter {
     properties.reduce(into: [:]) { result, property in result[property.name] = property.value }
   }
 
-  /// A resolver of the entity mapping with nothing said of its properties but these relationships.
+  /// Returns a resolver of the entity mapping that knows nothing about its properties except these relationships.
   private func resolver(
     _ entity: ExplicitEntityMapping, _ origin: Entity?, _ target: Entity,
     relationships: [(name: String, value: Located<PropertyValue>)]
@@ -253,7 +251,7 @@ struct TextMappingWriter {
     }
   }
 
-  /// Names of strangers' models are in comments, and TOML allows no control characters there.
+  /// Returns a comment line. It contains names of strangers' models, and TOML allows no control characters there.
   private static func comment(_ text: String) -> String {
     var line = "# "
     for scalar in text.unicodeScalars where scalar.value >= 0x20 && scalar.value != 0x7f {
@@ -262,7 +260,7 @@ struct TextMappingWriter {
     return line
   }
 
-  /// A string in the quotes that need no escapes, if there are such.
+  /// Returns a string in the quotes that need no escapes, if possible.
   private static func quoted(_ text: String) -> String {
     let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
     if isPlain, text.contains("\"") || text.contains("\\"), !text.contains("'") { return "'\(text)'" }
@@ -271,10 +269,10 @@ struct TextMappingWriter {
 }
 
 extension ExplicitMapping {
-  /// The mapping as the text of a `.hopmap.toml` file; throws with everything that such a file cannot say.
+  /// Returns the mapping as the text of a `.hopmap.toml` file; throws with everything that such a file cannot express.
   ///
-  /// Read again against the same models the text gives a mapping that does the same. Destination attributes that are
-  /// transient are left out, and types of mappings are worked out again.
+  /// Read against the same models, the text gives a mapping that does the same. Transient destination attributes are
+  /// left out, and types of mappings are computed again.
   package func text(
     source: ManagedObjectModel, destination: ManagedObjectModel, modelName: String? = nil
   ) throws(HopdError) -> String {

@@ -1,5 +1,5 @@
-// The mistakes of a TOML file that a person writes, all of them at once: an author repairs a file once, not once per
-// mistake. An unknown key is one too: what it was to say would be left out, and no row would show it.
+// Collects all mistakes of a TOML file that a person writes, so that an author repairs the file once, not once per
+// mistake. An unknown key is a mistake too: its content would be ignored, and no row would show it.
 
 import Diagnostics
 import SystemPackage
@@ -7,7 +7,7 @@ import TOMLDocuments
 
 /// Collects the mistakes of one file.
 struct TextMistakes {
-  /// The code of all of them.
+  /// The code of all mistakes.
   let code: HopdError.Code
   private(set) var errors: [HopdError] = []
 
@@ -32,7 +32,8 @@ struct TextMistakes {
     }
   }
 
-  /// The entries of a table; unknown keys are mistakes. `header` is how the file names such a table.
+  /// Returns the entries of a table; unknown keys are mistakes. `header` returns the table's heading as the file writes
+  /// it.
   mutating func table(
     _ node: TOMLNode, _ path: String, known: [String], header: (String) -> String = { "[\($0)]" }
   ) -> [String: TOMLNode]? {
@@ -49,7 +50,7 @@ struct TextMistakes {
     return entries
   }
 
-  /// The text of an entry of the table `path`; nil where it is not set, or is no text.
+  /// Returns the text of an entry of the table `path`; nil if it is not set, or is not text.
   mutating func string(_ entries: [String: TOMLNode], _ key: String, in path: String) -> Located<String>? {
     guard let node = entries[key] else { return nil }
     let place = node.place(key: path.isEmpty ? key : "\(path).\(key)")
@@ -61,7 +62,7 @@ struct TextMistakes {
     return Located(value: text, place: place)
   }
 
-  /// Throws what was found: one mistake as it is, several as reasons of one error, in the order of the file.
+  /// Throws the mistakes: a single one itself, several as reasons of one error, in the order of the file.
   func check(_ file: FilePath) throws(HopdError) {
     if errors.count == 1, let only = errors.first { throw only }
     guard !errors.isEmpty else { return }

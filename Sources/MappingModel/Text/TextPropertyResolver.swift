@@ -1,5 +1,5 @@
-// The properties of one entity mapping of a text mapping: what the file says of each, and for the others what Xcode's
-// generated mapping would say (docs/formats/mapping-models.md, "Compiling a source", rules 4 and 5).
+// Resolves the properties of one entity mapping of a text mapping: those that the file maps, and the others as in
+// Xcode's generated mapping (docs/formats/mapping-models.md, "Compiling a source", rules 4 and 5).
 
 import Diagnostics
 import Expressions
@@ -8,18 +8,18 @@ import ManagedObjectModel
 /// Resolves attributes and relationships and collects every mistake.
 struct TextPropertyResolver {
   let text: TextEntityMapping
-  /// nil where the mapping has no source.
+  /// nil if the mapping has no source.
   let origin: Entity?
   let entity: Entity
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let outlines: [MappingOutline]
-  /// Entities of the variables that expressions have besides `$source`.
+  /// Entities of the variables that expressions may use in addition to `$source`.
   let variables: [String: String]
   private(set) var mistakes = TextMistakes(.textMappingInvalid)
 
-  /// Objects of a group are another thing than their sources, and so are those of an expanding mapping: what they have
-  /// in common with them by name is chance.
+  /// Whether properties are copied by name. Objects of a group or of an expanding mapping are different things from
+  /// their sources: equal names are a coincidence.
   var copies: Bool {
     if let copies = text.copies { return copies }
     switch text.grouping?.value {
@@ -113,7 +113,7 @@ struct TextPropertyResolver {
     }
   }
 
-  /// Does the text say by itself which destination objects are meant?
+  /// Whether the text itself gives destination objects.
   private func isObjectExpression(_ node: ExpressionNode) -> Bool {
     switch node {
     case .constant, .destinationInstances, .policyMethod: true
@@ -122,7 +122,7 @@ struct TextPropertyResolver {
     }
   }
 
-  /// A text that names source objects means what was made of them.
+  /// Returns the expression for the objects made of the source objects that a text names.
   private mutating func counterparts(
     of node: ExpressionNode, _ relationship: Relationship, _ place: Place
   ) -> ExpressionNode? {
@@ -131,7 +131,7 @@ struct TextPropertyResolver {
     case .object(let reached), .objects(let reached, _):
       return lookup(node, reached, relationship, place, isGenerated: false)
     case .unknown:
-      // What is wrong with it is reported as for objects that are looked up.
+      // Mistakes are reported as for a look-up of objects.
       mistakes.collect(place) { () throws(HopdError) in
         try checker.check(
           .destinationInstances(.sourceRelationship(relationship.name), node), forRelationship: relationship)
@@ -144,7 +144,7 @@ struct TextPropertyResolver {
     return nil
   }
 
-  /// Rule 5c and 5d, with one thing added: mappings from the same source entity into other hierarchies do not count.
+  /// Rules 5c and 5d, with one addition: mappings from the same source entity into other hierarchies do not count.
   private mutating func lookup(
     _ objects: ExpressionNode, _ reached: String, _ relationship: Relationship, _ place: Place, isGenerated: Bool
   ) -> ExpressionNode? {
@@ -223,7 +223,7 @@ struct TextPropertyResolver {
     return .expression(node)
   }
 
-  /// Is there such a mapping, and are its objects those of the relationship?
+  /// Whether the hop has such a mapping, and its objects fit the relationship.
   private mutating func checkMaker(_ mapping: String, _ relationship: Relationship, _ place: Place) -> Bool {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)

@@ -1,24 +1,24 @@
-// The difference of two versions as a hop meets it: which property continues which is what inference says, and each
-// change comes with what it does to rows. Also a hop that cannot be inferred is reported in full.
+// The difference of two versions as a hop: inference decides which property continues which, and each change has its
+// effect on rows. A hop that cannot be inferred is reported in full too.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
 extension ModelDifference {
-  /// What differs from one version to another, matched as lightweight migration matches: by renaming identifiers.
+  /// The difference from one version to another, matched as lightweight migration matches: by renaming identifiers.
   package init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) {
     self.init(source, destination, matching: renames, decided: renames)
   }
 
-  /// What differs between two states of one version, matched by names alone.
+  /// The difference between two states of one version, matched by names alone.
   package init(ofVersion earlier: ManagedObjectModel, edited later: ManagedObjectModel) {
     self.init(earlier, later, matching: RenameRules(namesCount: true), decided: RenameRules())
   }
 
-  /// What differs where `rules` match the names; of `renames` nothing is suspected any more.
+  /// The difference under the matching `rules`; names in `renames` are no longer suspected.
   private init(
     _ source: ManagedObjectModel, _ destination: ManagedObjectModel, matching rules: RenameRules,
     decided renames: RenameRules
@@ -40,7 +40,7 @@ struct HopDifference {
   let mapping: InferredMapping
   let reasons: [HopdError]
 
-  /// Names of the entities of the destination by those of the source.
+  /// Maps names of source entities to names of destination entities.
   private var continued: [String: String] {
     Dictionary(
       mapping.entityMappings.compactMap { part in
@@ -108,7 +108,7 @@ struct HopDifference {
     let sources = Dictionary(part.attributes.map { ($0.destination, $0.source) }) { first, _ in first }
     var result: [PropertyDifference] = []
     for attribute in new.attributes {
-      // Transient ones have no place in a mapping; their names match them.
+      // A mapping does not contain transient attributes; they are matched by name.
       let name = attribute.isTransient ? attribute.name : sources[attribute.name].flatMap { $0 }
       guard let name, let earlier = before[name] else {
         result.append(added(attribute, of: new))
@@ -143,7 +143,7 @@ struct HopDifference {
       }
   }
 
-  /// The entity that declared a property before, where that does not continue as the one that declares it now.
+  /// Returns the ancestor of `old` that declared a property; nil if `old` declared it.
   private func moved(_ name: String, from old: Entity, to new: Entity) -> String? {
     guard let owner = source.declaringEntity(of: name, in: old), owner.name != old.name else { return nil }
     return owner.name
@@ -224,7 +224,7 @@ struct HopDifference {
     return result
   }
 
-  /// The inverse under the name that it has in the later model.
+  /// Returns the inverse by its name in the later model.
   private func inverse(of relationship: Relationship, continuedAs target: String) -> String? {
     guard let name = relationship.inverseName else { return nil }
     let part = mapping.mapping(toDestination: target)
@@ -254,7 +254,7 @@ struct HopDifference {
     return (.kept, "what it connects is kept")
   }
 
-  // MARK: What inference says
+  // MARK: Results of inference
 
   private func reason(_ entity: String, _ property: String) -> HopdError? {
     reasons.first { $0.place.entity == entity && $0.place.property == property }
@@ -266,7 +266,7 @@ struct HopDifference {
 }
 
 extension Relationship {
-  /// The relationship in a phrase.
+  /// The relationship as a phrase.
   package var words: String {
     "\(isToMany ? isOrdered ? "ordered to-many" : "to-many" : "to-one") to \(destinationEntityName)"
       + (isOptional ? ", optional" : "")
@@ -274,7 +274,7 @@ extension Relationship {
 }
 
 extension NumberConversion {
-  /// Are there values of the one type that the other cannot hold?
+  /// Whether the old type has values that the new type cannot hold.
   static func canLose(from old: AttributeType, to new: AttributeType) -> Bool {
     let order: [AttributeType: Int] = [.boolean: 0, .integer16: 1, .integer32: 2, .integer64: 3]
     if let before = order[old], let after = order[new] { return after < before }

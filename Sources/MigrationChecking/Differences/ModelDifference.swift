@@ -1,95 +1,95 @@
-// What differs between two models, entity by entity and property by property, in words: to review a change, and to find
-// the property that made a hash another one. A pure value, made of two models and nothing else.
+// The differences between two models, entity by entity and property by property, as text: to review a change, and to
+// find the property that changed a hash. A pure value, made from two models only.
 
 import ManagedObjectModel
 import MappingModel
 
-/// What a step does to the rows that exist.
+/// The effect of a hop on existing rows.
 package enum RowEffect: String, Sendable, Hashable {
-  /// Their values stay as they are.
+  /// Their values stay unchanged.
   case kept
-  /// Their values stay, in the form of another type.
+  /// Their values stay, converted to another type.
   case converted
   /// They begin with the default.
   case defaulted
   /// They begin without a value.
   case empty
-  /// What they hold is gone.
+  /// Their values are dropped.
   case dropped
-  /// The rows decide whether the step is possible.
+  /// The rows decide whether the hop is possible.
   case rowsDecide = "rows-decide"
-  /// The step needs an answer: a default, a renaming identifier or a mapping model.
+  /// The hop needs a decision: a default, a renaming identifier or a mapping model.
   case needsMapping = "needs-mapping"
-  /// No row is concerned.
+  /// No row is affected.
   case none
 }
 
-/// What became of a part of a model.
+/// The kind of a change to a part of a model.
 package enum ChangeKind: String, Sendable, Hashable {
   case added, removed, renamed, changed
 }
 
-/// What differs between two definitions of a property.
+/// The difference between two definitions of a property.
 package struct PropertyDifference: Sendable, Hashable {
   package let kind: ChangeKind
-  /// Its name in the later model, in the earlier one where it is gone.
+  /// Its name in the later model; for a removed one, its name in the earlier model.
   package let name: String
-  /// Its name in the earlier model, where that is another one.
+  /// Its name in the earlier model, if that is different.
   package internal(set) var oldName: String?
-  /// Is it a relationship? Else an attribute.
+  /// Whether it is a relationship rather than an attribute.
   package let isRelationship: Bool
   /// The changes, each a phrase: "type String → Integer 16".
   package let changes: [DefinitionChange]
   package let effect: RowEffect
-  /// What happens to rows, in a phrase.
+  /// The effect on rows, as a phrase.
   package let outcome: String
 
-  /// Does the difference change the version hash of its entity?
+  /// Whether the difference changes the version hash of its entity.
   package var isHashed: Bool { kind != .changed || changes.contains(where: \.isHashed) }
 }
 
 /// One change of a definition.
 package struct DefinitionChange: Sendable, Hashable {
-  /// A phrase.
+  /// The change as a phrase.
   package let words: String
-  /// Is it part of the version hash?
+  /// Whether it is part of the version hash.
   package let isHashed: Bool
 
-  /// Notes a change.
+  /// Makes a change.
   package init(_ words: String, isHashed: Bool = true) {
     self.words = words
     self.isHashed = isHashed
   }
 }
 
-/// What differs between two definitions of an entity.
+/// The difference between two definitions of an entity.
 package struct EntityDifference: Sendable, Hashable {
   package let kind: ChangeKind
-  /// Its name in the later model, in the earlier one where it is gone.
+  /// Its name in the later model; for a removed one, its name in the earlier model.
   package let name: String
-  /// Its name in the earlier model, where that is another one.
+  /// Its name in the earlier model, if that is different.
   package internal(set) var oldName: String?
   /// Changes of the entity itself.
   package internal(set) var changes: [DefinitionChange] = []
   /// Changes of its own properties.
   package internal(set) var properties: [PropertyDifference] = []
   package let effect: RowEffect
-  /// What happens to its rows, in a phrase.
+  /// The effect on its rows, as a phrase.
   package let outcome: String
 
-  /// Does the difference change the version hash of the entity?
+  /// Whether the difference changes the version hash of the entity.
   package var isHashed: Bool {
     kind != .changed || changes.contains(where: \.isHashed) || properties.contains(where: \.isHashed)
   }
 }
 
-/// Two names that may be one thing, of which nothing in the models says so.
+/// Two names that may mean the same thing, although nothing in the models connects them.
 package struct RenameSuspicion: Sendable, Hashable {
-  /// What has the two names.
+  /// The kind of part that has the two names.
   package enum Part: Sendable, Hashable { case entity, attribute, relationship }
 
   package let part: Part
-  /// The entity of the later model; nil where entities are meant.
+  /// The entity of the later model; nil if the names are entities'.
   package let entity: String?
   /// That entity's name in the earlier model.
   package let oldEntity: String?
@@ -98,14 +98,14 @@ package struct RenameSuspicion: Sendable, Hashable {
   /// Why they look alike.
   package let reason: String
 
-  /// In a sentence.
+  /// The suspicion as a sentence.
   package var sentence: String { (entity.map { "\($0): " } ?? "") + question }
 
   /// The same without the entity.
   package var question: String { "added \(new), dropped \(old), \(reason): is a renaming identifier missing?" }
 }
 
-/// What differs between two models.
+/// The differences between two models.
 package struct ModelDifference: Sendable {
   /// Names of the versions.
   package let from: String
@@ -113,19 +113,19 @@ package struct ModelDifference: Sendable {
   /// The entities that differ, by name.
   package let entities: [EntityDifference]
   package let suspicions: [RenameSuspicion]
-  /// How many entities are the same.
+  /// The number of entities that are the same.
   package let unchanged: Int
 
   package var isEmpty: Bool { entities.isEmpty }
 }
 
-/// Notes the changes between two definitions of one part of a model.
+/// Collects the changes between two definitions of one part of a model.
 private struct DefinitionChanges<Part> {
   let old: Part
   let new: Part
   var found: [DefinitionChange] = []
 
-  /// Notes that a value is another one now, in words made of both.
+  /// Adds a change if the value differs, with text made from both values.
   mutating func note<Value: Equatable>(
     _ value: (Part) -> Value, isHashed: Bool = true, _ words: (Value, Value) -> String
   ) {
@@ -135,7 +135,7 @@ private struct DefinitionChanges<Part> {
 }
 
 extension DefinitionChange {
-  /// The changes between two definitions of an attribute, but for its name.
+  /// Returns the changes between two definitions of an attribute, except for its name.
   package static func between(_ old: Attribute, _ new: Attribute) -> [DefinitionChange] {
     var changes = DefinitionChanges(old: old, new: new)
     changes.note(\.type) { "type \($0.title) → \($1.title)" }
@@ -156,8 +156,8 @@ extension DefinitionChange {
     return changes.found
   }
 
-  /// The changes between two definitions of a relationship, but for its name; destinations and inverses are compared
-  /// under the names that they have in the later model.
+  /// Returns the changes between two definitions of a relationship, except for its name; destinations and inverses are
+  /// compared by their names in the later model.
   package static func between(
     _ old: Relationship, _ new: Relationship, destination: String?, inverse: String?
   ) -> [DefinitionChange] {
@@ -179,8 +179,8 @@ extension DefinitionChange {
     return changes.found
   }
 
-  /// The changes between two definitions of an entity, but for its name and its properties; `parent` is the earlier
-  /// parent under the name that it has in the later model.
+  /// Returns the changes between two definitions of an entity, except for its name and its properties; `parent` is the
+  /// earlier parent by its name in the later model.
   package static func between(_ old: Entity, _ new: Entity, parent: String?) -> [DefinitionChange] {
     var changes = DefinitionChanges(old: old, new: new)
     if parent != new.parentName {
@@ -200,7 +200,7 @@ extension DefinitionChange {
 }
 
 extension Relationship.DeleteRule {
-  /// The rule as Xcode shows it.
+  /// The rule's name in Xcode.
   package var words: String {
     switch self {
     case .noAction: "No Action"
@@ -212,7 +212,7 @@ extension Relationship.DeleteRule {
 }
 
 extension AttributeDefault {
-  /// The default as a model's file writes it.
+  /// The default as a model's file contains it.
   package var words: String {
     switch self {
     case .integer(let number): "\(number)"

@@ -1,9 +1,10 @@
-// Names of models inside other languages: XML and a shell. They come from strangers' files and may hold anything.
+// Escapes names of models for other languages: XML and a shell. The names come from strangers' files and may contain
+// anything.
 
 import ManagedObjectModel
 
 extension String {
-  /// The text with other texts in place of some scalars; nil leaves a scalar as it is.
+  /// Returns the text with some scalars replaced by other texts; nil keeps a scalar.
   func replacing(_ replacement: (Unicode.Scalar) -> String?) -> String {
     var result = ""
     for scalar in unicodeScalars {
@@ -12,7 +13,7 @@ extension String {
     return result
   }
 
-  /// The text inside an XML attribute or element.
+  /// The text escaped for an XML attribute or element.
   package var inXML: String {
     replacing { scalar in
       switch scalar {
@@ -22,14 +23,14 @@ extension String {
       case "\"": "&quot;"
       case "'": "&#39;"
       case "\n", "\t", "\r": nil
-      // XML 1.0 has no other control characters, however they are written, and two others that are none.
+      // XML 1.0 forbids other control characters even as references, and these two noncharacters.
       case _ where scalar.value < 0x20 || scalar.value == 0xfffe || scalar.value == 0xffff: "\u{fffd}"
       default: nil
       }
     }
   }
 
-  /// The text as one word of a shell.
+  /// The text quoted as one shell word.
   package var quotedForShell: String {
     let isPlain =
       !isEmpty
@@ -43,7 +44,7 @@ extension String {
 }
 
 extension Attribute {
-  /// The element of a `contents` file, with what matters for a hop.
+  /// The element of a `contents` file, with the attributes that matter for a hop.
   package var xml: String {
     var text = "<attribute name=\"\(name.inXML)\""
     if isOptional { text += " optional=\"YES\"" }

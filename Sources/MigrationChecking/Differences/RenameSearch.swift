@@ -1,16 +1,17 @@
-// Names that look like renames of which the models say nothing. To rename without a renaming identifier drops what the
-// old name held, and no rule of Core Data notices. Every part of the program that suspects a rename asks here.
+// Finds names that look like renames although the models do not connect them. A rename without a renaming identifier
+// drops the values of the old name, and no rule of Core Data detects it. Every part of the program that suspects
+// renames uses this search.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
-/// Looks for renames without an identifier.
+/// Finds renames without an identifier.
 struct RenameSearch {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let mapping: InferredMapping
-  /// Names of which the operator has said already what becomes of them.
+  /// The operator's decisions about names.
   let renames: RenameRules
 
   func suspicions() -> [RenameSuspicion] {
@@ -36,7 +37,7 @@ struct RenameSearch {
     }
   }
 
-  /// Does the entity itself declare the property, and has the operator not said that it ends?
+  /// Whether the entity itself declares the property, and the operator has not decided about it.
   private func isOpen(_ property: String, of entity: Entity) -> Bool {
     source.declaringEntity(of: property, in: entity)?.name == entity.name
       && renames.renames["\(entity.name).\(property)"] == nil
@@ -74,7 +75,7 @@ struct RenameSearch {
     }
   }
 
-  /// Have two entities at least half of their properties in common, and at least one?
+  /// Whether two entities have at least half of their properties in common, and at least one.
   private static func areAlike(_ old: Entity, _ new: Entity) -> Bool {
     func names(_ entity: Entity) -> Set<String> {
       Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
@@ -83,17 +84,17 @@ struct RenameSearch {
     return common > 0 && common * 2 >= max(names(old).count, names(new).count)
   }
 
-  /// Pairs what is gone with what is new: the names that look most alike first, each once.
+  /// Pairs removed parts with added ones: the most similar name first, each part once.
   private func pairs<Part>(
     _ gone: [Part], _ added: [Part], fits: (Part, Part) -> Bool, name: (Part) -> String
   ) -> [(Part, Part)] {
     var left = added
     var result: [(Part, Part)] = []
     for old in gone {
-      // A name that stays while its identifier says otherwise is a contradiction, and reported as one.
+      // A name that stays while its identifier changes is a contradiction, and reported as one.
       let fitting = left.indices.filter { fits(old, left[$0]) && name(old) != name(left[$0]) }
       let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
-      // With one of each there is nothing to choose between; of several only names that look alike are named.
+      // If only one part fits, it is chosen; of several, only one with a similar name.
       guard let index = fitting.first(where: { name(left[$0]) == near }) ?? (fitting.count == 1 ? fitting.first : nil)
       else { continue }
       result.append((old, left.remove(at: index)))

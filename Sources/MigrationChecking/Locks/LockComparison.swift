@@ -1,5 +1,5 @@
-// A model against what has shipped of it: every version, entity and property that is another one now. Where the earlier
-// model itself is at hand, as git keeps it, the words come from there; else from the short form in the lock.
+// Compares a model with what has shipped of it: every version, entity and property that has changed. If git has the
+// earlier model itself, the text comes from there; otherwise from the short form in the lock.
 
 import Diagnostics
 import ManagedObjectModel
@@ -7,26 +7,26 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// A version that has shipped has another hash now: stores of it would not be known any more.
+  /// A shipped version has another hash now: the app would no longer recognise its stores.
   package static let shippedVersionChanged = HopdError.Code("shipped-version-changed", exit: .dataError)
-  /// A version that has shipped has the same hashes and another layout now.
+  /// A shipped version has the same hashes but another layout now.
   package static let shippedLayoutChanged = HopdError.Code("shipped-layout-changed", exit: .dataError)
-  /// A version that has shipped is gone.
+  /// A shipped version no longer exists.
   package static let shippedVersionMissing = HopdError.Code("shipped-version-missing", exit: .dataError)
-  /// A version that has shipped has another name now, and the same hashes.
+  /// A shipped version has another name now, with the same hashes.
   package static let shippedVersionRenamed = HopdError.Code("shipped-version-renamed", exit: .success)
-  /// The versions that have shipped are in another order now.
+  /// The shipped versions are in another order now.
   package static let shippedOrderChanged = HopdError.Code("shipped-order-changed", exit: .dataError)
 }
 
-/// What came of a comparison with what has shipped.
+/// The findings of a comparison with what has shipped.
 struct ShippedFindings {
-  /// What makes a check red.
+  /// Findings that make a check fail.
   var errors: [HopdError] = []
-  /// What is reported.
+  /// Findings that are only reported.
   var warnings: [HopdError] = []
 
-  /// Takes up those of another comparison, except for what is known already.
+  /// Adds the findings of another comparison, without duplicates.
   mutating func add(_ other: ShippedFindings) {
     func isNew(_ error: HopdError, _ known: [HopdError]) -> Bool {
       !known.contains { $0.code == error.code && $0.place == error.place && $0.message == error.message }
@@ -40,13 +40,13 @@ struct ShippedFindings {
 struct LockComparison {
   let shipped: ShippedModel
   let bundle: ModelBundle
-  /// The model as it was; nil where only the lock is known.
+  /// The earlier state of the model; nil if only the lock is known.
   let base: ModelBundle?
   let frameworkVersion: Int64
-  /// Versions about whose place in the order nothing is known yet.
+  /// Versions whose position in the order is not known yet.
   var placeless: Set<String> = []
 
-  /// Everything that changed.
+  /// Returns all changes.
   func findings() -> ShippedFindings {
     let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
     let versions = Dictionary(now.versions.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -88,7 +88,7 @@ struct LockComparison {
   }
 
   private func order(_ now: ShippedModel, _ newNames: [String: String]) -> [HopdError] {
-    // What git shows has no project file beside it, so its order may be a guess where today's is not.
+    // A model from git has no project file with it, so its order may be a guess while the current order is not.
     if let base, base.order != bundle.order, shipped == ShippedModel(base, frameworkVersion: frameworkVersion) {
       return []
     }
@@ -133,7 +133,8 @@ struct LockComparison {
     return withoutHeirs(changes, later).map { error($0, old.name, new.name) }
   }
 
-  /// A change of an entity changes the hashes of all below it; those without a change of their own are left out.
+  /// A change of an entity changes the hashes of all entities below it; those without a change of their own are left
+  /// out.
   private func withoutHeirs(_ changes: [ShippedChange], _ model: ManagedObjectModel?) -> [ShippedChange] {
     let changed = Set(changes.map(\.entity))
     return changes.filter { change in

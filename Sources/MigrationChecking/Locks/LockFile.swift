@@ -1,5 +1,5 @@
-// hop.lock: what has shipped, as a file in the repository of the app. It is TOML with one line for each entity, sorted,
-// so that a change of a shipped version shows as one changed line in a review.
+// hop.lock: the shipped versions, as a file in the app's repository. It is TOML with one line for each entity, sorted,
+// so that a change of a shipped version appears as one changed line in a review.
 
 import Diagnostics
 import ManagedObjectModel
@@ -15,10 +15,10 @@ extension HopdError.Code {
 package struct LockFile: Sendable, Hashable {
   package let models: [ShippedModel]
 
-  /// Takes models as they are now.
+  /// Makes a lock of models.
   package init(models: [ShippedModel]) { self.models = models }
 
-  /// The model of that name.
+  /// Returns the model of that name.
   package func model(named name: String) -> ShippedModel? { models.first { $0.name == name } }
 
   // MARK: Writing
@@ -39,7 +39,7 @@ package struct LockFile: Sendable, Hashable {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// One entity: `entity.Book = ["hash", "layout", "author: to-one to Author, optional", …]`.
+  /// Returns the line of one entity: `entity.Book = ["hash", "layout", "author: to-one to Author, optional", …]`.
   private static func line(_ entity: ShippedEntity) -> String {
     let values = [entity.hash, entity.layout] + entity.parts
     return "entity.\(TOMLText.key(entity.name)) = [\(values.map(TOMLText.quoted).joined(separator: ", "))]"
@@ -47,16 +47,16 @@ package struct LockFile: Sendable, Hashable {
 
   // MARK: Reading
 
-  /// What to do about a file that says nothing.
+  /// The hint for an unreadable file.
   private static let again = "take it from the repository again, or remove it and write a new one with --freeze"
 
-  /// Reads a file; nil where there is none.
+  /// Reads a file; returns nil if it does not exist.
   package static func read(_ file: FilePath) throws(HopdError) -> LockFile? {
     guard let text = try TOMLFile.text(of: file, called: "lock file", code: .lockInvalid) else { return nil }
     return try LockFile(text: text, of: file)
   }
 
-  /// Reads a text; `file` is where it comes from.
+  /// Reads a text; `file` is its path.
   package init(text: String, of file: FilePath) throws(HopdError) {
     let document: TOMLNode
     do throws(HopdError) {

@@ -1,25 +1,25 @@
-// One edit of a version that has shipped, in words: of an entity or of a property, as git or the lock shows it.
+// One edit of a shipped version as text: of an entity or of a property, from git or from the lock.
 
 /// An edit of a shipped version.
 struct ShippedChange {
   enum Kind {
     case added, removed, changed
-    /// A renaming identifier that it had is gone.
+    /// A renaming identifier was removed or changed.
     case identifier
     /// Only its parent changed, which is part of its hash.
     case inherited
-    /// The table or an index changed, and no hash.
+    /// The table or an index changed, but no hash.
     case layout
   }
 
   let entity: String
-  /// nil where the entity itself is meant.
+  /// nil for the entity itself.
   let property: String?
   let kind: Kind
-  /// What changed; of something that came or went, what it is.
+  /// The change; for an added or removed part, its description.
   var words = ""
 
-  /// What happened, as the end of a sentence.
+  /// The edit as the end of a sentence.
   var sentence: String {
     let name = property.map { "the property \($0)" } ?? "the entity \(entity)"
     let detail = words.isEmpty ? "" : " (\(words))"
@@ -33,7 +33,8 @@ struct ShippedChange {
 
   // MARK: Two states of an entity
 
-  /// What changed of an entity whose hash is another one: by git where it shows the model, else by the short forms.
+  /// Returns the changes of an entity whose hash differs: by the model from git if there is one, else by the short
+  /// forms.
   static func between(
     _ first: ShippedEntity, _ second: ShippedEntity, _ difference: ModelDifference?
   ) -> [ShippedChange] {
@@ -65,7 +66,7 @@ struct ShippedChange {
       case ShippedEntity.parent: return own("parent \(old.first ?? "none") → \(new.first ?? "none")")
       case ShippedEntity.abstract: return own(new.isEmpty ? "abstract → concrete" : "concrete → abstract")
       case ShippedEntity.modifier: return own("another version hash modifier")
-      // It is no part of a hash, and reported by itself.
+      // It is not part of a hash, and reported separately.
       case ShippedEntity.identifier: return nil
       case ShippedEntity.unique:
         let gone = old.filter { !new.contains($0) }.map { "uniqueness constraint (\(list($0))) removed" }
@@ -89,7 +90,7 @@ struct ShippedChange {
     constraint.split(separator: " ").filter { $0 != "+" }.joined(separator: ", ")
   }
 
-  /// What changed between two short forms: the type first, then what came and went.
+  /// Returns the changes between two short forms: the type first, then added and removed words.
   private static func words(from old: String, to new: String) -> String {
     func split(_ text: String) -> [String] {
       text.split(separator: ",").map { $0.trimmingPrefix(" ").description }
@@ -111,8 +112,8 @@ struct ShippedChange {
 
   // MARK: Renaming identifiers
 
-  /// Renaming identifiers that an entity and its properties had and have no more. One that came since makes good a
-  /// rename that was forgotten, and is no harm to any store.
+  /// Returns renaming identifiers that an entity and its properties no longer have. An added identifier repairs a
+  /// forgotten rename, and harms no store.
   static func lostIdentifiers(_ first: ShippedEntity, _ second: ShippedEntity) -> [ShippedChange] {
     let (before, after) = (first.identifiers, second.identifiers)
     return before.sorted { $0.key < $1.key }.compactMap { name, identifier in

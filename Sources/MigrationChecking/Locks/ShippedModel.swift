@@ -1,5 +1,5 @@
-// What must not change of a version that has shipped: the hashes of its entities, by which stores name it, the layout
-// of their tables, and the order of the versions. One line of text for each entity, so that a review shows which one
+// The parts of a shipped version that must not change: the hashes of its entities, by which stores name it, the layout
+// of their tables, and the order of the versions. Each entity is one line of text, so that a review shows which one
 // changed.
 
 import ManagedObjectModel
@@ -13,7 +13,7 @@ package struct ShippedEntity: Sendable, Hashable {
   package let hash: String
   /// The first digits of the digest of its table and indexes.
   package let layout: String
-  /// What it is in short: parent, constraints, and its own properties, each with what is part of the hash.
+  /// A short description: parent, constraints, and its own properties, each with the parts that are in the hash.
   package let parts: [String]
 }
 
@@ -29,7 +29,7 @@ package struct ShippedModel: Sendable, Hashable {
   package let name: String
   package let versions: [ShippedVersion]
 
-  /// All versions of a model as they are.
+  /// Makes a record of all versions of a model.
   package init(_ bundle: ModelBundle, frameworkVersion: Int64) {
     name = bundle.name
     versions = bundle.versions.map { ShippedVersion($0, frameworkVersion: frameworkVersion) }
@@ -41,11 +41,11 @@ package struct ShippedModel: Sendable, Hashable {
     self.versions = versions
   }
 
-  /// The version of that name.
+  /// Returns the version of that name.
   package func version(named name: String) -> ShippedVersion? { versions.first { $0.name == name } }
 
-  /// How versions of an earlier state are called here, by their earlier names: those that are gone by name, while a
-  /// version that was not there has the very same hashes.
+  /// Maps the names of renamed versions from an earlier state to their names here: the earlier name no longer exists,
+  /// and a new version has exactly the same hashes.
   package func newNames(of earlier: ShippedModel) -> [String: String] {
     let known = Set(earlier.versions.map(\.name))
     var left = versions.filter { !known.contains($0.name) }
@@ -59,7 +59,7 @@ package struct ShippedModel: Sendable, Hashable {
 }
 
 extension ShippedVersion {
-  /// The entity of that name.
+  /// Returns the entity of that name.
   package func entity(named name: String) -> ShippedEntity? { entities.first { $0.name == name } }
 
   /// Hashes by entity.
@@ -81,16 +81,16 @@ extension ShippedVersion {
 }
 
 extension ShippedEntity {
-  // Names of parts that are no properties.
+  // Names of parts that are not properties.
   static let parent = "(parent)"
   static let abstract = "(abstract)"
   static let modifier = "(modifier)"
   static let unique = "(unique)"
   static let identifier = "(renaming identifier)"
-  /// Stands before the renaming identifier of a property, the last word of its part.
+  /// Precedes the renaming identifier of a property, which is the last word of its part.
   static let identifierWord = "renaming identifier "
 
-  /// The parts of the line by name; constraints may be several.
+  /// The parts of the line by name; several constraints share one name.
   var partsByName: [String: [String]] {
     parts.reduce(into: [:]) { parts, part in
       guard let colon = part.ranges(of: ": ").first else {
@@ -101,7 +101,7 @@ extension ShippedEntity {
     }
   }
 
-  /// Renaming identifiers that are not the name itself, by property; the entity's own under the name of that part.
+  /// Renaming identifiers that differ from the name, by property; the entity's own has that part's name as its key.
   var identifiers: [String: String] {
     partsByName.compactMapValues { $0.first }.reduce(into: [:]) { found, part in
       if part.key == Self.identifier {
@@ -112,13 +112,13 @@ extension ShippedEntity {
     }
   }
 
-  /// The digest of the statements that make the entity's own part of the layout: its columns and indexes.
+  /// Returns the digest of the statements for the entity's own part of the layout: its columns and indexes.
   fileprivate static func layout(of entity: Entity, in schema: StoreSchema) -> String {
     guard let table = schema.table(of: entity.name) else { return "" }
     let own = table.columns.filter { column in
       switch column.role {
       case .attribute(let owner, _), .toOne(let owner, _): owner == entity.name
-      // These follow from other entities, whose hashes show it.
+      // These follow from other entities, whose hashes show a change.
       case .discriminator, .orderKey, .owner, .primaryKey, .entityNumber, .saveCount: false
       }
     }
@@ -134,7 +134,7 @@ extension ShippedEntity {
     return String(ContentDigest.sha256(lines.joined(separator: "\n").utf8).prefix(16))
   }
 
-  /// The parts of an entity, sorted, each with its name before the colon.
+  /// Returns the parts of an entity, sorted, each with its name before the colon.
   fileprivate static func parts(of entity: Entity) -> [String] {
     var parts: [String] = []
     if let parent = entity.parentName { parts.append("\(Self.parent): \(parent)") }

@@ -1,46 +1,46 @@
-// What is known of shipped versions, and who decides where the sources differ: the lock of the commit that a pull
-// request is compared with over the lock in the working tree, and a lock over the models of that commit. An edit of a
-// shipped version that takes its line in the lock along is an edit all the same.
+// The known shipped versions, and which source decides if they differ: the lock of the base commit of a pull request
+// takes precedence over the lock in the working tree, and a lock over the models of that commit. An edit of a shipped
+// version stays an edit even if its line in the lock is changed with it.
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
 extension HopdError.Code {
-  /// A line that the lock had at the base is gone or another one, while the model is as it was.
+  /// A line of the lock at the base commit is missing or different, while the model is unchanged.
   package static let lockChanged = HopdError.Code("lock-changed", exit: .dataError)
-  /// A version that is at the base is in no lock.
+  /// A version of the base commit is in no lock.
   package static let versionNotLocked = HopdError.Code("version-not-locked", exit: .success)
-  /// A version that has shipped comes after the current one.
+  /// A shipped version comes after the current one.
   package static let shippedVersionLater = HopdError.Code("shipped-version-later", exit: .dataError)
-  /// A model is called otherwise than in the lock.
+  /// A model has another name than in the lock.
   package static let shippedModelRenamed = HopdError.Code("shipped-model-renamed", exit: .success)
-  /// A version is replaced in the lock on request.
+  /// A version in the lock is replaced on request.
   package static let shippedVersionReplaced = HopdError.Code("shipped-version-replaced", exit: .success)
 }
 
-/// What has shipped, from the lock and from git.
+/// The shipped versions, from the lock and from git.
 package struct ShippedRecord: Sendable {
-  /// The lock in the working tree; nil where there is none.
+  /// The lock in the working tree; nil if there is none.
   package var lock: LockFile?
-  /// The commit, tag or branch that is compared with.
+  /// The base commit, tag or branch of the comparison.
   package var ref: String?
   /// The lock at that commit.
   package var lockAtBase: LockFile?
   /// The models at that commit.
   package var bases: [ModelBundle] = []
-  /// Versions that may differ from what is noted, because the operator says so.
+  /// Versions that may differ from their records, by the operator's decision.
   package var replaced: Set<String> = []
-  /// Is the lock in the working tree about to be written?
+  /// Whether the lock in the working tree is about to be written.
   package var isFreezing = false
 
-  /// Nothing is known.
+  /// Makes an empty record.
   package init() {}
 
-  /// What to type where a noted version was wrong.
+  /// Returns the option to type if a recorded version was wrong.
   static func replacing(_ version: String) -> String { "add --freeze --replace \(version.quotedForShell)" }
 
-  /// Names of the versions that are noted anywhere.
+  /// Names of all recorded versions.
   package var names: [String] {
     ((lock?.models ?? []) + (lockAtBase?.models ?? [])).flatMap { $0.versions.map(\.name) }
       + bases.flatMap { base in
@@ -50,7 +50,8 @@ package struct ShippedRecord: Sendable {
 
   // MARK: Models
 
-  /// What a lock has of a model: under its name, else under one that no model at hand has, with a version in common.
+  /// Returns a model's record in a lock: under its name, else under a name that no given model has, with a common
+  /// version.
   private func noted(_ now: ShippedModel, in lock: LockFile?, besides others: [String]) -> ShippedModel? {
     guard let lock else { return nil }
     if let same = lock.model(named: now.name) { return same }
@@ -60,8 +61,8 @@ package struct ShippedRecord: Sendable {
     }
   }
 
-  /// The versions of a model that have shipped, as the source that decides has them; `others` are names of all models
-  /// at hand.
+  /// Returns the shipped versions of a model from the source that takes precedence; `others` are names of all given
+  /// models.
   package func shipped(of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64) -> ShippedModel? {
     let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
     let here = noted(now, in: lock, besides: others)
@@ -70,11 +71,11 @@ package struct ShippedRecord: Sendable {
       return ShippedModel(name: before.name, versions: before.versions + added(here, to: before))
     }
     guard let here else { return models }
-    // The lock is new in this pull request: what its versions were before is in git.
+    // The lock is new in this pull request: git has the earlier state of its versions.
     return ShippedModel(name: here.name, versions: here.versions.map { models?.version(named: $0.name) ?? $0 })
   }
 
-  /// The versions that the lock here has and the one at the base has not, under no name.
+  /// Returns the versions of this lock that the lock at the base commit does not have under any name.
   private func added(_ here: ShippedModel?, to before: ShippedModel) -> [ShippedVersion] {
     guard let here else { return [] }
     let known = Set(before.versions.map(\.name)).union(here.newNames(of: before).values)
@@ -85,7 +86,7 @@ package struct ShippedRecord: Sendable {
 
   // MARK: Findings
 
-  /// Everything that is another one than what has shipped.
+  /// Returns all differences from the shipped versions.
   func findings(of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64) -> ShippedFindings {
     let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
     guard let shipped = shipped(of: bundle, besides: others, frameworkVersion: frameworkVersion) else {
@@ -114,7 +115,7 @@ package struct ShippedRecord: Sendable {
     return findings
   }
 
-  /// What `--replace` lets pass, in words.
+  /// Returns the findings that `--replace` permits, as remarks.
   private func replacements(in shipped: ShippedModel, _ bundle: ModelBundle, _ frameworkVersion: Int64) -> [HopdError] {
     let chosen = ShippedModel(name: shipped.name, versions: shipped.versions.filter { replaced.contains($0.name) })
     guard !chosen.versions.isEmpty else { return [] }
@@ -128,8 +129,8 @@ package struct ShippedRecord: Sendable {
     }
   }
 
-  /// Lines of the lock at the base that the lock in the working tree has no more, or has otherwise, while the model
-  /// itself is as it was.
+  /// Returns lines of the lock at the base commit that the lock in the working tree lacks or has changed, while the
+  /// model itself is unchanged.
   private func lockEdits(
     _ now: ShippedModel, _ shipped: ShippedModel, _ bundle: ModelBundle, _ others: [String]
   ) -> [HopdError] {
@@ -147,7 +148,7 @@ package struct ShippedRecord: Sendable {
       guard let line = here.version(named: names[old.name] ?? old.name) else {
         return [edited("the version \(old.name) is in the lock at \(ref), and no more in the lock here")]
       }
-      // Where the model changed along with its line, the comparison with the model says it.
+      // If the model changed together with its line, the comparison with the model reports it.
       let model = now.version(named: newNames[old.name] ?? old.name)
       return old.entities.compactMap { entity -> HopdError? in
         let (other, built) = (line.entity(named: entity.name), model?.entity(named: entity.name))
@@ -160,7 +161,7 @@ package struct ShippedRecord: Sendable {
     }
   }
 
-  /// Versions at the base that no lock has: shipped and forgotten, or still being worked on.
+  /// Returns versions of the base commit that no lock has: shipped and forgotten, or still in development.
   private func unlocked(
     _ now: ShippedModel, _ bundle: ModelBundle, _ others: [String], _ frameworkVersion: Int64
   ) -> [HopdError] {

@@ -1,37 +1,37 @@
-// What a check has found: per model its versions and the hops between them, per version how far it gets and why not.
-// Plain values, from which every report is written.
+// The results of a check: for each model its versions and the hops between them, for each version how far it gets and
+// why not further. Plain values, from which every report is written.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 import SystemPackage
 
-/// How a version or a store fares.
+/// The result for a version or a store.
 package enum CheckVerdict: String, Sendable, Hashable, CaseIterable {
-  /// It is the version to reach.
+  /// It is the target version.
   case current
-  /// It has the same hashes as the version to reach: its stores need no migration.
+  /// It has the same hashes as the target version: its stores need no migration.
   case same
-  /// Its store reached the version by all ways, and the results agree.
+  /// Its store reached the target at once and hop by hop, and the results agree.
   case passed
-  /// Its store did not get there.
+  /// Its store did not reach the target.
   case failed
-  /// No store of it was tried; the models alone say that there is a way.
+  /// No store of it was tried; according to the models there is a chain.
   case untried
-  /// A policy has no program, so nothing behind it was tried.
+  /// A policy has no program, so nothing after it was tried.
   case policy
-  /// It comes after the version to reach.
+  /// It comes after the target version.
   case later
-  /// It has no entities, so no store of it holds anything.
+  /// It has no entities, so its stores hold no objects.
   case empty
   /// It was left out on request.
   case skipped
 
-  /// Does a check with it fail?
+  /// Whether a check with this result fails.
   package var isRed: Bool { self == .failed }
 }
 
-/// One way out of a finding, with what to type or to paste.
+/// One remedy for a finding, with the text to type or to paste.
 package struct Remedy: Sendable, Hashable {
   package enum Kind: String, Sendable, Hashable {
     case renamingIdentifier = "renaming-identifier"
@@ -41,19 +41,19 @@ package struct Remedy: Sendable, Hashable {
   }
 
   package let kind: Kind
-  /// What it means, in a sentence without a point.
+  /// Its meaning, as a sentence without a full stop.
   package let title: String
-  /// The text to paste; empty where there is none.
+  /// The text to paste; empty if there is none.
   package let text: String
 
-  /// Makes one.
+  /// Makes a remedy.
   package init(_ kind: Kind, _ title: String, text: String = "") {
     self.kind = kind
     self.title = title
     self.text = text
   }
 
-  /// The way out where something has another name now; `text` is what to paste.
+  /// Returns the remedy for a rename; `text` is the text to paste.
   static func renaming(_ old: String, to new: String, text: String) -> Remedy {
     Remedy(
       .renamingIdentifier, "if \(new) is \(old) under a new name, give it the renaming identifier of the old one",
@@ -61,15 +61,15 @@ package struct Remedy: Sendable, Hashable {
   }
 }
 
-/// One reason why a store does not get there.
+/// One reason why a store does not reach the target.
 package struct CheckFinding: Sendable {
   /// Code, message and place: hop, entity, property.
   package var error: HopdError
-  /// Is it met by some stores only, because of rows that others do not have?
+  /// Whether it affects only some stores, because of rows that others do not have.
   package var isOfRows: Bool
-  /// The ways out.
+  /// The remedies.
   package var remedies: [Remedy]
-  /// Versions whose stores it stops.
+  /// Versions whose stores cannot be migrated because of it.
   package var stopped: [String]
 
   /// Makes a finding.
@@ -81,7 +81,7 @@ package struct CheckFinding: Sendable {
   }
 }
 
-/// What joins two versions.
+/// The kind of a hop between two versions.
 package enum HopKind: String, Sendable, Hashable {
   case inferred
   case mapping
@@ -89,7 +89,7 @@ package enum HopKind: String, Sendable, Hashable {
   case missing
 }
 
-/// One step of a way.
+/// One hop of a chain.
 package struct HopStep: Sendable, Hashable {
   package let source: String
   package let destination: String
@@ -101,24 +101,24 @@ package struct HopStep: Sendable, Hashable {
 /// A hop between two versions.
 package struct HopCheck: Sendable {
   package let step: HopStep
-  /// Do the two follow each other?
+  /// Whether the two versions are consecutive.
   package let isConsecutive: Bool
-  /// What it does, entity by entity.
+  /// Its effects, entity by entity.
   package let difference: ModelDifference
-  /// Why it is missing.
+  /// The reasons why it is missing.
   package let reasons: [HopdError]
-  /// Did a store fail on it?
+  /// Whether a store failed on it.
   package var isBroken = false
 
-  /// Its title as errors name it.
+  /// Its title in errors.
   package var title: String { "\(step.source) → \(step.destination)" }
 }
 
-/// What a way drops.
+/// Data that a chain drops.
 package struct CheckDrop: Sendable, Hashable {
   package let hop: String
   package let entity: String
-  /// nil where objects go.
+  /// nil for dropped objects.
   package let property: String?
   /// Values or objects of the store that was tried.
   package let count: Int64
@@ -129,20 +129,21 @@ package struct VersionCheck: Sendable {
   package let name: String
   package let position: Int
   package var verdict: CheckVerdict
-  /// Why it is not tried or left out, in a phrase.
+  /// Why it was not tried or was left out, as a phrase.
   package var note: String?
-  /// The way of its stores.
+  /// The chain of its stores.
   package var steps: [HopStep] = []
-  /// What stops it.
+  /// The reasons why it fails.
   package var findings: [CheckFinding] = []
-  /// What stops rows at the limits of their types, or rows that are alike where they must differ, and no everyday row.
+  /// Findings about rows at the limits of their types, or equal rows where they must differ, that affect no everyday
+  /// row.
   package var extremes: [CheckFinding] = []
   /// Remarks of the plan.
   package var warnings: [HopdError] = []
   package var drops: [CheckDrop] = []
-  /// Values that the hop from this version at once keeps or drops, other than the way through the versions.
+  /// Values on which one direct hop from this version and the chain through the versions disagree.
   package var directDifferences: [StoreDisagreement] = []
-  /// Is there a direct hop?
+  /// Whether there is a direct hop.
   package var hasDirectHop: Bool?
   package var objects: Int64 = 0
   /// Bytes of the store that was tried.
@@ -156,14 +157,14 @@ package struct VersionCheck: Sendable {
     self.note = note
   }
 
-  /// Notes that it failed, and what stops it.
+  /// Records that it failed, with the reasons.
   mutating func fail(_ findings: [CheckFinding], note: String? = nil) {
     verdict = .failed
     self.note = note ?? self.note
     self.findings = findings
   }
 
-  /// Notes that it is not tried, and why.
+  /// Records that it was not tried, and why.
   mutating func leaveUntried(_ note: String, _ warnings: [HopdError] = []) {
     verdict = .untried
     self.note = note
@@ -175,18 +176,18 @@ package struct VersionCheck: Sendable {
 package struct ModelCheck: Sendable {
   package let name: String
   package let path: FilePath
-  /// The version to reach; nil where the model does not say it.
+  /// The target version; nil if the model does not mark one.
   package let target: String?
   package let order: VersionOrder
   package var versions: [VersionCheck]
   package var hops: [HopCheck]
-  /// What is wrong with the model itself.
+  /// Mistakes in the model itself.
   package var problems: [CheckFinding]
-  /// Everything that stops a version, each once.
+  /// All findings that stop a version, without duplicates.
   package var findings: [CheckFinding] = []
-  /// What stops no store and is perhaps not meant: renames without an identifier, a lock that lacks a version.
+  /// Findings that stop no store but may be unintended: renames without an identifier, a lock that lacks a version.
   package var warnings: [CheckFinding] = []
-  /// What stops only rare rows, each once.
+  /// Findings that stop only rare rows, without duplicates.
   package var extremes: [CheckFinding] = []
 
   package var isRed: Bool { !problems.isEmpty || versions.contains { $0.verdict.isRed } }
@@ -220,7 +221,8 @@ package struct CheckReport: Sendable {
     self.warnings = warnings
   }
 
-  /// The report of a check that was impossible: reports of an earlier run must not be taken for its own.
+  /// The report of a check that was impossible; without it, the reports of an earlier run could be mistaken for its
+  /// own.
   package init(refusal: HopdError, of models: [FilePath]) {
     let path = models.first ?? "."
     var model = ModelCheck(
@@ -233,26 +235,26 @@ package struct CheckReport: Sendable {
     self.refusal = refusal
   }
 
-  /// Why nothing was checked; nil where it was.
+  /// Why nothing was checked; nil if the check ran.
   package private(set) var refusal: HopdError?
 
-  /// Is something broken?
+  /// Whether the check found something broken.
   package var isRed: Bool { models.contains(where: \.isRed) || stores.contains { $0.verdict.isRed } }
-  /// Does something need a policy that has no program?
+  /// Whether something needs a policy that has no program.
   package var needsPolicies: Bool {
     models.contains { $0.versions.contains { $0.verdict == .policy } } || stores.contains { $0.verdict == .policy }
   }
 
-  /// How it ends: every version reaches the target, one does not, or policies lack their programs.
+  /// The exit status: every version reaches the target, one does not, or policies lack their programs.
   package var status: ExitStatus { isRed ? .dataError : needsPolicies ? .configuration : .success }
 
-  /// How it ended, in a line without times.
+  /// The result in one line, without times.
   package var summary: String {
     if let refusal { return "red: nothing was checked: \(refusal.message.printableLine)" }
     let versions = models.flatMap(\.versions)
     let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
     let good = asked.count { [.passed, .same].contains($0.verdict) }
-    // What makes it red comes first: versions that get there are no reason.
+    // The reason for a red result comes first, before the number of versions that reach the target.
     let problems = models.reduce(0) { $0 + $1.problems.count }
     var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
     parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")

@@ -1,4 +1,4 @@
-// The difference of two models as lines for people, and as Markdown for reviews.
+// The difference of two models as plain text for terminals, and as Markdown for reviews.
 
 import Diagnostics
 
@@ -6,10 +6,10 @@ import Diagnostics
 package struct DifferenceText {
   private let difference: ModelDifference
 
-  /// The text of a difference.
+  /// Makes the text of a difference.
   package init(_ difference: ModelDifference) { self.difference = difference }
 
-  /// Lines of plain text, names as they are.
+  /// Lines of plain text, with unescaped names.
   package var lines: [String] {
     var lines = ["\(difference.from) → \(difference.to)"]
     if difference.isEmpty { lines.append("  no entity differs") }
@@ -54,7 +54,7 @@ package struct DifferenceText {
 
   // MARK: Parts
 
-  /// The name of an entity with what became of it.
+  /// Returns the name of an entity with its kind of change.
   static func title(_ entity: EntityDifference) -> String {
     switch entity.kind {
     case .added: "+ \(entity.name)"
@@ -82,7 +82,7 @@ package struct DifferenceText {
 
   static func remark(_ change: DefinitionChange) -> String { change.isHashed ? "" : ", not part of the hash" }
 
-  /// A text that means nothing to Markdown and nothing to HTML, in one line.
+  /// Returns the text on one line, escaped for Markdown and HTML.
   package static func inMarkdown(_ text: String) -> String {
     text.printableLine.replacing { scalar in
       switch scalar {

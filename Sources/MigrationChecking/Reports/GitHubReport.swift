@@ -1,11 +1,11 @@
-// A check for GitHub: annotations at the lines of a pull request, and a summary of the step in Markdown.
+// A check as a report for GitHub: annotations at the lines of a pull request, and a summary of the step in Markdown.
 
 import Diagnostics
 import SystemPackage
 
-/// Writes what GitHub's runner reads.
+/// Writes the formats that GitHub's runner reads.
 package enum GitHubReport {
-  /// One line for each finding, as a workflow command.
+  /// Returns one line for each finding, as a workflow command.
   package static func annotations(_ findings: [PlacedFinding]) -> [String] {
     findings.map { placed in
       let error = placed.finding.error
@@ -20,7 +20,7 @@ package enum GitHubReport {
     }
   }
 
-  /// The summary of a step.
+  /// Returns the summary of a step.
   package static func summary(_ report: CheckReport) -> String {
     var lines = ["## hopctl check", "", mark(report.summary), ""]
     for model in report.models {
@@ -62,7 +62,7 @@ package enum GitHubReport {
     for remedy in finding.remedies {
       lines.append("  - \(mark(remedy.title))")
       guard !remedy.text.isEmpty else { continue }
-      // A fence longer than any in the text.
+      // The fence must be longer than any in the text.
       let ticks = remedy.text.split(whereSeparator: { $0 != "`" }).map(\.count).max() ?? 0
       let fence = String(repeating: "`", count: max(3, ticks + 1))
       lines += ["", "    \(fence)"] + remedy.text.split(separator: "\n").map { "    \(String($0).printableLine)" }
@@ -85,7 +85,7 @@ package enum GitHubReport {
     }
   }
 
-  /// A text of a workflow command.
+  /// Returns the text escaped for a workflow command.
   private static func data(_ text: String) -> String {
     text.replacing("%", with: "%25").replacing("\r", with: "%0D").replacing("\n", with: "%0A")
   }

@@ -1,5 +1,5 @@
-// A check as one page for a browser: it needs nothing from elsewhere and runs no script. Made for a CI server's
-// artifacts, for a screen and for a phone, by day and by night.
+// A check as one page for a browser, without external resources and scripts. Made for a CI server's artifacts, for
+// large and small screens, in light and dark mode.
 
 import Diagnostics
 import SystemPackage
@@ -8,10 +8,10 @@ import SystemPackage
 package struct HTMLReport {
   private let report: CheckReport
 
-  /// The page of a check.
+  /// Makes the page of a check.
   package init(_ report: CheckReport) { self.report = report }
 
-  /// The page.
+  /// The page as HTML.
   package var text: String {
     let state = report.isRed ? "red" : report.needsPolicies ? "unproven" : "green"
     let parts = report.models.map(section) + (report.stores.isEmpty ? [] : [stores])
@@ -63,7 +63,7 @@ package struct HTMLReport {
       """
   }
 
-  /// The versions and the hops between them.
+  /// Returns the versions and the hops between them.
   private func ways(of model: ModelCheck) -> String {
     """
     <div class="columns">
@@ -109,7 +109,7 @@ package struct HTMLReport {
       """
   }
 
-  /// Findings below a heading; empty without any.
+  /// Returns findings below a heading; empty if there are none.
   private func findings(_ title: String, _ findings: [CheckFinding], kind: String = "finding") -> String {
     guard !findings.isEmpty else { return "" }
     return "<h3>\(title)</h3>\n" + findings.map { article($0, kind) }.joined(separator: "\n")
@@ -220,7 +220,7 @@ package struct HTMLReport {
     return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) s"
   }
 
-  /// An id that is fit for a page, whatever the name is.
+  /// Returns an id that is valid in a page for any name.
   private static func anchor(_ name: String) -> String {
     "model-" + name.utf8.map { String($0, radix: 16) }.joined()
   }

@@ -1,5 +1,5 @@
 // A check as a JUnit report: one suite for each model, one case for each version and each store, so that every CI
-// server shows them as it shows tests.
+// server shows them like tests.
 
 import Diagnostics
 import SystemPackage
@@ -15,10 +15,10 @@ package enum JUnitReport {
     var skipped: String?
   }
 
-  /// The report as XML; `timestamp` is when the check began, as "2026-01-31T12:00:00".
+  /// Returns the report as XML; `timestamp` is the start of the check, as "2026-01-31T12:00:00".
   ///
-  /// It keeps to two schemas that disagree in what they demand: the one that Jenkins uses, and the stricter one of
-  /// Ant's tasks, which forbids attributes of `testsuites` and demands empty elements.
+  /// It follows two schemas that contradict each other: the one that Jenkins uses, and the stricter one of Ant's tasks,
+  /// which forbids attributes of `testsuites` and requires empty elements.
   package static func text(_ report: CheckReport, timestamp: String) -> String {
     var suites = report.models.map { (name: $0.name, cases: cases($0), output: warnings($0)) }
     if !report.stores.isEmpty { suites.append((name: "stores", cases: report.stores.map(storeCase), output: "")) }
@@ -37,7 +37,7 @@ package enum JUnitReport {
     return (lines + ["</testsuites>"]).joined(separator: "\n") + "\n"
   }
 
-  /// Warnings fail no case, so they are what the suite prints.
+  /// Warnings fail no case, so they become the suite's output.
   private static func warnings(_ model: ModelCheck) -> String {
     model.warnings.map { "warning: \(failure([$0]).text)" }.joined(separator: "\n")
   }
@@ -71,7 +71,7 @@ package enum JUnitReport {
         var item = item(
           "\(version.name) → \(model.target ?? "?")", of: model.name, version.seconds, version.verdict,
           mine.isEmpty ? version.findings : mine, note: version.note)
-        // The same text in full for each of forty versions would not be read.
+        // Readers would not read the same full text for each of forty versions.
         if let failure = item.failure {
           let first = told[failure.text]
           told[failure.text] = first ?? item.name
@@ -117,7 +117,7 @@ package enum JUnitReport {
     return (first?.code.name ?? "failed", first?.headline ?? "it failed", lines.joined(separator: "\n"))
   }
 
-  /// A name as a token of XML: never empty, no spaces at its ends, and no two in a row.
+  /// Returns a name as a token of XML: never empty, no spaces at its ends, and no two in a row.
   private static func token(_ text: String) -> String {
     let words = text.printableLine.split(separator: " ")
     return words.isEmpty ? "-" : words.joined(separator: " ").inXML

@@ -1,4 +1,4 @@
-// Where an entity or a property is in the `contents` file of a version: annotations of a review point there.
+// Finds the line of an entity or a property in the `contents` file of a version, for annotations of a review.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,11 +12,11 @@ package struct ModelPlaces: Sendable {
     let property: String?
   }
 
-  /// The file; that of the version, or the bundle where it is not a source.
+  /// The version's file; the bundle if it is not a source.
   package let file: FilePath
   private let lines: [Key: Int]
 
-  /// Reads the lines of a version; a model that is not a source, or cannot be read, has none.
+  /// Reads the lines of a version; a model that is not a source, or cannot be read, has no lines.
   package init(bundle: FilePath, version: String) {
     let source =
       bundle.extension == "xcdatamodeld"
@@ -31,13 +31,14 @@ package struct ModelPlaces: Sendable {
     lines = ModelPlaces.lines(String(decoding: bytes, as: UTF8.self))
   }
 
-  /// The line of a property, of its entity where it has none, or 1.
+  /// Returns the line of a property; without one, the line of its entity; else 1.
   package func line(entity: String?, property: String?) -> Int {
     guard let entity else { return 1 }
     return lines[Key(entity: entity, property: property)] ?? lines[Key(entity: entity, property: nil)] ?? 1
   }
 
-  /// A plain search for the elements: the reader of models has judged the file already, and a wrong line does no harm.
+  /// Finds the elements by a plain search: the reader of models has already checked the file, and a wrong line does no
+  /// harm.
   private static func lines(_ text: String) -> [Key: Int] {
     var found: [Key: Int] = [:]
     var entity: String?
@@ -66,7 +67,7 @@ package struct ModelPlaces: Sendable {
     return found
   }
 
-  /// A text without the entities of XML.
+  /// Returns the text without the entities of XML.
   private static func plain(_ text: String) -> String {
     guard text.contains("&") else { return text }
     var text = text
@@ -77,7 +78,7 @@ package struct ModelPlaces: Sendable {
     return text
   }
 
-  /// The value of `name` in a tag.
+  /// Returns the value of `name` in a tag.
   private static func name(in tag: String) -> String? {
     for quote in ["\"", "'"] {
       for space in [" ", "\n", "\t"] {
@@ -91,28 +92,28 @@ package struct ModelPlaces: Sendable {
   }
 }
 
-/// A finding with the place in the files of the repository.
+/// A finding with its place in the files of the repository.
 package struct PlacedFinding: Sendable {
   package let finding: CheckFinding
   package let model: String
-  /// As a path of the repository where that is possible.
+  /// Relative to the repository, if possible.
   package let path: String
   package let line: Int
   package let level: Level
 
-  /// How much it weighs.
+  /// The severity of a finding.
   package enum Level: String, Sendable {
-    /// The check is red because of it.
+    /// The check fails because of it.
     case error
-    /// It stops no store, and is perhaps not meant.
+    /// It stops no store, but may be unintended.
     case warning
-    /// It concerns rare rows only.
+    /// It affects only rare rows.
     case note
   }
 
-  /// All findings of a report, each where it is to be mended: in the version that a hop leads to.
+  /// Returns all findings of a report, each at the version that must be corrected: the destination of its hop.
   ///
-  /// `root` is taken off the paths.
+  /// The prefix `root` is removed from the paths.
   package static func all(_ report: CheckReport, below root: FilePath) -> [PlacedFinding] {
     report.models.flatMap { model -> [PlacedFinding] in
       var places: [String: ModelPlaces] = [:]
@@ -134,7 +135,7 @@ package struct PlacedFinding: Sendable {
     }
   }
 
-  /// The version to mend: where the hop leads, or the one whose folder is named.
+  /// Returns the version to correct: the destination of the hop, or the version whose folder is named.
   private static func version(of error: HopdError, in model: ModelCheck) -> String {
     if let hop = model.hops.first(where: { $0.title == error.place.hop }) { return hop.step.destination }
     let folder = error.place.file?.components.last { $0.extension == "xcdatamodel" }

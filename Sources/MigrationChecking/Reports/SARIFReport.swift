@@ -1,12 +1,12 @@
 // A check as SARIF 2.1.0, which code hosts show beside the lines of a file: one result for each finding, at the line of
-// the `contents` file where it is to be mended.
+// the `contents` file that must be corrected.
 
 import Diagnostics
 import FoundationEssentials
 
 /// Writes SARIF.
 package enum SARIFReport {
-  /// The log as JSON text.
+  /// Returns the log as JSON text.
   package static func text(_ findings: [PlacedFinding]) throws(HopdError) -> String {
     let codes = Set(findings.map(\.finding.error.code.name)).sorted()
     let log = Log(
@@ -50,10 +50,10 @@ package enum SARIFReport {
       ])
   }
 
-  /// What a rule is about, from its name: "missing required value".
+  /// Returns a rule's description, made from its name: "missing required value".
   private static func words(of code: String) -> String { code.split(separator: "-").joined(separator: " ") }
 
-  /// A path as a URI reference.
+  /// Returns a path as a URI reference.
   private static func uri(_ path: String) -> String {
     var result = path.hasPrefix("/") ? "file://" : ""
     for byte in path.utf8 {
@@ -66,7 +66,7 @@ package enum SARIFReport {
     return result
   }
 
-  // The keys are those of the standard.
+  // The keys are the standard's.
 
   private struct Log: Encodable {
     let version = "2.1.0"

@@ -1,5 +1,5 @@
-// The versions of a model and the hops between them as a graph, and the graph as a drawing: DOT for Graphviz, Mermaid
-// for pages that draw it themselves, SVG for everything else.
+// The versions of a model and the hops between them as a graph, in three forms: DOT for Graphviz, Mermaid for pages
+// that draw it themselves, SVG for everything else.
 
 import ManagedObjectModel
 import MappingModel
@@ -10,9 +10,9 @@ package struct VersionGraph: Sendable {
   package struct Node: Sendable, Hashable {
     package let name: String
     package let isCurrent: Bool
-    /// How it fared; nil where nothing was tried.
+    /// Its result; nil if nothing was tried.
     package var verdict: CheckVerdict?
-    /// Stores that are at it.
+    /// The number of stores at this version.
     package var stores = 0
   }
 
@@ -21,7 +21,7 @@ package struct VersionGraph: Sendable {
     package let source: Int
     package let destination: Int
     package let kind: HopKind
-    /// Did a store fail on it?
+    /// Whether a store failed on it.
     package let isBroken: Bool
     /// Names of the mapping models.
     package let mappings: [String]
@@ -31,7 +31,7 @@ package struct VersionGraph: Sendable {
   package var nodes: [Node]
   package let edges: [Edge]
 
-  /// The graph of a model that was checked, or only inspected.
+  /// Makes the graph of a model that was checked, or only inspected.
   package init(_ model: ModelCheck, isTried: Bool = true) {
     name = model.name
     nodes = model.versions.map {
@@ -48,7 +48,7 @@ package struct VersionGraph: Sendable {
 }
 
 extension VersionGraph.Edge {
-  /// What it is in a word.
+  /// The kind of hop as one word.
   package var word: String { isBroken && [.inferred, .mapping].contains(kind) ? "broken" : kind.word }
 }
 
@@ -59,7 +59,7 @@ extension HopKind {
 // MARK: DOT and Mermaid
 
 extension VersionGraph {
-  /// The graph in the language of Graphviz.
+  /// The graph as DOT, for Graphviz.
   package var dot: String {
     var lines = [
       "digraph \(VersionGraph.quoted(name)) {", "  rankdir=TB;",
@@ -86,7 +86,7 @@ extension VersionGraph {
     return lines.joined(separator: "\n") + "\n}\n"
   }
 
-  /// The graph in the language of Mermaid.
+  /// The graph as Mermaid.
   package var mermaid: String {
     var lines = ["flowchart TB"]
     for (index, node) in nodes.enumerated() {
@@ -107,7 +107,7 @@ extension VersionGraph {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The lines of a version's box.
+  /// Returns the lines of a version's box.
   private func label(_ node: Node) -> [String] {
     [node.name + (node.isCurrent ? " (current)" : "")]
       + (node.stores > 0 ? [node.stores.counted("store")] : [])
@@ -126,7 +126,7 @@ extension VersionGraph {
     return "\"\(escaped)\""
   }
 
-  /// A text inside quotes of Mermaid, which knows characters by their numbers.
+  /// Returns a text escaped for quotes in Mermaid, which writes characters by their numbers.
   private static func inMermaid(_ text: String) -> String {
     text.replacing { scalar in
       switch scalar {
@@ -141,7 +141,7 @@ extension VersionGraph {
 // MARK: SVG
 
 extension VersionGraph {
-  /// The graph as an SVG image. `isDocument` makes a file of its own; else it is a part of a page.
+  /// Returns the graph as an SVG image. With `isDocument` it is a complete file, otherwise part of a page.
   package func svg(isDocument: Bool = true) -> String {
     let (row, box, left) = (64, 36, 12)
     let width = 230
@@ -197,7 +197,7 @@ extension VersionGraph {
     return lines.joined(separator: "\n") + "\n</svg>\n"
   }
 
-  /// What the image shows, as text for screen readers.
+  /// A description of the image, for screen readers.
   package var summary: String {
     let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
       let count = edges.count { $0.kind == kind }
@@ -223,12 +223,12 @@ extension VersionGraph {
     }
   }
 
-  /// A text that fits a box; the whole of it is in the title.
+  /// Returns a text short enough for a box; the title has the whole text.
   private static func clipped(_ text: String, _ most: Int) -> String {
     text.count > most ? String(text.prefix(most - 1)) + "…" : text
   }
 
-  /// Colours that are distinct and readable, in light and in dark mode.
+  /// Distinct and readable colours, in light and in dark mode.
   package static let style = """
     svg{font:13px system-ui,sans-serif}.node rect{fill:#fff;stroke:#767676}.node text{fill:#1b1b1b;font-size:11px}\
     .node text.name{font-size:13px;font-weight:600}.node.current rect{stroke:#0b57d0;stroke-width:2}\

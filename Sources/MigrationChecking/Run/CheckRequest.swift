@@ -1,4 +1,4 @@
-// The request for a check: models with their mapping models, which versions, and with which rows they are tried.
+// The request for a check: models with their mapping models, the versions to check, and the rows to try them with.
 
 import ManagedObjectModel
 import MigrationPipeline
@@ -7,17 +7,17 @@ import SystemPackage
 
 /// One check of models.
 package struct CheckRequest: Sendable {
-  /// The models, with the mapping models that lead between their versions.
+  /// The models, with the mapping models between their versions.
   package var catalog: ModelCatalog
-  /// What has shipped; models that are not noted there are not compared.
+  /// The shipped versions; models without a record there are not compared.
   package var shipped = ShippedRecord()
-  /// The command, for hints that say what to type next.
+  /// The command, for hints about what to type next.
   package var command = CheckWords()
-  /// The version that all others must reach.
+  /// The target that all other versions must reach.
   package var target: TargetVersion = .current
-  /// How stores are migrated: route, renames, rules for invalid rows.
+  /// The settings of the migrations: route, renames, rules for invalid rows.
   package var settings = MigrationSettings()
-  /// Makes the policies that mapping models name; nil where no class is bound.
+  /// Makes the policies that mapping models name; nil if no class is bound.
   package var policies: PolicyMaker? = nil
   /// Names of the versions that are checked; empty for all.
   package var only: Set<String> = []
@@ -25,46 +25,46 @@ package struct CheckRequest: Sendable {
   package var since: String?
   /// Stores of users, each migrated on a copy.
   package var stores: [FilePath] = []
-  /// Objects of every entity in a store that is made for trying.
+  /// Objects of every entity in a sample store.
   package var objectsEach: Int64 = 16
   /// The seed of their values.
   package var seed: UInt64 = 1
-  /// Is each version tried with rows that break its own rules too?
+  /// Whether each version is also tried with rows that break its own rules.
   package var isUnhappy = false
-  /// Is a version that needs a policy without a program good, if everything before that policy is?
+  /// Whether a version that needs a policy without a program passes, if everything before that policy does.
   package var allowsUnboundPolicies = false
   /// Seconds after which no further store is tried; the models alone decide about the rest.
   package var budget: Double?
-  /// Versions that are tried at a time.
+  /// The number of versions that are tried at a time.
   package var workers = 2
-  /// Where stores are made that are thrown away; nil for the usual place.
+  /// The folder for temporary stores; nil for the default one.
   package var scratch: FilePath?
-  /// Core Data's version whose habits the stores follow.
+  /// The Core Data version whose layout the stores have.
   package var frameworkVersion: Int64 = 1344
 
-  /// The words of `hopctl check` with these models and everything that decides about the result.
+  /// Returns the words of `hopctl check` with these models and all options that affect the result.
   func words(for bundle: ModelBundle) -> CheckWords {
     command.models.isEmpty ? CheckWords(models: [bundle.path.string], options: command.options) : command
   }
 
-  /// A check of all versions of these models.
+  /// Makes a check of all versions of these models.
   package init(catalog: ModelCatalog) { self.catalog = catalog }
 }
 
-/// A `hopctl check` as it was typed, without what does not change its result.
+/// A `hopctl check` command as it was typed, without options that do not affect its result.
 package struct CheckWords: Sendable {
   /// Models and folders as typed.
   package var models: [String]
   /// Options with their values.
   package var options: [String]
 
-  /// Takes what was typed.
+  /// Makes a command from the typed words.
   package init(models: [String] = [], options: [String] = []) {
     self.models = models
     self.options = options
   }
 
-  /// The command with more words, as a shell takes it.
+  /// Returns the command with more words, quoted for a shell.
   package func line(adding more: [String] = []) -> String {
     (["hopctl", "check"] + models + options + more).map(\.quotedForShell).joined(separator: " ")
   }

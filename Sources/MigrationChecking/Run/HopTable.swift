@@ -1,5 +1,5 @@
-// What joins the versions of a model: every consecutive pair, and every pair that a mapping model joins. It asks the
-// models and the mapping models alone.
+// The hops between the versions of a model: every consecutive pair, and every pair that a mapping model joins. It reads
+// only the models and the mapping models.
 
 import Diagnostics
 import ManagedObjectModel

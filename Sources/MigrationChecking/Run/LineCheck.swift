@@ -1,5 +1,5 @@
-// The check of one model: which of its versions are tried, what the models alone say of each hop, and the findings of
-// all versions put together.
+// The check of one model: which of its versions are tried, what the models alone show about each hop, and the merged
+// findings of all versions.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,7 +9,7 @@ import MigrationPlanning
 import MigrationPolicy
 import SystemPackage
 
-/// One model on its way through the check.
+/// The check of one model.
 struct LineCheck: Sendable {
   let bundle: ModelBundle
   private let request: CheckRequest
@@ -47,7 +47,7 @@ struct LineCheck: Sendable {
     return request.only.isEmpty || request.only.contains(name)
   }
 
-  /// What is known of a version without any trial.
+  /// Returns the verdict that needs no trial; nil if the version must be tried.
   private func verdict(of version: CatalogedVersion) -> CheckVerdict? {
     guard let target else { return .skipped }
     if version.position == target.position { return .current }
@@ -55,7 +55,7 @@ struct LineCheck: Sendable {
     return version.position > target.position && !leadsBack(from: version, to: target) ? .later : nil
   }
 
-  /// Is there a mapping model that leads back from a later version?
+  /// Whether mapping models lead back from a later version.
   private func leadsBack(from version: CatalogedVersion, to target: CatalogedVersion) -> Bool {
     guard !request.catalog.mappings.isEmpty else { return false }
     let graph = MigrationGraph(versions: versions, infer: false, mappings: request.catalog.mappings)
@@ -75,7 +75,7 @@ struct LineCheck: Sendable {
     return check
   }
 
-  /// What the models alone say of the way from a version.
+  /// Returns the chain from a version according to the models alone.
   private func way(from version: CatalogedVersion, to target: CatalogedVersion) -> Result<[HopStep], HopdError> {
     let settings = request.settings
     let rules = RouteRules(
@@ -93,7 +93,7 @@ struct LineCheck: Sendable {
 
   // MARK: All versions
 
-  /// The model with what the trials have found.
+  /// Returns the model with the results of the trials.
   func result(with tried: [VersionCheck]) -> ModelCheck {
     var checks = versions.map { version -> VersionCheck in
       if let check = tried.first(where: { $0.position == version.position }) { return check }
@@ -124,7 +124,7 @@ struct LineCheck: Sendable {
     return model
   }
 
-  /// Do stores of versions that are checked take a hop?
+  /// Whether stores of the checked versions use a hop.
   private func isOnTheWay(_ step: HopStep) -> Bool {
     guard let target, let source = version(named: step.source), let destination = version(named: step.destination)
     else { return false }
@@ -132,15 +132,16 @@ struct LineCheck: Sendable {
     return source.position >= oldest && destination.position <= target.position
   }
 
-  /// Names of all models at hand.
+  /// Names of all given models.
   private var models: [String] { request.catalog.bundles.map(\.name) }
 
-  /// What changed of the versions that have shipped.
+  /// Returns the changes of shipped versions.
   private func changes() -> ShippedFindings {
     request.shipped.findings(of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
   }
 
-  /// Versions that have shipped and come after the one that the model marks as current: their stores do not open.
+  /// Returns the errors for shipped versions after the one that the model marks as current: the app cannot open their
+  /// stores.
   private func setBack() -> [HopdError] {
     guard case .current = request.target, let target,
       let shipped = request.shipped.shipped(of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
@@ -182,12 +183,12 @@ struct LineCheck: Sendable {
     return check
   }
 
-  /// The findings of all versions, each once, with the versions that it stops.
+  /// Returns the findings of all versions without duplicates, each with the versions that it stops.
   private static func merged(_ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]) -> [CheckFinding] {
     struct Key: Hashable { let code: HopdError.Code, hop, entity, property: String?, text: String }
     var order: [Key] = []
     var found: [Key: CheckFinding] = [:]
-    // The message of the nearest version stands for all; it counts the rows of that version.
+    // The message of the nearest version is kept; it counts the rows of that version.
     for check in checks.reversed() {
       for finding in findings(check) {
         let place = finding.error.place
@@ -208,8 +209,8 @@ struct LineCheck: Sendable {
     }
   }
 
-  /// Without those about a property that a subentity inherits, where the same is reported of the entity that declares
-  /// it.
+  /// Leaves out findings about a property that a subentity inherits, if the same is reported for the entity that
+  /// declares it.
   private func withoutInherited(_ findings: [CheckFinding]) -> [CheckFinding] {
     findings.filter { finding in
       let place = finding.error.place
@@ -226,7 +227,7 @@ struct LineCheck: Sendable {
     }
   }
 
-  /// A finding with the ways out of it.
+  /// Returns the finding with its remedies.
   func withRemedies(_ finding: CheckFinding) -> CheckFinding {
     var finding = finding
     let hop = hops.first { $0.title == finding.error.place.hop }
@@ -244,14 +245,14 @@ struct LineCheck: Sendable {
 }
 
 extension HopdError {
-  /// Is a version left out because it has no entities at all?
+  /// Whether a version was left out because it has no entities.
   fileprivate var isEmptyModel: Bool {
     ([self] + reasons).contains { $0.code == .invalidModel && $0.message == "the model has no entities" }
   }
 }
 
 extension HopStep {
-  /// A step as a route has it.
+  /// A step of a chain.
   init(_ edge: MigrationGraph.Edge, isBound: (String) -> Bool) {
     let own = edge.mapped?.mappings.filter { !$0.path.isEmpty } ?? []
     self.init(

@@ -1,5 +1,4 @@
-// The check of all models: which versions there are to try, the pieces of work that threads share out, and what comes
-// of them together.
+// The check of all models: which versions to try, the pieces of work that threads share, and their combined results.
 
 import Diagnostics
 import DurableFiles
@@ -15,7 +14,7 @@ package struct ModelChecker: Sendable {
   private let request: CheckRequest
   private let stop: StopSignal
 
-  /// A check; `stop` ends it.
+  /// Makes a check; `stop` ends it.
   package init(_ request: CheckRequest, stop: StopSignal = StopSignal()) {
     self.request = request
     self.stop = stop
@@ -27,7 +26,7 @@ package struct ModelChecker: Sendable {
     case store(Int)
   }
 
-  /// What came of the pieces.
+  /// The results of the pieces.
   private struct Outcome: Sendable {
     var versions: [Int: [VersionCheck]] = [:]
     var stores: [Int: StoreCheck] = [:]
@@ -35,9 +34,9 @@ package struct ModelChecker: Sendable {
     var done = 0
   }
 
-  /// Runs the check. `progress` gets the pieces done and all of them, on any thread.
+  /// Runs the check. `progress` receives the number of finished pieces and of all pieces, on any thread.
   ///
-  /// Throws where the check itself is impossible: versions that are not there, no room for stores, a stop.
+  /// Throws if the check itself is impossible: unknown versions, no space for stores, a stop.
   package func run(progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }) throws(HopdError) -> CheckReport {
     let start = ContinuousClock.now
     let lines = request.catalog.bundles.map { LineCheck($0, request: request) }
@@ -74,7 +73,7 @@ package struct ModelChecker: Sendable {
     return report
   }
 
-  /// What the models and mapping models say of their hops; nothing is tried.
+  /// Returns what the models and mapping models show about their hops; no store is tried.
   package func look() -> CheckReport {
     CheckReport(
       models: request.catalog.bundles.map { bundle in
@@ -87,7 +86,7 @@ package struct ModelChecker: Sendable {
       }, stores: [], warnings: [])
   }
 
-  /// The single causes of a refusal with the ways out of each.
+  /// Returns the single causes of a refusal, each with its remedies.
   package func findings(of error: HopdError) -> [CheckFinding] {
     let lines = request.catalog.bundles.map { LineCheck($0, request: request) }
     return StoreTrial.leaves(of: error, isOfTrial: false).map { leaf in
@@ -114,9 +113,9 @@ package struct ModelChecker: Sendable {
     }
   }
 
-  /// The newest version first: where it is stopped, so are others, and need not be tried to the end. Then the longest
-  /// ways, so that no thread is left alone with one at the end; with a budget the newest versions, because these most
-  /// users have.
+  /// The newest version comes first: if something stops it, it stops others too, and these need not be tried to the
+  /// end. Then come the longest chains, so that none of them is left for a single thread at the end. With a budget the
+  /// newest versions come first, because most users have these.
   private func pieces(_ lines: [LineCheck]) -> [Piece] {
     var versions: [Piece] = []
     for (index, line) in lines.enumerated() {

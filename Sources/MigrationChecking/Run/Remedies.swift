@@ -1,5 +1,5 @@
-// The ways out of a hop that is broken, with the text to paste: a renaming identifier, a default, a mapping model. They
-// are made from the two models, so that the reader need not look anything up.
+// The remedies for a broken hop, with the text to paste: a renaming identifier, a default, a mapping model. They are
+// made from the two models, so that the reader need not look anything up.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,16 +10,16 @@ import PersistentStore
 import SystemPackage
 import TOMLDocuments
 
-/// Makes the ways out.
+/// Makes remedies.
 struct Remedies {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let difference: ModelDifference
   let model: FilePath
-  /// The check that was asked for, to be typed again.
+  /// The command of the check, to be typed again.
   let words: CheckWords
 
-  /// The ways out of a finding of this hop.
+  /// Returns the remedies for a finding of this hop.
   func waysOut(of error: HopdError) -> [Remedy] {
     let concerned: [HopdError.Code] = [
       .missingRequiredValue, .notInferable, .uniquenessViolation, .numberDoesNotFit, .rowsForbidInference,
@@ -38,7 +38,7 @@ struct Remedies {
     return (owner, attribute)
   }
 
-  /// The attribute of the earlier version that continues as this one; nil where it is new.
+  /// Returns the attribute of the earlier version that continues as this one; nil if this one is new.
   private func earlier(_ attribute: Attribute, of owner: Entity) -> Attribute? {
     let part = difference.entities.first { $0.name == owner.name }
     let change = part?.properties.first { $0.name == attribute.name && $0.kind != .removed }
@@ -46,7 +46,7 @@ struct Remedies {
     return source.allAttributes(of: old)[change?.oldName ?? attribute.name]
   }
 
-  /// Where renaming identifiers contradict names: the words that settle it.
+  /// Returns the option that decides between renaming identifiers and names, if they contradict each other.
   private func answer(_ error: HopdError) -> Remedy? {
     guard let hint = error.hint, hint.contains("--rename "), error.message.contains("renaming identifiers") else {
       return nil
@@ -63,7 +63,7 @@ struct Remedies {
       return .renaming(
         old, to: name, text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
     }
-    // A property that continues already needs no other name.
+    // A property that already continues needs no other name.
     let isNew = difference.entities.first { $0.name == name }?.properties.contains {
       $0.name == property && $0.kind == .added
     }
@@ -105,14 +105,14 @@ struct Remedies {
         : "make \(attribute.name) optional: its type has no default", text: place + lines.joined(separator: "\n"))
   }
 
-  /// Does a uniqueness constraint demand of this attribute alone that no two rows have the same value?
+  /// Whether a uniqueness constraint covers this attribute alone.
   private func isUnique(_ attribute: String, of owner: Entity) -> Bool {
     destination.subtree(of: owner).contains { entity in
       destination.lineage(of: entity).contains { $0.uniquenessConstraints.contains([attribute]) }
     }
   }
 
-  /// Of rows that are alike: to keep one of each.
+  /// Returns the remedy that keeps one of several equal rows.
   private func distinct(_ error: HopdError) -> Remedy? {
     guard error.code == .uniquenessViolation, let name = error.place.entity else { return nil }
     return Remedy(
@@ -134,9 +134,9 @@ struct Remedies {
       text: lines.joined(separator: "\n"))
   }
 
-  /// What is to be changed in the file before it can be used.
+  /// Returns what to change in the file before it can be used.
   private func edit(_ error: HopdError, _ file: String) -> [String] {
-    // What inference itself refuses is in the skeleton as a comment; what rows refuse does not.
+    // The skeleton has comments about what inference refuses, but not about what rows forbid.
     let isComment = error.code == .notInferable || error.code == .noRoute
     let unknown = [
       isComment
@@ -167,7 +167,7 @@ struct Remedies {
     ]
   }
 
-  /// What a mapping model may do about objects that are alike: to keep one of each.
+  /// Returns the lines that let a mapping model keep one of several equal objects.
   private func distinctLines(_ attribute: Attribute, _ owner: Entity, _ place: String) -> [String] {
     let constraint = destination.subtree(of: owner).flatMap { destination.lineage(of: $0) }
       .flatMap(\.uniquenessConstraints).first { $0.contains(attribute.name) }
@@ -186,7 +186,7 @@ struct Remedies {
 }
 
 extension AttributeType {
-  /// A default to begin with; nil where a model's file can hold none.
+  /// A default to start with; nil if a model's file cannot hold one.
   fileprivate var plainDefault: AttributeDefault? {
     switch self {
     case .integer16, .integer32, .integer64: .integer(0)

@@ -1,4 +1,4 @@
-// What errors of a trial mean: something wrong with the model, a limit of hopd, or a machine that is at its end.
+// The meaning of errors in a trial: a mistake in the model, a limit of hopd, or an exhausted machine.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,12 +10,12 @@ import PersistentStore
 import Synchronization
 
 extension StoreTrial {
-  /// What hopd cannot do and Core Data perhaps can: no proof that the model is wrong.
+  /// Features that hopd does not support but Core Data may: they do not prove a mistake in the model.
   static let limits: Set<HopdError.Code> = [
     .layoutUnsupported, .derivationUnsupported, .joinTableNameUncertain, .mappingUnsupported,
   ]
 
-  /// Is it about this machine, so that nothing can be said of the model?
+  /// Whether the error is about this machine, so that it proves nothing about the model.
   static func isOfTheMachine(_ error: HopdError) -> Bool {
     switch error.code.exit {
     case .temporaryFailure, .inputOutput, .noPermission, .unavailable: true
@@ -23,11 +23,11 @@ extension StoreTrial {
     }
   }
 
-  /// The single causes of an error, each with what is known of its place.
+  /// Returns the single causes of an error, each with all that is known of its place.
   static func leaves(of error: HopdError, isOfTrial: Bool = true, depth: Int = 0) -> [HopdError] {
     guard !error.reasons.isEmpty, depth < 8 else {
       var leaf = error
-      // A store that was made for the trial is gone, with all its rows.
+      // The trial's store no longer exists, nor do its rows.
       leaf.place.store = nil
       if isOfTrial { leaf.place.row = nil }
       return [leaf]
@@ -39,7 +39,7 @@ extension StoreTrial {
     }
   }
 
-  /// What a run has dropped, by the hops of its report.
+  /// Returns the drops of a run, by the hops of its report.
   static func drops(_ report: MigrationReport) -> [CheckDrop] {
     report.dropped.filter { $0.nonNull > 0 }.map { drop in
       let hop = report.hops.indices.contains(drop.hop) ? report.hops[drop.hop] : nil
@@ -51,14 +51,14 @@ extension StoreTrial {
 }
 
 extension Place {
-  /// Do two places name the same part of a model?
+  /// Whether two places name the same part of a model.
   func isSameThing(as other: Place) -> Bool {
     hop == other.hop && entity == other.entity && property == other.property
   }
 }
 
-/// What has stopped every store of a version, whatever its rows were: found once, for all versions whose way leads over
-/// the same hop.
+/// Failures that stop every store of a version, whatever its rows are: found once, for all versions whose chain has the
+/// same hop.
 final class KnownFailures: Sendable {
   private struct Key: Hashable {
     let code: HopdError.Code
@@ -72,13 +72,13 @@ final class KnownFailures: Sendable {
 
   private let keys = Mutex<Set<Key>>([])
 
-  /// Notes failures.
+  /// Records failures.
   func note(_ errors: [HopdError]) {
     let found = errors.filter { $0.place.hop != nil }.map(Key.init)
     keys.withLock { $0.formUnion(found) }
   }
 
-  /// Are these all known?
+  /// Whether all of these failures are recorded.
   func hold(_ errors: [HopdError]) -> Bool {
     let found = errors.map(Key.init)
     return !found.isEmpty && keys.withLock { $0.isSuperset(of: found) }

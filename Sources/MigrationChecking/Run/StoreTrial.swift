@@ -1,6 +1,6 @@
-// The trial of one version: a store of it goes to the version to reach at once and hop by hop, both results are
-// verified by the pipeline, and then compared with each other. Where rows stop it, rows that ask less tell whether
-// every store is stopped or only some.
+// The trial of one version: a store of it is migrated to the target at once and hop by hop, the pipeline verifies both
+// results, and then they are compared with each other. If rows stop it, rows with fewer demands show whether every
+// store is stopped or only some.
 
 import Diagnostics
 import DurableFiles
@@ -13,7 +13,7 @@ import SQLite
 import SystemPackage
 
 extension HopdError.Code {
-  /// The same rows came out otherwise by another way: a bug of hopd.
+  /// The same rows migrated at once and hop by hop gave different results: a bug of hopd.
   package static let waysDisagree = HopdError.Code("ways-disagree", exit: .software)
 }
 
@@ -24,12 +24,12 @@ struct StoreTrial: Sendable {
   let files: LinuxFileSystem
   let stop: StopSignal
   let deadline: ContinuousClock.Instant?
-  /// What stops every store, whatever its rows are.
+  /// Failures that stop every store, whatever its rows are.
   let stubborn = KnownFailures()
 
   // MARK: Versions
 
-  /// Tries a version; `way` is what the models alone say.
+  /// Tries a version; `way` is its chain according to the models alone.
   func check(
     _ version: CatalogedVersion, to target: CatalogedVersion, way: Result<[HopStep], HopdError>
   ) throws(HopdError) -> VersionCheck {
@@ -38,7 +38,7 @@ struct StoreTrial: Sendable {
     case .success(let steps): check.steps = steps
     case .failure(let error):
       let leaves = Self.leaves(of: error)
-      // What hopd cannot follow, Core Data perhaps can: nothing is proven either way.
+      // Core Data may follow what hopd cannot: nothing is proven.
       if !leaves.isEmpty, leaves.allSatisfy({ Self.limits.contains($0.code) }) {
         check.leaveUntried("hopd cannot follow it: \(leaves[0].message)", leaves)
       } else {
@@ -91,7 +91,7 @@ struct StoreTrial: Sendable {
     }
   }
 
-  /// The same store hop by hop, each store written on its own: the result must be the same.
+  /// Migrates the same store hop by hop, each store written on its own: the result must be the same.
   private func compareHopByHop(
     _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
     _ check: inout VersionCheck, in folder: FilePath
@@ -107,7 +107,7 @@ struct StoreTrial: Sendable {
         note: "the migration at once works, and the one hop by hop does not")
     case .success:
       let differences = try compare(schema, output, slow)
-      // Programs may make what they like, and another thing each time.
+      // Programs may make anything, and different objects each time.
       guard !differences.isEmpty, !check.steps.contains(where: { $0.kind == .policy }) else { return }
       check.fail(
         differences.map { place in
@@ -121,7 +121,8 @@ struct StoreTrial: Sendable {
     }
   }
 
-  /// One direct hop, as Core Data takes in an app without a migrator of its own: other rows that it gives are reported.
+  /// Migrates by one direct hop, as Core Data does in an app without a migrator of its own: different rows are
+  /// reported.
   private func compareDirect(
     _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
     _ check: inout VersionCheck, in folder: FilePath
@@ -153,7 +154,7 @@ struct StoreTrial: Sendable {
     check.drops = Self.drops(report)
   }
 
-  /// What a failed attempt says of the version; answers the attempt with everyday rows, where that got through.
+  /// Records a failed attempt; returns the attempt with everyday rows, if that succeeded.
   private func fail(
     _ check: inout VersionCheck, _ error: HopdError, _ sample: SampleStore, in folder: FilePath
   ) throws(HopdError) -> Attempt? {
@@ -174,7 +175,7 @@ struct StoreTrial: Sendable {
       }
       return nil
     }
-    // What stops every store of a nearer version on the same hop stops this one too, with whatever rows.
+    // A failure that stops every store of a nearer version on the same hop stops this one too, with any rows.
     if stubborn.hold(leaves) {
       check.fail(leaves.map { CheckFinding($0) })
       return nil
@@ -182,7 +183,7 @@ struct StoreTrial: Sendable {
     let everyday = try attempt(sample, .everyday, isUnhappy: false, in: folder)
     switch everyday.result {
     case .success(let report):
-      // Only rows at the limits, or alike where they must differ, are stopped.
+      // Only rows at the limits, or equal rows where they must differ, are stopped.
       check.extremes = leaves.map { CheckFinding($0, isOfRows: true) }
       if request.isUnhappy {
         check.fail(check.extremes)
@@ -210,7 +211,7 @@ struct StoreTrial: Sendable {
     return finding
   }
 
-  /// Runs a chain as far as its first policy; answers what stops it before.
+  /// Runs a chain up to its first policy; returns what stops it before.
   private func scan(_ sample: SampleStore, _ kind: SampleRows, in folder: FilePath) throws(HopdError) -> HopdError? {
     let location = StoreLocation(database: folder.appending("policy-\(kind.rawValue).sqlite"))
     try make(sample, at: location, kind)
@@ -324,8 +325,8 @@ struct StoreTrial: Sendable {
     return wanted
   }
 
-  /// The names of tables that cannot be computed, chosen for the whole way as for the store itself: the check asks
-  /// about the model, and no store of an app is at stake.
+  /// Returns the names of tables that cannot be computed, chosen for the whole chain as for the store itself: the check
+  /// is about the model, and no store of an app is at risk.
   private func naming(_ sample: SampleStore) -> JoinTableNaming {
     var naming = sample.naming
     for version in request.catalog.versions where version.model.name != sample.model.name {

@@ -1,23 +1,23 @@
-// Renames without a renaming identifier, as warnings: the hop runs, and what the old name held is dropped. Each comes
-// with the text to paste where it is a rename, and with what to type where it is none.
+// Renames without a renaming identifier, as warnings: the hop runs, and the values of the old name are dropped. Each
+// has the text to paste if it is a rename, and the option to type if it is not.
 
 import Diagnostics
 import ManagedObjectModel
 
 extension HopdError.Code {
-  /// Something new looks like something that is gone, under another name.
+  /// An added part looks like a removed one under another name.
   package static let renameSuspected = HopdError.Code("rename-suspected", exit: .success)
 }
 
-/// Makes warnings of suspicions.
+/// Makes warnings from suspicions.
 struct SuspectedRenames {
-  /// The hops that stores take.
+  /// The hops that stores use.
   let hops: [HopCheck]
-  /// What is reported already.
+  /// Findings that are already reported.
   let findings: [CheckFinding]
   let words: CheckWords
 
-  /// A warning for each suspicion about a hop that no mapping model decides; `models` are the versions.
+  /// Returns a warning for each suspicion about a hop that no mapping model decides; `models` are the versions.
   func warnings(_ models: [ManagedObjectModel]) -> [CheckFinding] {
     hops.filter { $0.isConsecutive && [.inferred, .missing].contains($0.step.kind) }.flatMap { hop in
       hop.difference.suspicions.filter { !isTold($0, hop.title) }.map { suspicion in
@@ -30,7 +30,7 @@ struct SuspectedRenames {
     }
   }
 
-  /// Does a finding that stops stores offer the renaming identifier already?
+  /// Whether a finding that stops stores already offers the renaming identifier.
   private func isTold(_ suspicion: RenameSuspicion, _ hop: String) -> Bool {
     findings.contains { finding in
       let place = finding.error.place
@@ -74,7 +74,7 @@ struct SuspectedRenames {
     return .renaming(suspicion.old, to: suspicion.new, text: "in \(model.name), entity \(entity):\n\(element)")
   }
 
-  /// What to type where the two are different things.
+  /// Returns the remedy if the two are different things.
   private func denial(_ suspicion: RenameSuspicion) -> Remedy {
     let rule = [suspicion.oldEntity, suspicion.old].compactMap(\.self).joined(separator: ".") + "="
     return Remedy(

@@ -1,22 +1,22 @@
-// What a mapping model may say of an attribute that inference has no value for: an expression to begin with, and a
-// remark about what it does to the values that are there.
+// Proposes an expression for an attribute without an inferred value, as a start for a mapping model, with a remark
+// about its effect on existing values.
 
 import ManagedObjectModel
 
 /// An expression of a text mapping for one attribute.
 struct ValueProposal {
   let expression: String
-  /// What it does to values, in a phrase.
+  /// Its effect on values, as a phrase.
   let remark: String
 
-  /// Proposes a value; `earlier` is the attribute that continues as this one, `suspected` the name of one that is gone
-  /// and looks alike.
+  /// Proposes a value; `earlier` is the attribute that continues as this one, `suspected` the name of a removed one
+  /// that looks like it.
   init(of attribute: Attribute, from earlier: Attribute?, suspected: String?, isUnique: Bool) {
     let constant = attribute.type.constant
     if let earlier {
       let value = "$source.\(earlier.name)"
       guard earlier.type != attribute.type else {
-        // It became required: only rows without a value need another one.
+        // It became required: only rows without a value need one.
         if attribute.isOptional {
           self.init(value, "its values are carried")
         } else if let constant, !isUnique {
@@ -52,7 +52,7 @@ struct ValueProposal {
     self.remark = remark
   }
 
-  /// An expression that takes values of one type as another; nil where there is none.
+  /// Returns an expression that converts values of one type to another, with a remark; nil if there is none.
   private static func conversion(
     of value: String, from old: AttributeType, to new: AttributeType
   ) -> (String, String)? {
@@ -93,7 +93,7 @@ struct ValueProposal {
     }
   }
 
-  /// The value, cut to the range of an integer type.
+  /// Returns the value limited to the range of an integer type.
   private static func bounded(_ value: String, _ type: AttributeType) -> String {
     let limits: [AttributeType: (String, String)] = [
       .integer16: ("-32768", "32767"), .integer32: ("-2147483648", "2147483647"),
@@ -108,7 +108,7 @@ extension AttributeType {
     [.integer16, .integer32, .integer64, .double, .float, .decimal].contains(self)
   }
 
-  /// A constant of the type, as expressions write it; nil where there is none.
+  /// A constant of the type, in the syntax of expressions; nil if there is none.
   fileprivate var constant: String? {
     switch self {
     case .integer16, .integer32, .integer64, .double, .float, .decimal: "0"

@@ -1,5 +1,5 @@
-// A store of a version, made from the model alone in a scratch folder, with rows of every kind: what the migration of
-// real stores is tried on where there are none.
+// A store of a version, made from the model alone in a scratch folder, with rows of every kind: a check migrates it in
+// place of real stores.
 
 import Diagnostics
 import DurableFiles
@@ -8,14 +8,14 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// Makes stores of versions for trying.
+/// Makes stores of versions for trials.
 struct SampleStore {
   let model: ManagedObjectModel
   let frameworkVersion: Int64
   let files: LinuxFileSystem
 
-  /// Which end names each many-to-many table of an entity with itself whose name cannot be computed: this store may
-  /// have any, and the migration follows it.
+  /// The end that names each self many-to-many table whose name cannot be computed: this store may have any name, and
+  /// the migration follows it.
   let naming: JoinTableNaming
   let schema: StoreSchema
 
@@ -30,16 +30,16 @@ struct SampleStore {
       ? plain : StoreSchema(model: model, frameworkVersion: frameworkVersion, naming: naming)
   }
 
-  /// What a choice of the computed names says.
+  /// Returns a naming that chooses the computed names.
   static func naming(of schema: StoreSchema) -> JoinTableNaming {
     JoinTableNaming(Set(schema.uncertainJoinTables.map { "\($0.entity).\($0.computed)" }))
   }
 
-  /// Makes the store at `location` with that many objects of every concrete entity, and answers how many it has.
+  /// Makes the store at `location` with that many objects of every concrete entity, and returns how many it has.
   ///
-  /// Throws `layout-unsupported` and the like where hopd does not know the layout of the version.
+  /// Throws `layout-unsupported` and similar errors if hopd does not know the layout of the version.
   func make(at location: StoreLocation, objectsEach: Int64, kind: SampleRows, seed: UInt64) throws -> Int64 {
-    // Also what is merely left out of a store makes it another one than the app's.
+    // Even a part that is only left out would make the store different from the app's.
     let missing = schema.unsupported.filter { [.layoutUnsupported, .derivationUnsupported].contains($0.code) }
     if let first = missing.first {
       throw missing.count == 1
@@ -72,7 +72,7 @@ struct SampleStore {
     try fresh.make(at: location.database, rows: rows, seed: seed, kind: kind, external: external)
   }
 
-  /// Removes a store with everything that belongs to it.
+  /// Removes a store with all of its files.
   func remove(_ location: StoreLocation) throws {
     for path in [location.database] + location.sideFiles { try files.unlinkIfPresent(path) }
     guard try files.status(location.externalDataDirectory)?.kind == .directory else { return }

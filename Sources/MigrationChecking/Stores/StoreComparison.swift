@@ -1,5 +1,5 @@
-// Two stores of one version, row by row: what came of the same rows by two ways. Keys are compared too, because both
-// ways keep them. SQLite compares; nothing is read into memory.
+// Compares two stores of one version row by row: the results of two migrations of the same rows. Keys are compared too,
+// because both migrations keep them. SQLite compares; nothing is read into memory.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,10 +8,10 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// Where two stores differ.
+/// A difference between two stores.
 package struct StoreDisagreement: Sendable, Hashable {
   package let entity: String
-  /// nil where rows themselves differ.
+  /// nil if rows themselves differ.
   package let property: String?
   /// Rows, values or pairs that differ.
   package let count: Int64
@@ -21,9 +21,9 @@ package struct StoreDisagreement: Sendable, Hashable {
 struct StoreComparison {
   let schema: StoreSchema
 
-  /// Every place where the two differ, by entity and property; empty where they hold the same.
+  /// Returns all differences, by entity and property; empty if both have the same content.
   func differences(_ first: FilePath, _ second: FilePath) throws(SQLiteError) -> [StoreDisagreement] {
-    // The two are closed and used by no other program: no lock is needed, and no side file is made.
+    // No other program has the two files open: no lock is needed, and no side file is made.
     let connection = try Connection(path: first, access: .unlocked)
     try connection.attachUnchanged(second, as: "other", access: .unlocked)
     var found: [StoreDisagreement] = []
@@ -40,14 +40,14 @@ struct StoreComparison {
 
   private func compare(_ table: EntityTable, _ connection: Connection) throws(SQLiteError) -> [StoreDisagreement] {
     let name = SQLiteIdentifier.quoted(table.name)
-    // Time is no content: what is derived from the moment of the migration differs in every run.
+    // Times are not compared: a value derived from the time of the migration differs in every run.
     let moments = Set(schema.derivations.filter { $0.isMoment }.map(\.column))
     let columns = table.columns.dropFirst(3).filter { !moments.contains($0.name) }
     let differing = columns.map { column in
       let quoted = SQLiteIdentifier.quoted(column.name)
       return "coalesce(sum(a.\(quoted) IS NOT b.\(quoted)), 0)"
     }
-    // Entities of one table share its columns, so the rows of each are counted by themselves.
+    // Entities of one table share its columns, so the rows of each entity are counted separately.
     let list = (["a.Z_ENT", "coalesce(sum(a.Z_ENT IS NOT b.Z_ENT), 0)"] + differing).joined(separator: ", ")
     let counts =
       try connection.rows(
@@ -91,13 +91,13 @@ struct StoreComparison {
     let property: String
   }
 
-  /// The entity and the property that a column is for, in the rows of the entity of that number.
+  /// Returns the entity and the property of a column, for rows of the entity with that number.
   private func owner(of column: SchemaColumn, in table: EntityTable, number: Int64) -> Owner {
     let entity = table.entities.first { schema.number(of: $0) == number }
     guard let (owner, property) = column.role.property else {
       return Owner(entity: table.rootEntity, property: column.name)
     }
-    // A column that entities beside each other share has the name of one of them; here it is this entity's.
+    // A column that sibling entities share is named after one of them; for this row it belongs to the row's entity.
     let declarer = entity.flatMap { schema.model.entity(named: $0) }.flatMap {
       schema.model.declaringEntity(of: property, in: $0)?.name
     }
@@ -106,7 +106,7 @@ struct StoreComparison {
 }
 
 extension SchemaDerivation {
-  /// Does the value depend on the moment at which it is made?
+  /// Whether the value depends on the time at which it is computed.
   fileprivate var isMoment: Bool {
     if case .other(let expression) = kind { expression.contains("now(") } else { false }
   }

@@ -1,5 +1,5 @@
-// Rows as apps leave them behind after years: no value where one is required, a reference to an object that is gone, a
-// value beyond what the model allows. Core Data tolerates them until a migration validates.
+// Rows such as apps leave in stores over the years: no value where one is required, a reference to a missing object, a
+// value beyond the model's limits. Core Data tolerates them until a migration validates.
 
 import ManagedObjectModel
 import PersistentStore
@@ -20,7 +20,7 @@ struct UnhappyRows {
         else { continue }
         var row: Int64 = 1
         for (column, spoilt) in faults(of: value) {
-          // Each fault in a row of its own, the last ones: the first hold the limits.
+          // Each fault has its own row, from the end: the first rows have the limits.
           try set(column, spoilt, in: table.name, number: number, fromEnd: row, connection)
           row += 1
         }
@@ -28,7 +28,7 @@ struct UnhappyRows {
     }
   }
 
-  /// Columns with a value that the model does not allow.
+  /// Returns columns, each with a value that the model forbids.
   private func faults(of entity: Entity) -> [(column: String, value: SQLiteValue)] {
     let lineage = schema.model.lineage(of: entity)
     let unique = Set(lineage.flatMap { $0.uniquenessConstraints.flatMap(\.self) })
@@ -47,7 +47,7 @@ struct UnhappyRows {
     return found
   }
 
-  /// A value beyond the bounds of an attribute; nil where it has none.
+  /// Returns a value beyond the bounds of an attribute; nil if it has no bounds.
   private func beyond(_ attribute: Attribute) -> SQLiteValue? {
     switch attribute.type {
     case .integer16, .integer32, .integer64:

@@ -1,5 +1,5 @@
-// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that are in
-// folders of models. What was named goes before what only is there.
+// The mapping models for a graph of versions: named ones, and those found in folders of models. Named ones take
+// precedence.
 
 import Diagnostics
 import ManagedObjectModel
@@ -7,7 +7,7 @@ import MappingModel
 import SystemPackage
 
 extension ModelCatalog {
-  /// Reads mapping models that were named, and those in folders among `models`.
+  /// Reads named mapping models, and those in folders among `models`.
   package mutating func loadMappings(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
     let catalogs = CatalogedMappings(
       named: try MappingCatalog.load(named), found: try MappingCatalog.load(Self.folders(among: models)))
@@ -15,7 +15,7 @@ extension ModelCatalog {
     try arrange(by: catalogs.stages)
   }
 
-  /// Only puts the versions in the order of the stages: for looks that plan nothing.
+  /// Only puts the versions in the order of the stages: for inspections that plan nothing.
   package mutating func loadStages(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
     let stages = try MappingCatalog.stages(at: named)
     try arrange(by: stages.isEmpty ? try MappingCatalog.stages(at: Self.folders(among: models)) : stages)
@@ -31,7 +31,7 @@ package struct CatalogedMappings: MappingSource {
   let named: MappingCatalog
   let found: MappingCatalog
 
-  /// Takes named ones before those that were found in folders.
+  /// Makes the source; named mapping models take precedence over those found in folders.
   package init(named: MappingCatalog, found: MappingCatalog = .empty) {
     self.named = named
     self.found = found
@@ -64,7 +64,7 @@ package struct CatalogedMappings: MappingSource {
       for hops in [named, found] {
         if let served = try hops.hop(pair) { return (served.hop, served.warnings) }
       }
-      // One that cannot be read may be meant for this very hop, so nothing is inferred.
+      // An unreadable one may be meant for this hop, so nothing is inferred.
       guard let unknown = unreadable.first else { return nil }
       var error = unknown
       if unreadable.count > 1 {

@@ -1,24 +1,24 @@
-// What the planner asks of mapping models: which of them make a hop. Finding, reading and comparing them is
-// MappingModel's work; behind this protocol a graph can be tested with mappings that no file holds.
+// The planner's view of mapping models: which of them make a hop. Finding, reading and comparing them is MappingModel's
+// work; this protocol lets tests give a graph mappings that are in no file.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
 extension HopdError.Code {
-  /// Entities have rows, continue in the destination, and no entity mapping takes them.
+  /// Entities have rows and continue in the destination, but no entity mapping takes them.
   package static let unmappedEntities = HopdError.Code("unmapped-entities", exit: .dataError)
 }
 
-/// The mapping models at hand.
+/// The given mapping models.
 package protocol MappingSource: Sendable {
-  /// Are there none at all?
+  /// Whether there are none.
   var isEmpty: Bool { get }
-  /// Can all that were found be read?
+  /// Whether all found mapping models can be read.
   var isReadable: Bool { get }
-  /// The stages that are declared beside them.
+  /// The stages that are declared among them.
   var stages: [DeclaredStage] { get }
-  /// What they serve among the versions of one line, oldest first.
+  /// Returns the hops that they serve among the versions of one line, oldest first.
   func hops(among versions: [CatalogedVersion]) -> any HopMappings
 }
 
@@ -27,21 +27,20 @@ extension MappingSource {
   package var isReadable: Bool { true }
 }
 
-/// What mapping models serve among some versions.
+/// The hops that mapping models serve among some versions.
 package protocol HopMappings: Sendable {
-  /// The mapping models that lead from one version to another, in the order of execution, with remarks on them; nil
-  /// where none fits.
+  /// Returns the mapping models from one version to another, in the order of execution, with remarks; nil if none fits.
   ///
-  /// Throws where several fit and nothing says which is meant, or where one that fits cannot be followed.
+  /// Throws if several fit and no rule chooses among them, or if one that fits cannot be followed.
   func hop(
     from source: CatalogedVersion, to destination: CatalogedVersion
   ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])?
-  /// Mapping models that seem to be meant for the pair and were made for others, each with what differs.
+  /// Returns the mapping models that seem to be meant for the pair but were made for others, each with the differences.
   func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError]
-  /// Warnings for a hop that no mapping model serves: those that seem to be meant for this very pair, and why they are
-  /// not used.
+  /// Returns warnings for a hop that no mapping model serves: mapping models that seem to be meant for this pair, and
+  /// why they are not used.
   func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError]
-  /// The pairs of versions that they serve, whatever way is taken.
+  /// The pairs of versions that they serve, on any route.
   var pairs: [(source: CatalogedVersion, destination: CatalogedVersion)] { get }
 }
 

@@ -14,14 +14,14 @@ package struct CatalogedVersion: Sendable {
   package let versionHashes: [String: VersionHash]
   /// Position in the model's version order, from 0.
   package let position: Int
-  /// Is it the model's current version?
+  /// Whether it is the model's current version.
   package let isCurrent: Bool
-  /// The named configuration to which the model is cut down; nil for a whole model.
+  /// The named configuration to which the model is restricted; nil for a whole model.
   package internal(set) var configuration: String?
-  /// Was the model read from the very store that is inspected, as no model given has its version?
+  /// Whether the model was read from the inspected store itself, because no given model has its version.
   package internal(set) var isFromStoreItself = false
 
-  /// The version in words: "Library 2", or "Library 2, configuration Main".
+  /// The version's title: "Library 2", or "Library 2, configuration Main".
   package var title: String {
     model.name + (configuration.map { ", configuration \($0)" } ?? "")
       + (isFromStoreItself ? ", by the model that the store itself holds" : "")
@@ -30,14 +30,14 @@ package struct CatalogedVersion: Sendable {
 
 /// A store whose version is known: the input of a plan.
 ///
-/// Only this target makes one (the memberwise initializer is internal), so a plan cannot begin with a guess.
+/// Only this target makes one (the memberwise initializer is internal), so a plan never begins with a guess.
 package struct IdentifiedStore: Sendable {
-  /// Where it is.
+  /// The store's location.
   package let location: StoreLocation
   /// Its metadata, verbatim.
   package let metadata: StoreMetadata
-  /// The version it was made with.
+  /// The version with which the store was written.
   package let version: CatalogedVersion
-  /// The versions among which it moves.
+  /// The versions among which the store can be migrated.
   package let line: VersionLine
 }

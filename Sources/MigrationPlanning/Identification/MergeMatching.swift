@@ -1,7 +1,8 @@
-// Stores of merged models: an app that puts several models together opens its store with all their entities. The search
-// is exact: every way to explain the store's hashes by at most one version of each model, such that each is needed, is
-// found; one way is the answer and two are an error (docs/decisions/0016). Merged models have their configurations
-// merged as well: a store that was opened with one of these has, of each model, that model's part of the configuration.
+// Stores of merged models: an app that merges several models opens its store with all their entities. The search is
+// exact: it finds every combination of at most one version of each model that explains the store's hashes and needs
+// each of its parts. One combination is the result; two are an error (docs/decisions/0016). Merged models also have
+// their configurations merged: a store that was opened with a configuration has, of each model, that model's part of
+// it.
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,7 +12,7 @@ struct MergeMatching {
   let matching: StoreMatching
   /// The configuration with which the store was opened; nil for a store with all entities of its models.
   private let configuration: String?
-  /// The versions of each model of the catalog, cut down to the configuration.
+  /// The versions of each model of the catalog, restricted to the configuration.
   private let lines: [VersionLine]
 
   init(matching: StoreMatching, configuration: String? = nil) {
@@ -23,20 +24,20 @@ struct MergeMatching {
     }
   }
 
-  /// One version of one model all of whose entities the store has; versions with equal hashes are one candidate.
+  /// One version of one model, if the store has all its entities; versions with equal hashes are one candidate.
   struct Candidate {
-    /// Its place among all candidates.
+    /// Its index among all candidates.
     let index: Int
     let bundle: Int
     let hashes: [String: VersionHash]
   }
 
-  /// Steps after which the search gives up: far more than any real set of models takes.
+  /// Steps after which the search gives up: far more than any real set of models needs.
   private static let maximumSteps = 5_000
-  /// Ways that are reported when there are several.
+  /// Combinations that are reported if there are several.
   private static let maximumWays = 5
 
-  /// The store as one of merged models, or of one configuration of these.
+  /// Returns the store's match as one of merged models, or of one of their configurations; nil if there is none.
   static func match(_ matching: StoreMatching) throws(HopdError) -> StoreMatch? {
     guard matching.catalog.bundles.count > 1 else { return nil }
     if let whole = try MergeMatching(matching: matching).match() { return whole }
@@ -87,8 +88,9 @@ struct MergeMatching {
     return found
   }
 
-  /// Sets of candidates of different models whose union is the store's hashes and of which none can be left out, each
-  /// in the order of the models. Branching on one entity that is still open reaches every such set.
+  /// Returns the sets of candidates of different models whose union is the store's hashes and of which each is needed,
+  /// in the order of the models. The search branches on one entity that is not yet covered, which reaches every such
+  /// set.
   func ways() throws(HopdError) -> [[Candidate]] {
     let candidates = candidates()
     let owners: [String: [Candidate]] = matching.hashes.keys.reduce(into: [:]) { owners, name in
@@ -131,7 +133,8 @@ struct MergeMatching {
 
   // MARK: The line of a merge
 
-  /// The store's versions from here to the target: each hop takes every model one version further, until each is there.
+  /// Returns the merged versions from the store's to the target: each hop moves every model one version further, until
+  /// each is at its target.
   private func migrationPath(of way: [Candidate]) throws(HopdError) -> StoreMatch? {
     let targets = try TargetVersion.parts(matching.target, of: way.map(bundle))
     var stops: [(bundle: ModelBundle, versions: [CatalogedVersion])] = []
@@ -169,7 +172,7 @@ struct MergeMatching {
       versions.append(
         CatalogedVersion(
           modelName: modelName, path: path, model: model, versionHashes: model.versionHashes,
-          // A store with a part that is ahead is ahead as a whole: there is no way back.
+          // A store with a part that is ahead counts as ahead: it has no hop back.
           position: isNewer ? -step : step, isCurrent: step == last, configuration: configuration))
     }
     guard let first = versions.first, let target = versions.last else { return nil }
@@ -192,17 +195,17 @@ struct MergeMatching {
 }
 
 extension TargetVersion {
-  /// What is between the versions in the name of a merge.
+  /// The text between versions in the name of a merge.
   static let separator = " + "
 
-  /// A version of a merge as it is shown and may be given: its name, with the model's before it where several of the
-  /// models have versions of that name.
+  /// Returns the name of a version in a merge, as it is shown and may be given: with the model's name before it if
+  /// several of the models have versions of that name.
   static func partName(_ version: String, of bundle: ModelBundle, among bundles: [ModelBundle]) -> String {
     bundles.filter { $0.version(named: version) != nil }.count > 1 ? "\(bundle.name)/\(version)" : version
   }
 
-  /// The target of each model of a merge. "A 3 + B 2" names one version of each model, MODEL/VERSION where the names
-  /// alone are not clear; a model that is not named goes to its current version.
+  /// Returns the target of each model of a merge. "A 3 + B 2" names one version of each model, MODEL/VERSION if the
+  /// names alone are ambiguous; a model that is not named is migrated to its current version.
   static func parts(_ target: TargetVersion, of bundles: [ModelBundle]) throws(HopdError) -> [TargetVersion] {
     guard case .named(let text) = target else { return bundles.map { _ in target } }
     var parts: [TargetVersion] = bundles.map { _ in .current }
@@ -241,7 +244,7 @@ extension TargetVersion {
 }
 
 extension ModelCatalog {
-  /// Can a version be called so: is it a version's name, or names of several models' versions?
+  /// Whether the text is a version's name, or the names of several models' versions.
   package func canName(_ target: String) -> Bool {
     if versions.contains(where: { $0.model.name == target }) { return true }
     guard bundles.count > 1 else { return false }

@@ -1,6 +1,6 @@
-// The graph of versions and the way through it. Pure: two models go in at each edge, mapping models or an inferred
-// mapping or the reasons against both come out. Versions are nodes by their hashes; consecutive versions are joined by
-// mapping models or by inference, and a version is skipped only over a mapping model that was made for that
+// The graph of versions and the search for a chain in it. Pure: for two models, an edge gives mapping models, an
+// inferred mapping, or the reasons against both. Versions are nodes by their hashes; mapping models or inference join
+// consecutive versions, and a version is skipped only by a mapping model made for that
 // (docs/formats/migration-semantics.md, "Finding a chain").
 
 import Diagnostics
@@ -10,7 +10,7 @@ import SystemPackage
 
 /// Versions of one model and the hops between them.
 package struct MigrationGraph: Sendable {
-  /// One hop of a route.
+  /// One hop of a chain.
   package struct Edge: Sendable {
     package let source: CatalogedVersion
     package let destination: CatalogedVersion
@@ -38,27 +38,28 @@ package struct MigrationGraph: Sendable {
     self.mappings = mappings
   }
 
-  /// The same with no other rule than whether hops may be inferred.
+  /// The same graph; the only rules are whether hops may be inferred, and whether they may lead to older versions.
   package init(
     versions: [CatalogedVersion], infer: Bool, allowsOlder: Bool = false, mappings: any MappingSource = NoMappings()
   ) {
     self.init(versions: versions, rules: RouteRules(infer: infer, allowsOlder: allowsOlder), mappings: mappings)
   }
 
-  /// The hops from one version to another, in order; none where both have the same hashes.
+  /// Returns the hops from one version to another, in order; none if both have the same hashes.
   ///
-  /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the
-  /// target, versions are skipped, as few as possible, by a mapping model first. Such an inferred hop has a warning.
-  /// `RouteRule` has other orders. Backwards only mapping models lead, unless older versions are allowed. Throws
-  /// `store-newer` for a way back that has none, `inference-off`, or `no-route` with every missing edge and every
-  /// reason.
+  /// At each version, a mapping model reaches the next one, else inference. If neither leads to the target, versions
+  /// are skipped, as few as possible, and by a mapping model first; an inferred hop that skips versions has a warning.
+  /// `RouteRule` has other orders. Only mapping models lead backwards, unless older versions are allowed.
+  ///
+  /// - Throws: `store-newer` if no hop leads back, `inference-off`, or `no-route` with every missing edge and every
+  ///   reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
     let hops = mappings.isEmpty ? nil : mappings.hops(among: versions)
     let way = isBackward ? [] : stops(from: start, to: target)
-    // Hooks lead forwards only, as those of Core Data.
+    // Hooks run forwards only, as Core Data's do.
     let stages = StagedRoute(mappings.stages, of: versions, on: way)
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
@@ -89,7 +90,7 @@ package struct MigrationGraph: Sendable {
     throw Self.noRoute(from: start, to: target, missing)
   }
 
-  /// Why no chain of hops leads to the wanted version; `missing` has every missing edge with its reasons.
+  /// The error if no chain of hops leads to the target; `missing` has every missing edge with its reasons.
   private static func noRoute(
     from start: CatalogedVersion, to target: CatalogedVersion, _ missing: [HopdError]
   ) -> HopdError {
@@ -104,8 +105,8 @@ package struct MigrationGraph: Sendable {
         + "as an earlier version", reasons: missing)
   }
 
-  /// The versions on the way, both ends included. A version whose hashes come again before the target is left for the
-  /// last such version at once, so no node is entered twice and the way cannot turn in a circle.
+  /// Returns the versions of the chain, both ends included. If a version's hashes come again before the target, the
+  /// search continues from the last such version, so no node is entered twice and no chain is circular.
   func stops(from start: CatalogedVersion, to target: CatalogedVersion) -> [CatalogedVersion] {
     func lastAlike(_ version: CatalogedVersion) -> CatalogedVersion {
       versions.last { $0.position <= target.position && $0.isSameVersion(as: version) } ?? version
@@ -121,7 +122,7 @@ package struct MigrationGraph: Sendable {
     return stops
   }
 
-  /// The versions on the way back, both ends included, each once.
+  /// Returns the versions of a chain back, both ends included, without duplicates.
   private func backwardStops(from start: CatalogedVersion, to target: CatalogedVersion) -> [CatalogedVersion] {
     var visited: Set<[String: VersionHash]> = [start.versionHashes, target.versionHashes]
     let between = versions.reversed().filter {
@@ -131,14 +132,14 @@ package struct MigrationGraph: Sendable {
   }
 }
 
-/// What a route follows from, within one catalog.
+/// The facts that determine a chain, within one catalog.
 struct RouteKey: Hashable, Sendable {
   let line: [CatalogedVersion.Identity]
   let start: CatalogedVersion.Identity
   let target: CatalogedVersion.Identity
   let rules: RouteRules
 
-  /// The key of a store's route; nil where a model was read from the store itself, which no other store shares.
+  /// The key of a store's chain; nil if a model was read from the store itself, which no other store shares.
   init?(of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules) {
     let versions = store.line.versions
     guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself, !target.isFromStoreItself
@@ -151,7 +152,7 @@ struct RouteKey: Hashable, Sendable {
 }
 
 extension ModelCatalog {
-  /// The hops that bring a store to a version; found once for all stores of one version.
+  /// Returns the hops that migrate a store to a version; they are searched once for all stores of one version.
   func route(
     of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?
   ) throws(HopdError) -> [MigrationGraph.Edge] {
@@ -168,7 +169,7 @@ extension ModelCatalog {
 }
 
 extension CatalogedVersion {
-  /// What distinguishes it from every other version of the same catalog.
+  /// Distinguishes a version from every other version of the same catalog.
   struct Identity: Hashable, Sendable {
     let path: FilePath
     let position: Int

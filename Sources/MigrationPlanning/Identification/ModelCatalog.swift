@@ -1,41 +1,41 @@
-// All versions of all models that were given, with their hashes: what a store is compared with. Loading it is the only
+// All versions of all given models, with their hashes, for comparison with stores. Loading the catalog is the only
 // place of this target that reads model files.
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
-/// Which version a store is to reach.
+/// The version to which a store is migrated.
 package enum TargetVersion: Sendable, Hashable {
   /// The version that the model marks as current.
   case current
   /// The version of that name.
   case named(String)
-  /// The version that the store has: for looks that lead nowhere.
+  /// The version that the store has: for inspections that migrate nothing.
   case own
 }
 
-/// The models at hand.
+/// The given models.
 package struct ModelCatalog: Sendable {
   /// Models in the order they were given.
   package private(set) var bundles: [ModelBundle]
   /// Their versions, model by model, oldest first.
   package private(set) var versions: [CatalogedVersion]
-  /// Was the order of the versions declared?
+  /// Whether the order of the versions was declared.
   private(set) var isOrderDeclared = false
   /// Models of a folder that could not be read, and remarks of the reader.
   package let warnings: [HopdError]
-  /// The mapping models that lead between the versions.
+  /// The mapping models for hops between the versions.
   package var mappings: any MappingSource = NoMappings() {
     didSet { memo = Self.memo(for: versions) }
   }
-  /// May stores of a later version than the wanted one go back by inference? Only an operator can know that this is
-  /// meant (docs/decisions/0003).
+  /// Whether stores of a version later than the target may be migrated back by inference. Only an operator can decide
+  /// this (docs/decisions/0003).
   package var allowsOlder = false {
     didSet { memo = Self.memo(for: versions) }
   }
-  /// What was worked out of these models and mappings before: matches and routes, which are the same for every store of
-  /// one version.
+  /// Cached results about these models and mappings: matches and chains, which are the same for every store of one
+  /// version.
   package private(set) var memo: Memo
 
   /// A catalog of models that were read already.
@@ -52,7 +52,7 @@ package struct ModelCatalog: Sendable {
     memo = Self.memo(for: versions)
   }
 
-  /// Room for what is worked out of every version: its match, its route, its hops onwards.
+  /// Makes a cache that holds the results for every version: its match, its chain, its further hops.
   private static func memo(for versions: [CatalogedVersion]) -> Memo { Memo(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
@@ -65,17 +65,17 @@ package struct ModelCatalog: Sendable {
     }
   }
 
-  /// Puts the versions of a bundle in another order.
+  /// Replaces a bundle by the same one with its versions in another order.
   mutating func reorder(_ index: Int, as bundle: ModelBundle) {
     bundles[index] = bundle
     versions = Self.versions(of: bundles)
     memo = Self.memo(for: versions)
   }
 
-  /// Reads models, and folders that are searched for models.
+  /// Reads models, and searches folders for models.
   ///
-  /// `declaredOrder` names versions, oldest first. A model that was named must be readable; one that a folder merely
-  /// holds becomes a warning, unless nothing readable is left. Throws `no-models` where there is nothing at all.
+  /// `declaredOrder` names versions, oldest first. A named model must be readable; an unreadable one in a folder
+  /// becomes a warning, unless no readable one is left. Throws `no-models` if there are none.
   package static func load(_ paths: [FilePath], declaredOrder: [String] = []) throws(HopdError) -> ModelCatalog {
     var catalog = try read(paths, declaredOrder: declaredOrder)
     catalog.isOrderDeclared = !declaredOrder.isEmpty
@@ -86,13 +86,13 @@ package struct ModelCatalog: Sendable {
     var bundles: [ModelBundle] = []
     var failures: [HopdError] = []
     var seen: Set<FilePath> = []
-    // Versions that are given one by one make up one model; a single one is a model by itself.
+    // Versions that are given one by one form one model; a single one is a model by itself.
     let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
       let isStore = StoreModels.isStore(path)
       let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
       let found = isNamed ? [path] : try ModelReader.findBundles(in: path)
-      // A folder without model files may hold stores, each of which has its model.
+      // A folder without model files may hold stores, each with its own model.
       if found.isEmpty { bundles += try stores(in: path, declaredOrder: declaredOrder, &seen, &failures) }
       for bundlePath in found {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
@@ -102,7 +102,7 @@ package struct ModelCatalog: Sendable {
               ? try StoreModels.bundle(ofStoreAt: bundlePath)
               : try ModelReader.read(at: bundlePath, declaredOrder: isChain ? [] : declaredOrder))
         } catch {
-          // A model that its own compiled form contradicts must not be passed over for that form.
+          // If a model's source contradicts its compiled form, the compiled form must not silently take its place.
           if isNamed || error.code == .modelsDisagree { throw error }
           failures.append(error)
         }
@@ -116,7 +116,7 @@ package struct ModelCatalog: Sendable {
           + "models, with --models PATH", reasons: failures)
     }
     guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures) }
-    // Two forms of one and the same version are no chain.
+    // Two forms of the same version are not a chain.
     if let same = try? merged(bundles), same.count == 1 { return ModelCatalog(bundles: same, warnings: failures) }
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
@@ -125,7 +125,7 @@ package struct ModelCatalog: Sendable {
       ], warnings: failures)
   }
 
-  /// The models of the stores in a folder.
+  /// Returns the models of the stores in a folder.
   private static func stores(
     in folder: FilePath, declaredOrder: [String], _ seen: inout Set<FilePath>, _ failures: inout [HopdError]
   ) throws(HopdError) -> [ModelBundle] {
@@ -140,7 +140,7 @@ package struct ModelCatalog: Sendable {
     return try StoreFolder.bundles(of: parts, declaredOrder: declaredOrder)
   }
 
-  /// The bundles with each model once: a `.momd` and the source it was compiled from, or two builds of it, are one.
+  /// Returns the bundles with each model once: a `.momd` and its source, or two builds of it, are one.
   private static func merged(_ bundles: [ModelBundle]) throws(HopdError) -> [ModelBundle] {
     var result: [ModelBundle] = []
     for bundle in bundles {
@@ -150,7 +150,7 @@ package struct ModelCatalog: Sendable {
     return result
   }
 
-  /// The refusal of a version that is left out of its model; nil where no model has such a one of that name.
+  /// Returns the error for a version that was left out of its model; nil if no model has one of that name.
   package func refusal(of name: String) -> HopdError? {
     for bundle in bundles {
       guard let version = bundle.omitted.first(where: { $0.name == name }) else { continue }
@@ -159,8 +159,8 @@ package struct ModelCatalog: Sendable {
     return nil
   }
 
-  /// The refusal of the version that stores are to reach; nil where it can be used. Of several models with a version of
-  /// their own to reach, each store meets its own.
+  /// Returns the error if the target was left out of its model; nil if it can be used. With several models no current
+  /// version is checked here, because each store has the target of its own model.
   package func refusal(ofTarget name: String?) -> HopdError? {
     if let name { return versions.contains { $0.model.name == name } ? nil : refusal(of: name) }
     guard bundles.count == 1, let current = bundles.first?.omitted.first(where: \.isCurrent) else { return nil }
@@ -169,16 +169,16 @@ package struct ModelCatalog: Sendable {
 
   static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
 
-  /// Does the path hold one version, and no bundle of several?
+  /// Whether the path holds one version rather than a bundle of several.
   private static func isSingleVersion(_ path: FilePath) -> Bool {
     ["xcdatamodel", "mom"].contains(path.lastComponent?.extension ?? "") || StoreModels.isStore(path)
   }
 
-  /// The path with links followed, so that one model found twice is taken once.
+  /// Returns the path with symbolic links resolved, so that one model found twice is taken once.
   private static func resolved(_ path: FilePath) -> FilePath { path.resolvingLinks ?? path.lexicallyNormalized() }
 }
 
 extension CatalogedVersion {
-  /// Do two versions make the same store?
+  /// Whether two versions make the same store.
   func isSameVersion(as other: CatalogedVersion) -> Bool { versionHashes == other.versionHashes }
 }

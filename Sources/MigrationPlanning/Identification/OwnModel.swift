@@ -1,6 +1,6 @@
-// A store that no model given explains, but that holds a copy of its own: SwiftData ships no model files, so an old
-// version may be found nowhere else. Such a store says what it is, but not whether it is older or newer than the models
-// given; it is only taken for older where nothing could be lost by a mistake (docs/decisions/0016).
+// A store that no given model explains, but that holds a copy of its own model: SwiftData ships no model files, so an
+// old version may exist nowhere else. Such a store shows its version, but not whether it is older or newer than the
+// given models; hopd treats it as older only if a mistake could lose nothing (docs/decisions/0016).
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,22 +8,22 @@ import MappingModel
 import SystemPackage
 
 extension HopdError.Code {
-  /// The store's version is known only by the model that the store itself holds.
+  /// The store's version is known only from the model that the store itself holds.
   package static let ownModelUsed = HopdError.Code("own-model-used", severity: .note)
-  /// The model that the store itself holds is of no use for a migration.
+  /// The model that the store itself holds cannot be used for a migration.
   package static let ownModelUnused = HopdError.Code("own-model-unused", exit: .dataError)
 }
 
-/// Puts a store's own model before the version that is to be reached.
+/// Places a store's own model before the target version.
 struct OwnModelMatching {
   let matching: StoreMatching
-  /// The model that the store holds, with the store's hashes.
+  /// The model that the store itself holds; its hashes are the store's.
   let model: ManagedObjectModel
 
-  /// What came of it.
+  /// The result of the matching.
   enum Answer {
     case match(StoreMatch)
-    /// The model is of no use, and why.
+    /// The model cannot be used, for this reason.
     case refused(HopdError)
   }
 
@@ -77,7 +77,7 @@ struct OwnModelMatching {
     return .match(StoreMatch(version: version, target: target, line: line))
   }
 
-  /// For looks that lead nowhere any model that describes the store will do.
+  /// For inspections that migrate nothing, any model that describes the store is sufficient.
   private func own() -> Answer {
     let path = matching.place.store ?? ""
     let version = CatalogedVersion(
@@ -88,7 +88,8 @@ struct OwnModelMatching {
   }
 
   private func version(before target: CatalogedVersion, of bundle: ModelBundle) -> CatalogedVersion {
-    // A version of the model may have the same name: it was edited without a new one, or uses the same identifier.
+    // A version of the model may have the same name: the model was edited without a new version, or uses the same
+    // identifier.
     let isTaken = bundle.version(named: model.name) != nil
     let own = isTaken ? model.renamed(model.name + " (of the store)") : model
     return CatalogedVersion(
@@ -96,7 +97,8 @@ struct OwnModelMatching {
       position: target.position - 1, isCurrent: false, isFromStoreItself: true)
   }
 
-  /// What a hop takes away, whether it drops it or continues without it: order, and values that are computed again.
+  /// Returns what a hop would lose, by dropping it or by continuing without it: order, and values that are computed
+  /// again.
   private static func losses(
     _ mapping: InferredMapping, from old: ManagedObjectModel, to new: ManagedObjectModel
   ) -> [HopdError] {

@@ -1,32 +1,32 @@
-// The search of one route: which hops lead from a store's version to the wanted one, in the order that `RouteRule`
-// names, and which are missing where none do.
+// The search for one chain: which hops lead from a store's version to the target, in the order that `RouteRule` sets,
+// and which hops are missing if none do.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
 extension HopdError.Code {
-  /// A hop skips versions because no hop leads through them.
+  /// A hop skips versions because no chain leads through them.
   package static let versionsSkipped = HopdError.Code("versions-skipped", severity: .note)
 }
 
-/// The search of one route over versions in the order of the way. Every edge leads on, so there are no circles.
+/// Searches one chain over versions in their order. Every edge leads forward, so there are no cycles.
 struct RouteSearch {
   let stops: [CatalogedVersion]
   let rules: RouteRules
-  /// May hops be inferred, and does the way go forward?
+  /// Whether hops may be inferred.
   let infer: Bool
-  /// What mapping models serve; nil without any.
+  /// The hops that mapping models serve; nil without mapping models.
   let mappings: (any HopMappings)?
-  /// The stages on the way, which no hop leaves out.
+  /// The stages between the stops, which no hop may leave out.
   let stages: StagedRoute
-  /// Remembers what inference said.
+  /// Caches the results of inference.
   let memo: Memo?
-  /// Stops from which the target is not reached.
+  /// Stops from which the target cannot be reached.
   private(set) var dead: Set<Int> = []
-  /// Spans of the edges that were met from stops that are reached.
+  /// Spans of the edges found from reachable stops.
   private(set) var spans: [(Int, Int)] = []
-  /// Why stops are not joined by inference.
+  /// The reasons why inference does not join two stops.
   private(set) var refusals: [Pair: HopdError] = [:]
 
   struct Pair: Hashable {
@@ -34,7 +34,7 @@ struct RouteSearch {
     let to: Int
   }
 
-  /// The hops from the first stop to the last one, by the rule of the route; nil where none lead there.
+  /// Returns the hops from the first stop to the last one, by the route's rule; nil if there are none.
   mutating func edges() throws(HopdError) -> [MigrationGraph.Edge]? {
     switch rules.route {
     case .progressive: try progressive(from: 0)
@@ -43,7 +43,7 @@ struct RouteSearch {
     }
   }
 
-  /// The hops from a stop to the last one that skip as little as possible.
+  /// Returns the hops from a stop to the last one that skip as little as possible.
   private mutating func progressive(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
     if index == stops.count - 1 { return [] }
     if dead.contains(index) { return nil }
@@ -51,7 +51,7 @@ struct RouteSearch {
     for further in stops.indices.dropFirst(index + 2) {
       if let edge = try mapped(index, further), let rest = try progressive(from: further) { return [edge] + rest }
     }
-    // A stop that leads nowhere is not worth an inference: in a long line without a way each pair would be tried.
+    // No inference to a dead stop is tried: in a long line without a chain, each pair would be tried.
     for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
       if var edge = inferred(index, further), let rest = try progressive(from: further) {
         edge.warnings.append(skipping(index, further))
@@ -62,7 +62,7 @@ struct RouteSearch {
     return nil
   }
 
-  /// The fewest hops; of several such ways the one whose first hops are the longest.
+  /// Returns the fewest hops; of several such chains, the one whose first hops are the longest.
   private mutating func shortest() throws(HopdError) -> [MigrationGraph.Edge]? {
     let last = stops.count - 1
     var ways: [Int: [MigrationGraph.Edge]] = [0: []]
@@ -139,7 +139,7 @@ struct RouteSearch {
     }
   }
 
-  /// What inference says of a pair; searches round forbidden hops ask about the same pairs again.
+  /// Infers a mapping for a pair; cached, because searches that avoid forbidden hops try the same pairs again.
   private func inference(
     _ source: CatalogedVersion, _ destination: CatalogedVersion
   ) throws(HopdError) -> InferredMapping {
@@ -159,7 +159,7 @@ struct RouteSearch {
     let renames: RenameRules
   }
 
-  /// The consecutive pairs that nothing spans, each with all reasons.
+  /// Returns the consecutive pairs that no edge spans, each with all reasons.
   mutating func missing(isBackward: Bool) -> [HopdError] {
     var missing: [HopdError] = []
     if rules.route == .direct, stops.count > 2, let refusal = refusals[Pair(from: 0, to: stops.count - 1)] {
@@ -167,7 +167,7 @@ struct RouteSearch {
     }
     for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
       let (source, destination) = (stops[index], stops[index + 1])
-      // Beyond a missing edge nothing was tried yet.
+      // Edges beyond a missing one have not been tried yet.
       if (try? mapped(index, index + 1)) ?? nil != nil { continue }
       let pair = Pair(from: index, to: index + 1)
       if infer, refusals[pair] == nil, inferred(index, index + 1) != nil { continue }

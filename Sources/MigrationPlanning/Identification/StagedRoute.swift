@@ -1,28 +1,28 @@
-// Stages on the way of a store (docs/decisions/0068): a stage is one hop, with a hop from its old version to itself
-// before it and one from its new version to itself after it, for its hooks. No hop leads over a stage.
+// The stages in a store's chain (docs/decisions/0068). A stage is one hop; for its hooks, a hop from its old version to
+// itself precedes it and one from its new version to itself follows it. No hop skips a stage.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
 extension HopdError.Code {
-  /// The hooks of a stage do not run, because the store begins between its versions.
+  /// The hooks of a stage do not run, because the store's version is between its versions.
   package static let stageNotRun = HopdError.Code("stage-not-run", severity: .note)
 }
 
-/// The stages between the versions of one way.
+/// The stages between the versions of one chain.
 struct StagedRoute {
-  /// A stage whose versions are both on the way.
+  /// A stage both of whose versions are in the chain.
   private struct Part {
     let stage: DeclaredStage
     let source: CatalogedVersion
     let destination: CatalogedVersion
   }
 
-  /// The versions on the way, both ends included: what lies within a stage is left out, because the stage is one hop.
+  /// The versions of the chain, both ends included. Versions within a stage are left out, because the stage is one hop.
   let stops: [CatalogedVersion]
   private let parts: [Part]
-  /// What is to be said of stages whose hooks do not run.
+  /// Warnings about stages whose hooks do not run.
   private let warnings: [HopdError]
 
   /// Finds the stages between `stops` of a line with these versions.
@@ -54,7 +54,7 @@ struct StagedRoute {
     }.map(\.element)
   }
 
-  /// The first stage that a hop would leave out; nil where there is none.
+  /// Returns the first stage that a hop would leave out; nil if there is none.
   func stageLeftOut(from source: CatalogedVersion, to destination: CatalogedVersion) -> DeclaredStage? {
     parts.first { part in
       source.position <= part.source.position && part.destination.position <= destination.position
@@ -62,7 +62,7 @@ struct StagedRoute {
     }?.stage
   }
 
-  /// Why a hop over a stage is not taken.
+  /// The error for a hop that would skip a stage.
   static func leavesOut(_ stage: DeclaredStage, _ hop: String) -> HopdError {
     HopdError(
       .noRoute, "one hop from end to end would leave out the stage \(stage.title)",
@@ -70,7 +70,7 @@ struct StagedRoute {
       hint: "leave out --route (route in the configuration) to go through every version, or remove the stage")
   }
 
-  /// The hops with those of the hooks.
+  /// Returns the hops together with those of the hooks.
   func withHooks(_ edges: [MigrationGraph.Edge]) -> [MigrationGraph.Edge] {
     var result: [MigrationGraph.Edge] = []
     for edge in edges {
@@ -95,7 +95,7 @@ struct StagedRoute {
 // MARK: The order of versions
 
 extension ModelCatalog {
-  /// Checks stages against the versions, and puts the versions in their order where no other is declared.
+  /// Checks stages against the versions, and puts the versions in their order unless another one is declared.
   mutating func arrange(by stages: [DeclaredStage]) throws(HopdError) {
     var mistakes = stages.compactMap(mistake(in:))
     if mistakes.isEmpty {
@@ -116,7 +116,7 @@ extension ModelCatalog {
       && bundle.version(named: stage.destination) != nil
   }
 
-  /// What is wrong with the names of a stage.
+  /// Returns the mistake in the names of a stage; nil if there is none.
   private func mistake(in stage: DeclaredStage) -> HopdError? {
     guard !bundles.contains(where: { belongs(stage, to: $0) }) else { return nil }
     let owners = bundles.filter { stage.model ?? $0.name == $0.name }
@@ -142,7 +142,7 @@ extension ModelCatalog {
       hint: "a stage leads from one version of a model to another version of it")
   }
 
-  /// Puts the versions of a bundle in the order of its stages; answers why that is impossible.
+  /// Puts the versions of a bundle in the order of its stages; returns the error if that is impossible.
   private mutating func arrange(_ index: Int, by stages: [DeclaredStage]) -> HopdError? {
     let bundle = bundles[index]
     for stage in stages {
@@ -179,7 +179,7 @@ extension ModelCatalog {
           + names.joined(separator: ", "), at: against?.place ?? Place(),
         hint: "correct the stage, or the order (--order, or `versions` in the configuration)")
     }
-    // Versions that were given one by one have the last one as current.
+    // In a chain of versions that were given one by one, the last one is current.
     let isChain = bundle.order == .declared && bundle.currentVersionName == bundle.versions.last?.name
     reorder(
       index,
@@ -190,7 +190,7 @@ extension ModelCatalog {
     return nil
   }
 
-  /// Throws where stages are declared for a part of a line of merged models: its stores have no version of that name.
+  /// Throws if stages are declared for a part of a line of merged models: its stores have no version of that name.
   func requireStages(of line: VersionLine) throws(HopdError) {
     guard line.paths.count > 1 else { return }
     for stage in mappings.stages {

@@ -1,51 +1,51 @@
-// What a look at a file says: is it a store, of which version, and where does it stand against the wanted one. A value
-// for `identify`, for scans, and for the daemon's decision what to do with a file that has settled.
+// The result of identifying a file: whether it is a store, of which version, and its state relative to the target. Used
+// by `identify`, by scans, and by the daemon to decide about a file that has settled.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SystemPackage
 
-/// Where a file stands.
+/// The state of a file.
 package enum StoreState: String, Sendable, Hashable, CaseIterable {
-  /// A store of the wanted version.
+  /// A store at the target version.
   case current
   /// A store of an earlier version, or of a later one from which mapping models lead back.
   case behind
-  /// A store of a version after the wanted one, without a way back.
+  /// A store of a version after the target, without hops back.
   case newer
-  /// A store of no version given.
+  /// A store of a version that no given model has.
   case unknown
-  /// Not a SQLite database, or one that no Core Data made.
+  /// Not a SQLite database, or not one made by Core Data.
   case notAStore = "not-a-store"
   /// A damaged database.
   case damaged
-  /// Shaped like an encrypted database.
+  /// A file that looks like an encrypted database.
   case encrypted
 }
 
-/// The answer to "what is this file?".
+/// The result of identifying a file.
 package struct StoreAssessment: Sendable {
   /// The file.
   package let location: StoreLocation
-  /// Where it stands.
+  /// Its state.
   package let state: StoreState
-  /// Its metadata, where it is a store.
+  /// Its metadata, if it is a store.
   package internal(set) var metadata: StoreMetadata?
-  /// Its version, where that is known.
+  /// Its version, if known.
   package internal(set) var version: CatalogedVersion?
-  /// The version it is to reach, where its model is known.
+  /// The target version, if its model is known.
   package internal(set) var target: CatalogedVersion?
-  /// Rows per entity. Without a known version the names are those the store itself gives.
+  /// Rows per entity. Without a known version, the names are those in the store itself.
   package internal(set) var entities: [EntityRows] = []
   /// Side files and the external data directory, as far as they exist.
   package let sideFiles: [FilePath]
-  /// Why it is neither current nor behind.
+  /// The reason why it is neither current nor behind.
   package let explanation: HopdError?
-  /// The versions among which it moves, where its version is known.
+  /// The versions among which it can be migrated, if its version is known.
   package var line: VersionLine?
 
-  /// Rows of one entity, its subentities not counted.
+  /// Rows of one entity without its subentities.
   package struct EntityRows: Sendable, Hashable {
     package let name: String
     /// Z_ENT.
@@ -53,7 +53,7 @@ package struct StoreAssessment: Sendable {
     package let rows: Int64
   }
 
-  /// The store for a plan, where its version is known.
+  /// The store as the input of a plan; nil if its version is not known.
   package var identified: IdentifiedStore? {
     guard let metadata, let version, let line else { return nil }
     return IdentifiedStore(location: location, metadata: metadata, version: version, line: line)

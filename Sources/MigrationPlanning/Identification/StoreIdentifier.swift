@@ -1,5 +1,5 @@
-// Identifying: the version hashes in a store's metadata name its version. Entity names in Z_PRIMARYKEY are never used:
-// Apple's own migrations leave old names there (docs/formats/store-layout.md, "Apple's migration in place").
+// Identifying: the version hashes in a store's metadata determine its version. Entity names in Z_PRIMARYKEY are never
+// used: Apple's own migrations leave old names there (docs/formats/store-layout.md, "Apple's migration in place").
 
 import Diagnostics
 import Glibc
@@ -8,12 +8,12 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// Finds out which version a store has.
+/// Determines which version a store has.
 package enum StoreIdentifier {
-  /// Looks at a file without changing anything in its folder.
+  /// Identifies a file without changing anything in its folder.
   ///
-  /// What is not a store, damaged or encrypted is an answer, not an error. Throws where there is no answer: the file is
-  /// missing, may not be read, is busy, or the models contradict each other.
+  /// A file that is not a store, damaged or encrypted is a result, not an error. Throws if there is no result: the file
+  /// is missing, may not be read, is busy, or the models contradict each other.
   package static func identify(
     _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, countsRows: Bool = true
   ) throws -> StoreAssessment {
@@ -27,8 +27,8 @@ package enum StoreIdentifier {
     }
   }
 
-  /// The same over a connection that is open already; damage is thrown here. Without `countsRows` the answer names no
-  /// rows: a daemon inspects many stores, and counting reads whole tables.
+  /// The same over an open connection; damage is thrown here. Without `countsRows` the result has no rows: a daemon
+  /// inspects many stores, and counting reads whole tables.
   package static func identify(
     reader: StoreReader, location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current,
     countsRows: Bool = true
@@ -65,7 +65,7 @@ package enum StoreIdentifier {
       explanation: explanation?.located(place), line: found.line)
   }
 
-  /// Throws where the database is none that Core Data made, or is damaged in a way that shows at once.
+  /// Throws if Core Data did not make the database, or if damage shows at once.
   private static func requireStore(
     _ objects: [SchemaObject], _ tables: Set<String>, _ reader: StoreReader, at place: Place
   ) throws {
@@ -87,20 +87,20 @@ package enum StoreIdentifier {
     }
   }
 
-  /// Where the store stands, seen from its target, and why there is no way where it is ahead of it.
+  /// Returns the store's state relative to its target, and the reason if it is ahead and no hop leads back.
   private static func state(of found: StoreMatch, _ catalog: ModelCatalog) -> (StoreState, HopdError?) {
     let (version, wanted) = (found.version, found.target)
     if version.isSameVersion(as: wanted) { return (.current, nil) }
     if version.position <= wanted.position || catalog.allowsOlder { return (.behind, nil) }
     do {
-      // A mapping model that leads back is one more edge; inference leads back where the operator allows it.
+      // A mapping model that leads back is one more edge; inference leads back only if the operator allows it.
       _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
         .route(from: version, to: wanted)
       return (.behind, nil)
     } catch { return (.newer, error) }
   }
 
-  /// What the copy of the model that the store itself holds makes of it; nil where it holds none.
+  /// Matches the store's copy of its own model; nil if the store holds none.
   private static func ownModel(
     _ reader: StoreReader, _ location: StoreLocation, _ matching: StoreMatching
   ) -> OwnModelMatching.Answer? {
@@ -113,7 +113,7 @@ package enum StoreIdentifier {
     }
   }
 
-  /// The refusal of a store that is ahead of what is wanted.
+  /// The error for a store that is ahead of the target.
   static func newer(_ version: CatalogedVersion, _ target: CatalogedVersion) -> HopdError {
     HopdError(
       .storeNewer,
@@ -155,7 +155,7 @@ package enum StoreIdentifier {
     return result
   }
 
-  /// Rows of a store whose model is not at hand, by what its own bookkeeping says.
+  /// Returns the rows of a store without a known model, by the names in its own bookkeeping.
   private static func ownRows(
     _ reader: StoreReader, _ tables: Set<String>
   ) throws(SQLiteError) -> [StoreAssessment.EntityRows] {

@@ -1,12 +1,12 @@
-// From the hashes of a store to its version, by rules that are tried in order (docs/decisions/0016): a whole version, a
-// named configuration of one, one version of each of several models. Fewer models explain a store before more do. Pure:
-// hashes and models in, an answer or the reasons why there are two.
+// Finds a store's version from its hashes, by rules that are tried in order (docs/decisions/0016): a whole version, a
+// named configuration of one, one version of each of several models. So an explanation by fewer models takes
+// precedence. Pure: hashes and models in, a match or the reasons for ambiguity out.
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
-/// What a store was found to be.
+/// The version, target and line of a store.
 struct StoreMatch: Sendable {
   let version: CatalogedVersion
   let target: CatalogedVersion
@@ -19,10 +19,10 @@ struct StoreMatching {
   let target: TargetVersion
   let place: Place
 
-  /// nil where no rule explains the store. Throws where several do, or where the target is not there.
+  /// Returns the match; nil if no rule explains the store. Throws if several do, or if the target does not exist.
   func match() throws(HopdError) -> StoreMatch? {
     if hashes.isEmpty { return nil }
-    // An error names the store, and is not remembered.
+    // An error names the store, and is not cached.
     return try catalog.memo.fact(MatchKey(hashes: hashes, target: target)) { () throws(HopdError) in try found() }
   }
 
@@ -45,15 +45,15 @@ struct StoreMatching {
     return try StoreMatching.match(hashes, in: VersionLine(of: bundle, in: catalog), target: target)
   }
 
-  /// The store's place in a line that is known to have its version.
+  /// Returns the store's match in a line that has its version; nil if it does not.
   static func match(
     _ hashes: [String: VersionHash], in line: VersionLine, target: TargetVersion
   ) throws(HopdError) -> StoreMatch? {
     let matches = line.versions.filter { $0.versionHashes == hashes }
     guard let first = matches.first else { return nil }
     let wanted = try line.target(target, for: first)
-    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right, and one from
-    // which the way leads forward goes before others.
+    // Versions that differ only in defaults and names have the same hashes. Any of them is correct; one before the
+    // target takes precedence.
     let version =
       matches.first { $0.position == wanted.position }
       ?? matches.filter { $0.position < wanted.position }.max { $0.position < $1.position }
@@ -74,8 +74,8 @@ struct StoreMatching {
 
   // MARK: Configurations
 
-  /// Exactly the entities of a named configuration, with the hashes of the version (docs/formats/version-hashes.md,
-  /// "How hopd uses hashes", rule 1).
+  /// Matches a store that has exactly the entities of a named configuration, with the hashes of the version
+  /// (docs/formats/version-hashes.md, "How hopd uses hashes", rule 1).
   private func configuration() throws(HopdError) -> StoreMatch? {
     var names: Set<String> = []
     var matches: [CatalogedVersion] = []
@@ -95,7 +95,7 @@ struct StoreMatching {
       do {
         let part = line.restricted(toConfiguration: name)
         guard let found = try StoreMatching.match(hashes, in: part, target: target) else {
-          // The configuration itself is not sound in the version that the store has.
+          // The configuration itself is invalid in the store's version.
           failures += part.gaps.filter { gap in matches.contains { $0.position == gap.position } }.map(\.reason)
           continue
         }
@@ -111,7 +111,7 @@ struct StoreMatching {
       hint: "give a copy of the model that has only the configuration with which the app opens this store")
   }
 
-  /// The one match by some configurations: those with the same entities all the way are one and the same to a store.
+  /// Returns the only match by some configurations; those with the same entities in every version count as one.
   func only(
     _ ways: [(name: String, match: StoreMatch, stops: [[String: VersionHash]])], _ failures: [HopdError],
     called title: (StoreMatch) -> String, hint: String

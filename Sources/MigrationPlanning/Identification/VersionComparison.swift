@@ -1,6 +1,5 @@
-// A store of no known version, explained: which version comes nearest, and what differs entity by entity. The usual
-// cause is a model that was edited without a new version (docs/formats/version-hashes.md, "How hopd uses hashes", rule
-// 4).
+// Explains a store of no known version: the nearest version, and the differences entity by entity. The usual cause is a
+// model that was edited without a new version (docs/formats/version-hashes.md, "How hopd uses hashes", rule 4).
 
 import Diagnostics
 import ManagedObjectModel
@@ -23,7 +22,7 @@ package enum VersionComparison {
     }
   }
 
-  /// What differs between a store's hashes and a version's, by entity name.
+  /// Returns the differences between a store's hashes and a version's, by entity name.
   package static func differences(_ store: [String: VersionHash], _ version: [String: VersionHash]) -> [Difference] {
     Set(store.keys).union(version.keys).sorted().compactMap { name in
       switch (store[name], version[name]) {
@@ -34,7 +33,7 @@ package enum VersionComparison {
     }
   }
 
-  /// The versions with the fewest differences, latest first.
+  /// Returns the version with the fewest differences; of several, the latest.
   package static func nearest(
     _ store: [String: VersionHash], catalog: ModelCatalog
   ) -> (version: CatalogedVersion, differences: [Difference])? {
@@ -44,7 +43,8 @@ package enum VersionComparison {
       }
   }
 
-  /// The refusal of a store of a version that is left out, where a compiled model states the hashes of that version.
+  /// Returns the error for a store of a version that was left out, if a compiled model states the hashes of that
+  /// version.
   static func unusable(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError? {
     guard !store.isEmpty else { return nil }
     for bundle in catalog.bundles {
@@ -56,7 +56,7 @@ package enum VersionComparison {
 
   static func explain(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
     var error = explainKnown(store, catalog: catalog)
-    // The store may have a version that is left out: that cannot be ruled out.
+    // The store may have a version that was left out: that cannot be ruled out.
     error.reasons += catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
       HopdError(
         .versionUnusable, "the store may have the version “\($0.name)”, which is left out: \($0.reason.message)",
@@ -76,7 +76,7 @@ package enum VersionComparison {
         .unknownVersion, "there is no model to compare the store with",
         hint: "name the model of the app with --models PATH")
     }
-    // A part of a version that is no configuration, and a part of several models, are reported as what they are.
+    // A part of a version that is not a configuration, and a part of several models, have their own reports.
     let isPart = differences.allSatisfy { if case .missing = $0 { true } else { false } }
     if isPart { return partOf(version, missing: differences.map(\.entity), storeCount: store.count) }
     if let merge = leftovers(store, catalog: catalog) { return merge }
@@ -114,7 +114,7 @@ package enum VersionComparison {
     return HopdError(.unknownVersion, message, at: Place(entity: difference.entity))
   }
 
-  /// All entities of the store are those of a version, which has more.
+  /// The error for a store whose entities are all in a version, which has more.
   private static func partOf(_ version: CatalogedVersion, missing: [String], storeCount: Int) -> HopdError {
     let configurations = version.model.configurations.sorted { $0.key < $1.key }
       .map { "\"\($0.key)\" (\($0.value.sorted().joined(separator: ", ")))" }
@@ -129,7 +129,7 @@ package enum VersionComparison {
       reasons: missing.map { reason(.missing($0), version) })
   }
 
-  /// Several models explain a part of the store together: what is left over is what matters.
+  /// The error for a store that several models partly explain; it names the entities that are left.
   private static func leftovers(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError? {
     guard catalog.bundles.count > 1 else { return nil }
     var parts: [CatalogedVersion] = []

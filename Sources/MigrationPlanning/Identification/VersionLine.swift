@@ -1,6 +1,6 @@
-// The versions among which one store moves. For most stores they are those of one model; for a store of a named
-// configuration each is cut down to it; for a store of merged models each is one version of every model. What comes
-// after identification (the graph, the plan) only knows the line and does not care how it was made.
+// The versions among which one store can be migrated. For most stores they are those of one model; for a store of a
+// named configuration each is restricted to it; for a store of merged models each is one version of every model. The
+// steps after identification (the graph, the plan) see only the line and do not depend on how it was made.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,7 +8,7 @@ import SystemPackage
 
 /// Versions that a store can have, oldest first.
 package struct VersionLine: Sendable {
-  /// A version on the way that stores of this line cannot have.
+  /// A version of the model that stores of this line cannot have.
   struct Gap: Sendable {
     let position: Int
     let version: String
@@ -18,29 +18,29 @@ package struct VersionLine: Sendable {
 
   /// Name of the model, or of the models with " + ".
   package let modelName: String
-  /// Where the models were read.
+  /// The paths from which the models were read.
   package let paths: [FilePath]
   /// The versions, by position.
   package let versions: [CatalogedVersion]
-  /// Was the order declared?
+  /// Whether the order was declared.
   private(set) var isOrderDeclared = true
-  /// Versions that are missing from the line, with the reason.
+  /// Versions that are missing from the line, with reasons.
   private(set) var gaps: [Gap] = []
-  /// Versions of the model that are left out because they cannot be read or used.
+  /// Versions of the model that were left out because they cannot be read or used.
   private(set) var omitted: [OmittedVersion] = []
-  /// The target, where making the line decided it already.
+  /// The target, if making the line already decided it.
   private(set) var decidedTarget: CatalogedVersion?
 }
 
 extension VersionLine {
-  /// The versions of one model as they are.
+  /// The versions of one model, unchanged.
   package init(of bundle: ModelBundle, in catalog: ModelCatalog) {
     self.init(
       modelName: bundle.name, paths: [bundle.path], versions: catalog.versions.filter { $0.path == bundle.path },
       isOrderDeclared: bundle.isOrderDeclared, omitted: bundle.omitted)
   }
 
-  /// The same versions, each with the entities of a named configuration only.
+  /// Returns the line with each version restricted to the entities of a named configuration.
   func restricted(toConfiguration configuration: String) -> VersionLine {
     var kept: [CatalogedVersion] = []
     var gaps: [Gap] = []
@@ -63,7 +63,7 @@ extension VersionLine {
       omitted: omitted)
   }
 
-  /// The version that a store of `version` is to reach.
+  /// Returns the target version for a store of `version`.
   package func target(_ target: TargetVersion, for version: CatalogedVersion) throws(HopdError) -> CatalogedVersion {
     if case .own = target { return version }
     if let decidedTarget { return decidedTarget }
@@ -94,7 +94,7 @@ extension VersionLine {
     }
   }
 
-  /// The refusal for a version that is left out and needed.
+  /// The error for a version that was left out but is needed.
   package func unusable(_ version: OmittedVersion, _ why: String) -> HopdError {
     HopdError(
       .versionUnusable,
@@ -105,7 +105,7 @@ extension VersionLine {
       reasons: [version.reason])
   }
 
-  /// Throws where a version between the two is not of this line: no version is skipped.
+  /// Throws if a version between the two is missing from this line: no version is skipped.
   func checkWay(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) {
     let missing = gaps.filter { $0.position > start.position && $0.position < target.position }
     guard let first = missing.first else { return }

@@ -1,5 +1,5 @@
-// A property or entity that one version drops and a later one has again loses its values on the way through the
-// versions and keeps them in one direct hop, as Core Data goes in an app without a migrator. The plan says how many.
+// If one version drops a property or entity and a later one has it again, the chain through all versions loses its
+// values, while one direct hop keeps them, as Core Data does in an app without a migrator. The plan says how many.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,16 +8,16 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// The way through the versions drops values that one direct hop keeps.
+  /// The chain through the versions drops values that one direct hop keeps.
   package static let directWayKeeps = HopdError.Code("direct-way-keeps", severity: .note)
 }
 
-/// What one direct hop would keep of what the way through the versions drops.
+/// The values that the chain drops and one direct hop would keep.
 struct DirectWay {
   /// One warning per property and entity.
   let warnings: [HopdError]
 
-  /// Compares the drops of a way with those of the direct hop, which is nil where there is none.
+  /// Compares the drops of a chain with those of the direct hop; `direct` is nil if there is none.
   init(
     drops: DropCounting, direct: MigrationGraph.Edge?, sourceSchema: StoreSchema, census: StoreCensus,
     rows: [String: Int64]

@@ -1,6 +1,6 @@
-// What a migration path loses, counted in the store as it is: columns, pairs and whole entities that no later version
-// continues. A rename without a renaming identifier looks exactly like this and is silent data loss
-// (docs/formats/migration-semantics.md, "Matching"), so every number is shown before anything happens.
+// The data that a migration path loses, counted in the unchanged store: columns, pairs and whole entities that no later
+// version continues. A rename without a renaming identifier looks exactly like this and is silent data loss
+// (docs/formats/migration-semantics.md, "Matching"), so every number is shown before anything is migrated.
 
 import Diagnostics
 import ManagedObjectModel
@@ -27,7 +27,7 @@ struct DropCounting {
   }
   private var order: [Key] = []
   private var counts: [Key: Int64] = [:]
-  /// Columns whose values are still to be counted, by table: those of all hops in one pass.
+  /// Columns whose values are not yet counted, by table: those of all hops are counted in one pass.
   private var open: [String: [(key: Key, question: StoreCensus.ValueQuestion)]] = [:]
 
   private var reader: StoreReader { census.reader }
@@ -79,7 +79,7 @@ struct DropCounting {
   }
 
   private mutating func noteAttributes(_ names: [String], of entity: String, stored: String, hop: Int) {
-    // A derived value is no data of its own: nothing is lost with it.
+    // A derived value is not data of its own: nothing is lost with it.
     for name in names where migrationPath.definition(of: name, in: entity, at: hop)?.isDerived != true {
       if case .column(let table, let column, _) = migrationPath.origin(ofAttribute: name, in: entity, at: hop) {
         note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
@@ -97,7 +97,7 @@ struct DropCounting {
       let declarer = migrationPath.models[hop].declarer(of: name, in: entity)
       switch storage {
       case .toOne(let columns, _), .members(let columns):
-        // Both ends are dropped together; the pairs are counted for the end whose rows hold the column.
+        // Both ends are dropped together; the pairs are counted at the end whose rows hold the column.
         guard (storage.ownColumns != nil) != origin.isInverted else { continue }
         note(name, of: entity, hop: hop, table: columns.table, column: columns.key, stored: stored)
       case .join(let columns):
@@ -108,7 +108,7 @@ struct DropCounting {
         order.append(key)
         counts[key] = try census.pairs(in: columns.table)
       case .owned(let columns):
-        // By owner: another entity may keep the relationship.
+        // The count is by owner: another entity may keep the relationship.
         let key = Key(hop: hop, entity: declarer, property: name, table: columns.table, column: columns.key)
         if counts[key] == nil { order.append(key) }
         counts[key, default: 0] &+= try ownedRows(columns, owner: stored)
@@ -116,7 +116,7 @@ struct DropCounting {
     }
   }
 
-  /// Rows whose owner is of one entity.
+  /// Returns the number of rows whose owner is of one entity.
   private func ownedRows(_ columns: ToOneColumns, owner: String) throws(SQLiteError) -> Int64 {
     guard (rows[owner] ?? 0) > 0, let owners = migrationPath.sourceSchema.table(of: owner),
       let number = migrationPath.sourceSchema.number(of: owner)
@@ -126,7 +126,7 @@ struct DropCounting {
         + " ON o.Z_PK = s.\(SQLiteIdentifier.quoted(columns.key)) WHERE o.Z_ENT = \(number)") ?? 0
   }
 
-  /// Adds the values of one entity's rows; an inherited property gathers those of all subentities that drop it.
+  /// Adds the values of one entity's rows; an inherited property collects those of all subentities that drop it.
   private mutating func note(
     _ property: String, of entity: String, hop: Int, table: String, column: String, stored: String
   ) {
@@ -140,7 +140,7 @@ struct DropCounting {
     }
   }
 
-  /// What to do against a drop; `reason` is why a mapping model drops it.
+  /// Returns the remedy against a drop; `reason` is why a mapping model drops it.
   private func hint(_ hop: Int, _ reason: String) -> String {
     migrationPath.isMapped(to: hop + 1)
       ? "\(reason); add one if the data are to stay"

@@ -1,5 +1,5 @@
-// What the finished store must hold, counted in the source. The verifier compares; where no exact number follows from
-// the source (pairs that a hop filters), there is none, never a guess.
+// The expected content of the finished store, counted in the source; the verifier compares. If the source gives no
+// exact number (for pairs that a hop filters), there is none, never a guess.
 
 import ManagedObjectModel
 import MappingModel
@@ -31,8 +31,9 @@ struct ExpectationCounting {
       externalData: externalData, storeUUID: storeUUID)
   }
 
-  /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a
-  /// check of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
+  /// Returns, for each final root, the highest Z_MAX of the source roots whose rows it takes. The verifier checks
+  /// separately that it is never less than the highest key in use: a row with a key above its store's Z_MAX may not be
+  /// among those that a root takes.
   func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
     let maxima = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]
@@ -64,7 +65,8 @@ struct ExpectationCounting {
     return counts
   }
 
-  /// The one relationship of the store whose pairs all owners of the join table's relationship bring along.
+  /// Returns the only relationship of the store whose pairs all owners of the join table's relationship carry; nil if
+  /// they differ.
   private func commonOrigin(of join: JoinTable) -> PairsOrigin? {
     guard let owner = finalSchema.model.entity(named: join.entity) else { return nil }
     var result: PairsOrigin?
@@ -79,8 +81,8 @@ struct ExpectationCounting {
     return result
   }
 
-  /// Do all possible owners and targets of the store's relationship arrive on the sides of the join table, and does
-  /// every pair name two rows that exist?
+  /// Whether all possible owners and targets of the store's relationship are carried to the sides of the join table,
+  /// and every pair names two rows that exist.
   private func isUnfiltered(_ origin: PairsOrigin, join: JoinTable) -> Bool {
     guard let entity = source.model.entity(named: origin.entity),
       let relationship = entity.relationships.first(where: { $0.name == origin.relationship }),

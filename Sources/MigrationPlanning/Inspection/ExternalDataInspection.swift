@@ -1,7 +1,7 @@
-// Values with external storage before a migration path: is each of them in a known form, is each file there, what moves
-// from files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
-// reference that leads nowhere or elsewhere is reported before the first byte is written (docs/formats/faults.md,
-// "External files").
+// Values with external storage before a migration path: whether each has a known form and its file exists, which values
+// move from files into columns or get their prefix, and what the result must hold. Files belong to the store as rows
+// do; a reference to a missing file or to another place is reported before the first byte is written
+// (docs/formats/faults.md, "External files").
 
 import Diagnostics
 import ManagedObjectModel
@@ -28,13 +28,13 @@ struct ExternalDataInspection {
     "they belong to the backup and perhaps to another store of the same name with another extension; "
     + "remove them only when neither needs them any more"
 
-  /// Values of one entity of the store in one column.
+  /// The values of one entity of the store in one column.
   private struct Lane: Hashable {
     let column: StoredColumn
     let number: Int64
   }
 
-  /// Looks at a store whose tables are what they should be. Models without external storage cost nothing.
+  /// Inspects a store whose tables were already checked. Models without external storage cost nothing.
   init(
     migrationPath: MigrationPath, reader: StoreReader, location: StoreLocation, rows: [String: Int64],
     finalSchema: StoreSchema, memoryLimit: Int64
@@ -54,7 +54,7 @@ struct ExternalDataInspection {
     noteUnreferenced(finalSchema, left: left)
   }
 
-  // MARK: The store as it is
+  // MARK: The existing store
 
   private mutating func countSource() throws {
     let columns = ExternalDataColumn.all(in: migrationPath.sourceSchema)
@@ -103,7 +103,8 @@ struct ExternalDataInspection {
 
   // MARK: Hops that switch external storage
 
-  /// Lanes that some hop takes out of files, with the first such hop's place; refuses what cannot be read.
+  /// Returns the lanes that some hop moves out of files, with the place of the first such hop; refuses values that
+  /// cannot be read.
   private mutating func followSwitches() -> [Lane: Place] {
     var left: [Lane: Place] = [:]
     for version in migrationPath.models.indices.dropFirst() {
@@ -187,7 +188,7 @@ struct ExternalDataInspection {
           let attribute = value.attributes.first(where: { $0.name == name }), attribute.type == .binary
         else { continue }
         let parts = parts(of: name, in: value, schema)
-        // Plain at both ends: the count of values is enough.
+        // Plain at both ends: the count of values is sufficient.
         guard attribute.hasExternalForm || parts.contains(where: \.hasForm) else { continue }
         var expected = ExternalDataExpectation()
         for part in parts { try add(part, to: &expected, left: left, entity: entity, property: name) }
@@ -196,13 +197,13 @@ struct ExternalDataInspection {
     }
   }
 
-  /// Where the values of one entity of the store come from, for an attribute of the result.
+  /// The source of one entity's values, for an attribute of the result.
   private struct Part {
-    /// nil where a hop adds the attribute.
+    /// nil if a hop adds the attribute.
     let lane: Lane?
-    /// Has the column external storage in the store?
+    /// Whether the column has external storage in the store.
     let hasForm: Bool
-    /// What rows without a value get on the way.
+    /// The value that rows without one get in some hop.
     let filler: [UInt8]?
     let rows: Int64
   }
@@ -254,8 +255,8 @@ struct ExternalDataInspection {
     add(filled, bytes: filled.multipliedReportingOverflow(by: Int64(filler.count)).partialValue)
   }
 
-  /// Values of a plain column that get their prefix on the way, or share a column of the result with values that had
-  /// one. Anything but bytes has no form it could take.
+  /// Counts values of a plain column that get their prefix in some hop, or share a column of the result with values
+  /// that had one. A value that is not a BLOB has no external form and is refused.
   private mutating func plainValues(
     _ lane: Lane, entity: String, property: String
   ) throws(SQLiteError) -> (count: Int64, bytes: Int64) {
@@ -276,7 +277,7 @@ struct ExternalDataInspection {
     return (count, bytes)
   }
 
-  /// Files of values that the migration path drops.
+  /// Adds a warning about files whose values the migration path drops.
   private mutating func noteUnreferenced(_ schema: StoreSchema, left: [Lane: Place]) {
     var carried = Set(left.keys)
     for table in schema.tables {

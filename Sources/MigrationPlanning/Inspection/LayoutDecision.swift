@@ -1,29 +1,29 @@
-// How the store looks after each hop: the layout of every version on the way, and what of the store as it is must be
-// known for the last one (names of tables, triggers, R-Trees, history), which is the one that Core Data will open.
+// The layout of the store after each hop: one for every version of the chain, and the facts about the existing store
+// that decide the last one (names of tables, triggers, R-Trees, history), which is the one that Core Data will open.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// The layouts along a migration path, from the store as it is to the last version.
+/// The layouts along a migration path, from the existing store to the last version.
 struct LayoutDecision {
   /// One layout per version, the store's own first.
   private(set) var schemas: [StoreSchema]
-  /// What becomes of derived attributes; nil for a migration path without hops.
+  /// The decisions about derived attributes; nil for a migration path without hops.
   private(set) var derivations: DerivationDecision?
   /// Derived attributes whose values each hop computes.
   var computed: [[SchemaDerivation]] { derivations?.computed ?? [] }
-  /// How the rows of persistent history come into the last store; nil where none does.
+  /// How the rows of persistent history are carried into the last store; nil if none are.
   private(set) var historyCarry: HistoryCarry?
-  /// Tables of persistent history whose rows go.
+  /// Tables of persistent history whose rows are dropped.
   private(set) var clearedHistory: [ClearedTable] = []
-  /// What decides about the last layout beside its model; nil for a migration path without hops.
+  /// The facts that, with its model, decide the last layout; nil for a migration path without hops.
   private(set) var last: MigrationPathCache.LastLayout?
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
-  /// Decides for a migration path of at least one hop, whose source shows `provenNames` and was inspected.
+  /// Decides for a migration path of at least one hop, whose inspected source proves `provenNames`.
   init(
     migrationPath: MigrationPath, edges: [MigrationGraph.Edge], store: IdentifiedStore, inspection: StoreInspection,
     provenNames: Set<String>, rules: PlanningRules, reader: StoreReader
@@ -34,7 +34,7 @@ struct LayoutDecision {
     let decision = JoinTableDecision(migrationPath: migrationPath, destination: last, given: rules.naming)
     findings.add(decision.findings.errors)
     warnings += decision.warnings
-    // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
+    // Only hopd reads stores between two hops; only the last one must be what Core Data would make.
     schemas += edges.dropLast().map { edge in
       StoreSchema(
         model: edge.destination.model, frameworkVersion: framework,
@@ -53,7 +53,7 @@ struct LayoutDecision {
     var final = layout()
     let history = try HistoryInspection(reader: reader, path: migrationPath, final: final, rules: rules)
     findings.add(history.findings.errors)
-    // Only the last store is kept: the ones between need no history.
+    // Only the last store is kept: the ones before it need no history.
     final.history = history.layout
     clearedHistory = history.cleared
     historyCarry = history.carry

@@ -1,6 +1,6 @@
-// What a hop with mapping models leaves behind. Core Data migrates only what an entity mapping names, and says nothing
-// of the rest; 28 entities that both versions have are left out so in real files (docs/formats/mapping-models.md, "What
-// a mapping covers"), so it is looked for here.
+// The entities that a mapped hop drops. Core Data migrates only what an entity mapping names, and does not report the
+// rest; real files leave out 28 entities that both versions have (docs/formats/mapping-models.md, "What a mapping
+// covers"), so they are searched for here.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,10 +9,10 @@ import MappingModel
 struct MappedHopInspection {
   private(set) var findings = Findings()
 
-  /// `rows` are those of the hop's source version by entity. Rows of entities that the destination does not have are a
-  /// drop like that of an inferred hop and counted with those (`DropCounting`).
+  /// `rows` are the rows of the hop's source version by entity. Rows of entities that the destination does not have are
+  /// a drop, as in an inferred hop, and counted with those (`DropCounting`).
   init(hop: Hop, rows: [String: Int64], rule: UnmappedEntitiesRule) {
-    // Those that may go are counted with everything else that is dropped.
+    // Entities that may be dropped are counted with all other drops.
     guard let mapped = hop.mapped, rule == .fail else { return }
     let sources = Set(mapped.entityMappings.compactMap(\.source))
     let names = mapped.mappings.map(\.name).joined(separator: ", ")
@@ -35,7 +35,7 @@ struct MappedHopInspection {
     }
   }
 
-  /// The destination entity of the same name, or of the same renaming identifier.
+  /// Returns the destination entity of the same name or the same renaming identifier.
   private static func survivor(of entity: Entity, in model: ManagedObjectModel) -> String? {
     if model.entity(named: entity.name) != nil { return entity.name }
     return model.entities.first { $0.renamingIdentifier == entity.renamingIdentifier }?.name
@@ -43,7 +43,7 @@ struct MappedHopInspection {
 }
 
 extension MigrationPath {
-  /// Rows per entity of a version, by those of the store: inferred hops keep every row of an entity that continues.
+  /// Returns the rows per entity of a version, from the store's: inferred hops keep every row of a continued entity.
   func rows(_ stored: [String: Int64], at version: Int) -> [String: Int64] {
     guard models.indices.contains(version) else { return [:] }
     return Dictionary(

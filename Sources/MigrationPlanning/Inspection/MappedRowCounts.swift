@@ -1,6 +1,6 @@
-// How many rows the entity mappings of a hop take, through their source filters, where SQL can say it: for costs, for
-// rows that no filter lets through, and for what the result must hold. Where a filter needs the moment of the hop, or
-// more than SQL, nothing is known.
+// How many rows the entity mappings of a hop take through their source filters, if SQL can count them: for costs, for
+// rows that no filter takes, and for the expected result. If a filter needs the time of the hop, or more than SQL, the
+// number is not known.
 
 import Diagnostics
 import Expressions
@@ -10,12 +10,12 @@ import PersistentStore
 import SQLite
 
 struct MappedRowCounts {
-  /// Rows by index of the entity mapping; nil where they are not known.
+  /// Rows by index of the entity mapping; nil if not known.
   private(set) var taken: [Int64?] = []
-  /// A warning for each source entity of which rows fulfil the filter of no mapping.
+  /// A warning for each source entity with rows that fulfil no mapping's filter.
   private(set) var warnings: [HopdError] = []
 
-  /// `rows` are those of the hop's source version by entity; `reader` reads the hop's source, nil where it does not
+  /// `rows` are the rows of the hop's source version by entity; `reader` reads the hop's source, nil if it does not
   /// exist yet.
   init(hop: Hop, rows: [String: Int64], reader: StoreReader?) throws {
     guard let mapped = hop.mapped else { return }
@@ -42,7 +42,7 @@ struct MappedRowCounts {
     }
     guard let reader else { return }
     for (source, parts) in asked.sorted(by: { $0.key < $1.key }) {
-      // Where all filters of an entity are known, so are the rows that none lets through.
+      // If all filters of an entity are known, so are the rows that none takes.
       let isWhole = conditions[source]?.count == parts.count
       let none = parts.map { "NOT \($0.condition)" }.joined(separator: " AND ")
       let counts = try MappedRowCounts.count(
@@ -57,7 +57,7 @@ struct MappedRowCounts {
     }
   }
 
-  /// The filter as a condition that is 1 or 0; nil where SQL cannot say it, or not now.
+  /// Returns the filter as a condition that is 1 or 0; nil if SQL cannot express it, or not yet.
   private static func condition(
     _ predicate: PredicateNode, of mapping: ExplicitEntityMapping, hop: Hop, reader: StoreReader
   ) -> String? {
@@ -68,12 +68,12 @@ struct MappedRowCounts {
     return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0.text))" }
   }
 
-  /// The rows of an entity that fulfil each condition, in one pass; nothing where it has no table.
+  /// Returns the numbers of an entity's rows that fulfil each condition, counted in one pass; empty if it has no table.
   private static func count(_ source: String, _ conditions: [String], hop: Hop, reader: StoreReader) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
       return []
     }
-    // Conditions of two questions never have the same text: here each begins with the entity.
+    // Each key begins with the entity, so that equal conditions on different entities have different keys.
     let name = reader.qualified(table.name)
     let keys = conditions.map { "entity \(number): \($0)" }
     let known = keys.compactMap { reader.memory?.count($0, in: name) }
@@ -87,7 +87,7 @@ struct MappedRowCounts {
       for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
       return counts
     } catch {
-      // A row for which the filter has no value: what would stop the migration is reported now.
+      // The filter has no value for some row, which would stop the migration; it is reported now.
       if let failure = reader.connection.takeFunctionFailure() as? HopdError {
         throw failure.located(Place(hop: hop.title, entity: source))
       }
@@ -97,6 +97,6 @@ struct MappedRowCounts {
 }
 
 extension PredicateNode {
-  /// Is `now()` anywhere in it? Its text has the name of every function.
+  /// Whether it contains `now()`. Its text has the name of every function.
   fileprivate var asksForTheMoment: Bool { description.contains("now(") }
 }

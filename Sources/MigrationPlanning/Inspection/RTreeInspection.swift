@@ -1,17 +1,17 @@
-// The R-Tree tables of a store, and whether they show that the documented form holds (docs/decisions/0013).
+// The R-Tree tables of a store, and whether they prove the documented form (docs/decisions/0013).
 
 import PersistentStore
 import SQLite
 
 struct RTreeInspection {
-  /// R-Tree tables with the name that Core Data's would have, those of dropped indexes among them.
+  /// R-Tree tables with a name such as Core Data gives, including those of dropped indexes.
   let tables: Set<String>
-  /// The tables in which SQLite keeps them.
+  /// The tables in which SQLite stores them.
   let shadowTables: Set<String>
-  /// May a new store have R-Trees by the same rule?
+  /// Whether a new store may have R-Trees by the same rule.
   ///
-  /// Every R-Tree index of the model has a table here, each has the documented columns, and none is kept by triggers,
-  /// whose form would not be known.
+  /// Every R-Tree index of the model has a table here, each has the documented columns, and no trigger maintains one:
+  /// the form of such triggers is not known.
   let showsForm: Bool
 
   private let expected: Set<String>
@@ -30,20 +30,20 @@ struct RTreeInspection {
     showsForm = isShown
   }
 
-  /// Does the table belong to no index of the model?
+  /// Whether the table belongs to no index of the model.
   func isStale(_ name: String) -> Bool { tables.contains(name) && !expected.contains(name) }
 
-  /// Does a trigger keep an R-Tree of the store?
+  /// Whether the trigger maintains an R-Tree of the store.
   func owns(trigger name: String) -> Bool {
     tables.contains { name.hasPrefix($0 + "_") }
   }
 }
 
 extension SchemaObject {
-  /// Is it a virtual table of SQLite's R-Tree module, and of no other?
+  /// Whether it is a virtual table of SQLite's R-Tree module, and of no other.
   ///
-  /// SQLite keeps the text from the name on as it was typed. The words alone prove nothing: they may be in a default
-  /// value of a plain table, and everything in that table would be lost.
+  /// SQLite keeps the text after the words CREATE VIRTUAL TABLE as it was typed. The words of the module alone prove
+  /// nothing: they may be in a default value of a plain table, and all data in that table would be lost.
   fileprivate var isRTree: Bool {
     let start = "CREATE VIRTUAL TABLE "
     guard type == "table", let sql, sql.hasPrefix(start) else { return false }
@@ -54,7 +54,7 @@ extension SchemaObject {
       && words[0].uppercased() == "USING" && words[1].uppercased() == "RTREE"
   }
 
-  /// Is one of the names a word of its text?
+  /// Whether one of the names is a word of its text.
   fileprivate func mentions(_ names: Set<String>) -> Bool {
     (sql ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.contains {
       names.contains(String($0))

@@ -1,6 +1,6 @@
-// Does the store look as its hashes claim? A store opened with NSIgnorePersistentStoreVersioning may claim a version
-// whose tables it lacks (docs/formats/migration-semantics.md, "Options and metadata"), and everything that no entity
-// explains would be lost in a migration.
+// Checks that the store has the tables that its hashes claim. A store opened with NSIgnorePersistentStoreVersioning may
+// claim a version whose tables it lacks (docs/formats/migration-semantics.md, "Options and metadata"), and all content
+// that no entity explains would be lost in a migration.
 
 import Diagnostics
 import ManagedObjectModel
@@ -49,7 +49,7 @@ struct StoreInspection {
 
   // MARK: Tables and columns
 
-  /// With `takesMirroring` CloudKit's tables are inspected elsewhere (`MirroringInspection`).
+  /// With `takesMirroring`, `MirroringInspection` inspects CloudKit's tables.
   mutating func inspectSchema(takesMirroring: Bool = false) throws(SQLiteError) {
     let tables = objects.filter { $0.type == "table" }
     let present = Set(tables.map(\.name))
@@ -152,10 +152,10 @@ struct StoreInspection {
     }
   }
 
-  /// Rows are found and copied by Z_PK: it must be the row's own number, or keys could repeat, be NULL or be text.
+  /// Rows are found and copied by Z_PK: it must be the rowid, or keys could repeat, be NULL or be text.
   private mutating func inspectKey(of table: EntityTable) throws(SQLiteError) {
     let keys = try keyColumns(of: table.name)
-    // For any other kind of primary key SQLite keeps an index.
+    // SQLite keeps an index for any other kind of primary key.
     let indexes = try reader.connection.integer(
       "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table.name), .text(reader.schema)])
     let isRowNumber =
@@ -163,7 +163,7 @@ struct StoreInspection {
     if !isRowNumber { mismatch("\(table.name).Z_PK is not an INTEGER PRIMARY KEY", entity: table.rootEntity) }
   }
 
-  /// The pairs of a join table must be its primary key, and its rows must have a number to be copied by.
+  /// The pairs of a join table must be its primary key, and its rows must have a rowid by which they can be copied.
   private mutating func inspectKey(of join: JoinTable) throws(SQLiteError) {
     let keys = Set(try keyColumns(of: join.name).map(\.name))
     if keys != [join.ownerColumn, join.targetColumn] {
@@ -184,8 +184,8 @@ struct StoreInspection {
     ) { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
   }
 
-  /// Entity numbers and parents must be those of the version; names may be old ones (docs/formats/store-layout.md,
-  /// "Apple's migration in place").
+  /// Entity numbers and parents must be those of the version; names may be old (docs/formats/store-layout.md, "Apple's
+  /// migration in place").
   private mutating func inspectNumbers() throws(SQLiteError) {
     let entries = try reader.primaryKeys().filter { !$0.isReserved }
     let parents = Dictionary(entries.map { ($0.number, $0.parent) }, uniquingKeysWith: { first, _ in first })

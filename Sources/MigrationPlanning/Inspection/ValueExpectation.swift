@@ -1,6 +1,6 @@
-// How many values each column of the finished store must hold, from what the source holds. Only the rows of entities
-// that have the property count: what is in a sibling's row is no value of it. Where a hop filters, turns round or
-// moves a relationship there is no number, never a guess.
+// The number of values that each column of the finished store must hold, counted in the source. Only rows of entities
+// that have the property count: a value in a sibling's row is not one of it. If a hop filters, inverts or moves a
+// relationship there is no number, never a guess.
 
 import ManagedObjectModel
 import MappingModel
@@ -17,26 +17,26 @@ struct ValueExpectation {
 
   private var source: StoreSchema { migrationPath.sourceSchema }
 
-  /// A number of values: some known already, the rest in columns of the source.
+  /// A number of values: some already known, the rest in columns of the source.
   private struct Sum {
     var known: Int64 = 0
     /// Entities of the store by table and column.
     var columns: [StoredColumn: Set<String>] = [:]
   }
 
-  /// Where the values of a key column come from.
+  /// The source of a key column's values.
   private enum Trail {
-    /// The relationship begins empty on the way.
+    /// The relationship begins empty in some hop.
     case empty
-    /// A column of the store, every value of which arrives.
+    /// A column of the store; all of its values are carried.
     case column(StoredColumn)
     /// No exact number is known.
     case unknown
   }
 
-  /// Values per destination table and column, wherever the number is certain.
+  /// Returns the number of values per destination table and column, where it is certain.
   func valuesByColumn() throws(SQLiteError) -> [String: [String: Int64]] {
-    // Nothing is written to a store that is at the target already, so nothing will be compared.
+    // A store at the target is not written, so nothing will be compared.
     guard migrationPath.end > 0 else { return [:] }
     var sums: [(table: String, column: String, sum: Sum)] = []
     for table in finalSchema.tables {
@@ -56,7 +56,7 @@ struct ValueExpectation {
     return values
   }
 
-  /// One pass over each table of the source.
+  /// Counts in one pass over each table of the source.
   private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [StoreCensus.ValueQuestion: Int64]] {
     var questions: [String: [StoreCensus.ValueQuestion]] = [:]
     for sum in sums {
@@ -77,7 +77,7 @@ struct ValueExpectation {
 
   private func question(_ column: StoredColumn, entities: Set<String>) -> StoreCensus.ValueQuestion {
     let inTable = source.table(named: column.table)?.entities ?? []
-    // No other entity has rows in the table, so a filter would only cost time.
+    // If no other entity has rows in the table, a filter would only cost time.
     if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
       return StoreCensus.ValueQuestion(column: column.name, entities: nil)
     }
@@ -94,7 +94,7 @@ struct ValueExpectation {
     }
   }
 
-  /// The entities at and below `entity` that have rows, with the store's entities that they continue.
+  /// Returns the entities at and below `entity` that have rows, with the store's entities that they continue.
   private func live(_ entity: String) -> [(final: String, stored: String, rows: Int64)] {
     guard let value = finalSchema.model.entity(named: entity) else { return [] }
     return finalSchema.model.subtree(of: value).compactMap { member in
@@ -108,7 +108,7 @@ struct ValueExpectation {
   // MARK: Attributes
 
   private func attributeSum(_ attribute: String, of entity: String) -> Sum? {
-    // Counts are computed, not carried.
+    // Derived counts are computed, not carried.
     if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isCount == true { return nil }
     var sum = Sum()
     for member in live(entity) {
@@ -128,8 +128,8 @@ struct ValueExpectation {
     return sum
   }
 
-  /// Does no version on the way declare the attribute a second time in a subentity? Which default and which optionality
-  /// hold for a column with two declarations is not known.
+  /// Whether no version of the chain declares the attribute a second time in a subentity. The default and the
+  /// optionality of a column with two declarations are not known.
   private func isDeclaredOnce(_ attribute: String, in entity: String) -> Bool {
     var (entity, attribute) = (entity, attribute)
     for version in stride(from: migrationPath.end, through: 0, by: -1) {
@@ -139,7 +139,7 @@ struct ValueExpectation {
         ancestor.attributes.contains { $0.name == attribute }
       }
       guard declarations.count == 1 else { return false }
-      // A version between may compute what a later one continues with.
+      // A version between may compute a value that a later one carries on.
       if version > 0, version < migrationPath.end,
         declarations.first?.attributes.first(where: { $0.name == attribute })?.isDerived == true
       {
@@ -169,7 +169,7 @@ struct ValueExpectation {
     return sum
   }
 
-  /// The rows that hold an owner's key are those of the relationship's destination.
+  /// Sums the rows that hold an owner's key: those of the relationship's destination.
   private func ownerSum(_ relationship: String, of owner: String) -> Sum? {
     guard let value = finalSchema.model.entity(named: owner),
       let destination = finalSchema.model.relationship(relationship, of: owner)?.destinationEntityName
@@ -196,12 +196,12 @@ struct ValueExpectation {
     return sum
   }
 
-  /// Follows a key column back, as long as every hop carries all of its values on the same side.
+  /// Follows a key column back while every hop carries all of its values on the same side.
   private func trail(of relationship: String, in entity: String, isOwnerColumn: Bool) -> Trail {
     var (entity, relationship) = (entity, relationship)
     for version in stride(from: migrationPath.end, to: 0, by: -1) {
       let mapping = migrationPath.mappings[version - 1]
-      // Pairs that are turned round come by a statement of their own, which may reach rows of other entities too.
+      // A separate statement writes inverted pairs; it may reach rows of other entities too.
       let isTurned = mapping.entityMappings.contains { other in
         other.relationships.contains { $0.destination == relationship && $0.source?.isInverted == true }
       }
@@ -241,7 +241,7 @@ struct ValueExpectation {
     }
   }
 
-  /// Do all entities that could own a target still have the relationship?
+  /// Whether all entities that could own a target still have the relationship.
   private func allOwnersKeep(
     _ pairs: RelationshipMapping.SourcePairs, as relationship: String, mapping: InferredMapping, version: Int
   ) -> Bool {
@@ -258,7 +258,7 @@ struct ValueExpectation {
 }
 
 extension AttributeDefault {
-  /// Does a column hold it as a value? SQLite has no NaN and keeps NULL in its place.
+  /// Whether a column stores it as a value. SQLite has no NaN and stores NULL in its place.
   fileprivate var isStored: Bool {
     switch self {
     case .double(let value), .date(let value): value.isFinite

@@ -1,6 +1,6 @@
-// Derived attributes of a migration path. A count has a known form: it is computed where it is wanted. Every other
-// derivation keeps the values and triggers of the store, and that is right only while nothing they refer to changes on
-// the way.
+// Derived attributes of a migration path. A count has a known form: it is computed where a version needs it. Every
+// other derivation keeps the values and triggers of the store, which is correct only if no hop changes anything they
+// refer to.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,9 +9,9 @@ import PersistentStore
 import SQLite
 
 struct DerivationDecision {
-  /// Per hop: the counts to compute at its end.
+  /// For each hop, the counts to compute at its end.
   private(set) var computed: [[SchemaDerivation]] = []
-  /// "Entity.attribute" of the last version's derivations that keep what the store has, with its triggers.
+  /// "Entity.attribute" of the last version's derivations that keep the store's values and triggers.
   private(set) var carried: Set<String> = []
   private(set) var triggers: [SchemaTrigger] = []
   private(set) var findings = Findings()
@@ -21,7 +21,7 @@ struct DerivationDecision {
   private let schemas: [StoreSchema]
   private let objects: [SchemaObject]
 
-  /// `objects` is what sqlite_master of the store holds.
+  /// `objects` is the content of the store's sqlite_master.
   init(migrationPath: MigrationPath, schemas: [StoreSchema], objects: [SchemaObject]) {
     self.migrationPath = migrationPath
     self.schemas = schemas
@@ -42,7 +42,8 @@ struct DerivationDecision {
     }
   }
 
-  /// Only the last version's derivations count, and those that a later version continues with as plain values.
+  /// Whether the derivation matters: the last version's derivations do, and those that a later version continues as
+  /// plain values.
   private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
     if version == migrationPath.end { return true }
     // Expressions may read it.
@@ -80,7 +81,7 @@ struct DerivationDecision {
 
   // MARK: What counts replace
 
-  /// Values of the store that the attribute kept by itself and that a count takes the place of; each is a warning.
+  /// Returns a warning for each attribute whose own values in the store a count replaces.
   func replacedValues(census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
     let source = migrationPath.sourceSchema
     var warnings: [HopdError] = []
@@ -114,7 +115,7 @@ struct DerivationDecision {
 
   // MARK: May it stay?
 
-  /// Why values and triggers of the store would not do for the attribute at that version; nil where they do.
+  /// Returns why the store's values and triggers cannot serve for the attribute at that version; nil if they can.
   private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {
     let source = migrationPath.sourceSchema
     if (1...max(1, version)).contains(where: migrationPath.isMapped) {
@@ -143,7 +144,7 @@ struct DerivationDecision {
     return nil
   }
 
-  /// What of the subjects differs at a version from the store; nil where nothing does.
+  /// Returns which subject differs at a version from the store; nil if none does.
   private func change(of subjects: DerivationSubjects, at version: Int) -> String? {
     let (source, schema) = (migrationPath.sourceSchema, schemas[version])
     for name in subjects.tables.sorted() {
@@ -200,10 +201,11 @@ struct DerivationDecision {
   }
 }
 
-/// The tables and columns of a store that a derivation refers to, in its expression or in its triggers.
+/// The tables and columns of a store to which a derivation refers, in its expression or in its triggers.
 struct DerivationSubjects {
   let schema: StoreSchema
-  /// Entity tables, all of whose entities matter: triggers name their numbers, and rows that go would have counted.
+  /// Entity tables; all of their entities matter: triggers name their numbers, and rows that are dropped would have
+  /// counted.
   private(set) var tables: Set<String> = []
   private(set) var columns: [String: Set<String>] = [:]
   private(set) var joinTables: Set<String> = []
@@ -214,7 +216,7 @@ struct DerivationSubjects {
     let role = schema.table(named: table)?.columns.first { $0.name == column }?.role
     guard let role, let property = role.property else { return }
     if case .attribute = role { return }
-    // What a reference can point to, and who can hold it, are rows too.
+    // The possible targets and owners of a reference are rows too.
     let destination = schema.model.entity(named: property.entity)?.relationships.first { $0.name == property.name }
     addTables(of: [property.entity, destination?.destinationEntityName].compactMap(\.self))
   }
@@ -228,7 +230,7 @@ struct DerivationSubjects {
     tables.formUnion(entities.compactMap { schema.table(of: $0)?.name })
   }
 
-  /// Every table and column whose name is a word of the text.
+  /// Adds every table and column whose name is a word of the text.
   mutating func add(trigger: SchemaTrigger) {
     let words = Set(
       trigger.text.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.map(String.init))
@@ -241,7 +243,7 @@ struct DerivationSubjects {
     for join in schema.joinTables where words.contains(join.name.uppercased()) { add(joinTable: join) }
   }
 
-  /// What the key path of the expression passes; false where the expression is of another form.
+  /// Adds everything along the key path of the expression; returns false if the expression has another form.
   mutating func add(_ derivation: SchemaDerivation) -> Bool {
     guard case .other(let expression) = derivation.kind, let keys = Derivation.keyPath(in: expression),
       var entity = schema.model.entity(named: derivation.entity)

@@ -1,20 +1,20 @@
-// How the rows of persistent history come from the store as it is into the last store of a chain: decided by the plan,
-// carried out by the engine (docs/decisions/0057).
+// How the rows of persistent history are carried from the existing store to the last store of a chain: the plan
+// decides, the engine executes (docs/decisions/0057).
 
 import PersistentStore
 
-/// What becomes of the rows of persistent history.
+/// The changes to the rows of persistent history.
 package struct HistoryCarry: Sendable, Hashable {
-  /// A change of ZCOLUMNS: from the bits of an entity as the store has it to those of the last version.
+  /// A change of ZCOLUMNS: from the bits of an entity in the store to those of the last version.
   package struct ColumnsChange: Sendable, Hashable {
     /// The bits before and after.
     package let source: HistoryColumns
     package let destination: HistoryColumns
-    /// By bit of the destination the bits of the source of which any sets it.
+    /// For each bit of the destination, the bits of the source; any of them sets it.
     package let sets: [[Int]]
 
-    /// The value after the chain. One of another length than the entity's has every bit set: its reader inspects more
-    /// than has changed, and overlooks nothing.
+    /// Returns the value after the chain. A value with another length than the entity's gets every bit set: its reader
+    /// then inspects more than has changed, and misses nothing.
     package func value(of bytes: [UInt8]) -> [UInt8] {
       guard bytes.count == source.byteCount else {
         return destination.value(settingPositions: destination.bits.indices)
@@ -25,30 +25,31 @@ package struct HistoryCarry: Sendable, Hashable {
     }
   }
 
-  /// Changes and transactions up to this one stay behind; nil where all go along.
+  /// Changes and transactions up to this one are dropped; nil if all are carried.
   package var cutoff: Int64?
   /// Entity numbers that change, the store's to the last version's.
   package var numbers: [Int64: Int64] = [:]
   /// Values of ZCOLUMNS that change, by the store's entity number.
   package var columns: [Int64: ColumnsChange] = [:]
-  /// Tombstones that change, by the store's entity number: the place before for every place after, nil for none.
+  /// Tombstones that change, by the store's entity number: for every position after the migration the position before
+  /// it, or nil.
   package var tombstones: [Int64: [Int?]] = [:]
   /// Rows of CloudKit's mirroring; nil for a store that is not mirrored.
   package var mirroring: MirroringCarry?
   /// Columns of each table in the store.
   package var sourceColumns: [HistoryLayout.Table: [String]] = [:]
-  /// The transaction that marks the migration; nil where history has not begun.
+  /// The transaction that marks the migration; nil if history has not begun.
   package var mark: HistoryMark?
 
-  /// Does a change of an object stay as it is, but for the transactions that stay behind?
+  /// Whether changes stay the same, except for dropped transactions.
   package var keepsChanges: Bool { numbers.isEmpty && columns.isEmpty && tombstones.isEmpty }
 }
 
-/// What becomes of the rows of CloudKit's mirroring: all stay as they are, but for numbers of entities.
+/// The changes to the rows of CloudKit's mirroring: only numbers of entities change.
 package struct MirroringCarry: Sendable, Hashable {
   /// Entity numbers that change, the store's to the last version's.
   package let numbers: [Int64: Int64]
-  /// Numbers of entities that are removed: their records are forgotten.
+  /// Numbers of removed entities; their records are dropped.
   package let removed: [Int64]
 }
 
@@ -65,17 +66,17 @@ package struct HistoryMark: Sendable, Hashable {
 
   /// Its key.
   package let transaction: Int64
-  /// What it says in place of an author.
+  /// Its text in place of an author.
   package let author: String
-  /// What it says in place of a bundle and of a process.
+  /// Its text in place of a bundle and of a process.
   package let program: String
-  /// Rows that ATRANSACTIONSTRING gets.
+  /// Rows to add to ATRANSACTIONSTRING.
   package let texts: [Text]
   /// Key of the author's row there, and of the program's; nil for a store that keeps the texts in ATRANSACTION.
   package let authorKey: Int64?
   package let programKey: Int64?
 
-  /// The author that Core Data writes, for a store that had the digest.
+  /// Returns the author that Core Data writes for a store with that digest.
   package static func author(digest: String) -> String {
     "com.apple.coredata.schemamigrator: lightweight migration from model with digest { \(digest) }"
   }

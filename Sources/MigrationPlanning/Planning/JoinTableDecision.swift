@@ -1,6 +1,7 @@
-// The names of self many-to-many tables. Core Data's rule says which end names such a table, except for two kinds of
-// entities; there a name is either known from somewhere or the plan is refused. A store whose table has the other name
-// is followed, for whatever made it will look for that name again (docs/formats/join-table-names.md, "The rule").
+// The names of self many-to-many tables. Core Data's rule determines which end names such a table, except for two kinds
+// of entities; for those, the name must be known from another source or the plan is refused. If a store's table has the
+// other name, hopd keeps it: the program that made the store will look for that name again
+// (docs/formats/join-table-names.md, "The rule").
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,7 +13,7 @@ struct JoinTableDecision {
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
-  /// `given` is what the configuration, the command line or a reference store says; it wins.
+  /// `given` comes from the configuration, the command line or a reference store; it takes precedence.
   init(migrationPath: MigrationPath, destination: ManagedObjectModel, given: JoinTableNaming) {
     naming = given
     let layout = StoreSchema(
@@ -27,7 +28,7 @@ struct JoinTableDecision {
     }
     for pair in layout.selfJoinTables where pair.given == nil {
       if pair.doubt == nil {
-        // A store with the other name is followed; the planner warns of it.
+        // The name in the store is kept; the planner warns about it.
         if let choice = JoinTableDecision.contradicted(pair, migrationPath: migrationPath) {
           naming.namingRelationships.insert("\(pair.entity).\(choice)")
         }
@@ -60,7 +61,8 @@ struct JoinTableDecision {
         + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]")
   }
 
-  /// The end that continues the one that names the table in the store, if Core Data's rule names it after the other.
+  /// Returns the end that continues the naming end of the store's table, if Core Data's rule names the table after the
+  /// other one.
   private static func contradicted(_ pair: SelfJoinTable, migrationPath: MigrationPath) -> String? {
     guard let stored = storedEnd(pair, migrationPath: migrationPath),
       migrationPath.sourceSchema.contradictedJoinTables.contains(where: {
@@ -70,7 +72,7 @@ struct JoinTableDecision {
     return stored.end
   }
 
-  /// The end that names the table in the store as it is, where the number of properties has not changed since.
+  /// Returns the end that names the table in the existing store, if the number of properties has not changed since.
   private static func inherited(
     _ pair: SelfJoinTable, migrationPath: MigrationPath, destination: ManagedObjectModel
   ) -> (relationship: String, isRenamed: Bool)? {
@@ -85,7 +87,7 @@ struct JoinTableDecision {
     return (stored.end, before != after)
   }
 
-  /// The pair's table in the store, and which end of the pair continues the one that names it.
+  /// Returns the pair's table in the store, and which end of the pair continues its naming end.
   private static func storedEnd(
     _ pair: SelfJoinTable, migrationPath: MigrationPath
   ) -> (join: JoinTable, end: String)? {
@@ -105,12 +107,12 @@ struct JoinTableDecision {
 }
 
 extension MigrationPath {
-  /// The last hop's title; nil where there is none.
+  /// The last hop's title; nil if there is none.
   var lastHop: String? { end > 0 ? hop(to: end) : nil }
 }
 
 extension KeyOrder.Doubt {
-  /// The reason in words that follow "for".
+  /// The reason as text that follows "for".
   package var words: String {
     switch self {
     case .hiddenKey(let entity, let relationship):
@@ -123,7 +125,7 @@ extension KeyOrder.Doubt {
 }
 
 extension StoreSchema {
-  /// What a store, whose naming this layout follows, names otherwise than Core Data's rule; each is a warning.
+  /// Warnings about join tables whose names in the store differ from Core Data's rule.
   package var joinTableRemarks: [HopdError] {
     contradictedJoinTables.map { pair in
       HopdError(

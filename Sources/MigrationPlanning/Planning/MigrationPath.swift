@@ -1,14 +1,14 @@
-// Where things come from over a whole chain of hops: an entity, an attribute or a relationship of any version on the
-// way, followed back to the tables of the store as it is there today. Costs, drops, checks and expectations ask here.
+// Traces an entity, attribute or relationship of any version in a chain back to the tables of the existing store.
+// Costs, drops, checks and expectations use it.
 
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
 import SQLite
 
-/// Where the values of an attribute come from.
+/// The source of an attribute's values.
 enum AttributeOrigin: Hashable {
-  /// A column of the store; NULLs become `fallback` where a hop makes an optional attribute required.
+  /// A column of the store; NULLs become `fallback` if a hop makes an optional attribute required.
   case column(table: String, name: String, fallback: AttributeDefault?)
   /// The default with which some hop added the attribute.
   case constant(AttributeDefault)
@@ -33,17 +33,17 @@ struct StoredColumn: Hashable {
   let name: String
 }
 
-/// Where the pairs of a relationship come from.
+/// The source of a relationship's pairs.
 struct PairsOrigin: Hashable {
-  /// Relationship of the store's version, and the entity through which it is reached.
+  /// A relationship of the store's version, and the entity through which it is reached.
   let entity: String
   let relationship: String
-  /// Did owner and target change sides on the way?
+  /// Whether owner and target have changed sides.
   let isInverted: Bool
 }
 
 struct MigrationPath {
-  /// Layout of the store as it is.
+  /// Layout of the existing store.
   let sourceSchema: StoreSchema
   /// The store's version, then the version after each hop.
   private(set) var models: [ManagedObjectModel]
@@ -65,12 +65,12 @@ struct MigrationPath {
     self.init(sourceSchema, edges.map { ($0.destination.model, $0.mapping, $0.mapped) })
   }
 
-  /// The migration path over hops of a plan that follow each other, from the layout that the first of them reads.
+  /// The migration path over consecutive hops of a plan, from the layout that the first of them reads.
   init(sourceSchema: StoreSchema, hops: [Hop]) {
     self.init(sourceSchema, hops.map { ($0.destination, $0.mapping, $0.mapped) })
   }
 
-  /// The first hops of the migration path.
+  /// Returns the first hops of the migration path.
   func prefix(_ hops: Int) -> MigrationPath {
     var part = self
     part.models = Array(models.prefix(hops + 1))
@@ -79,7 +79,7 @@ struct MigrationPath {
     return part
   }
 
-  /// Does a mapping model make the objects of version `version` again?
+  /// Whether a mapping model makes the objects of version `version` again.
   func isMapped(to version: Int) -> Bool {
     mappingModels.indices.contains(version - 1) && !mappingModels[version - 1].isEmpty
   }
@@ -87,10 +87,10 @@ struct MigrationPath {
   /// Index of the last version.
   var end: Int { mappings.count }
 
-  /// The title of the hop to version `version`, as errors name it.
+  /// Returns the title of the hop to version `version`, for errors.
   func hop(to version: Int) -> String { "\(models[version - 1].name) → \(models[version].name)" }
 
-  /// The store's entity that an entity of version `version` continues; nil where a hop added it.
+  /// Returns the store's entity that an entity of version `version` continues; nil if a hop added it.
   func sourceEntity(of entity: String, at version: Int) -> String? {
     var name = entity
     for mapping in mappings.prefix(version).reversed() {
@@ -100,7 +100,7 @@ struct MigrationPath {
     return name
   }
 
-  /// The entity of version `version` that continues the store's entity; nil where a hop drops it.
+  /// Returns the entity of version `version` that continues the store's entity; nil if a hop drops it.
   func entity(continuing source: String, at version: Int) -> String? {
     var name = source
     for mapping in mappings.prefix(version) {
@@ -110,7 +110,7 @@ struct MigrationPath {
     return name
   }
 
-  /// The column or constant behind an attribute of version `version`.
+  /// Returns the column or constant that an attribute of version `version` comes from.
   func origin(ofAttribute attribute: String, in entity: String, at version: Int) -> AttributeOrigin {
     guard version > 0, mappings.indices.contains(version - 1) else {
       guard let table = sourceSchema.table(of: entity),
@@ -124,7 +124,7 @@ struct MigrationPath {
       let source = mapping?.attributes.first(where: { $0.destination == attribute })?.source
     else { return new?.defaultValue.map(AttributeOrigin.constant) ?? .null }
     let before = origin(ofAttribute: source, in: sourceEntity, at: version - 1)
-    // The hop that makes an optional attribute required fills the gaps with the default.
+    // A hop that makes an optional attribute required fills the gaps with the default.
     guard let new, !new.isOptional, let value = new.defaultValue,
       definition(of: source, in: sourceEntity, at: version - 1)?.isOptional == true
     else { return before }
@@ -136,7 +136,7 @@ struct MigrationPath {
     }
   }
 
-  /// The store's relationship whose pairs a relationship of version `version` holds; nil where they begin empty.
+  /// Returns the store's relationship whose pairs a relationship of version `version` holds; nil if they begin empty.
   func origin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
     var (entity, relationship, isInverted) = (entity, relationship, false)
     for mapping in mappings.prefix(version).reversed() {
@@ -150,7 +150,7 @@ struct MigrationPath {
     return PairsOrigin(entity: entity, relationship: relationship, isInverted: isInverted)
   }
 
-  /// The same, named by the entity that declares the store's relationship, so that its subentities share it.
+  /// Returns the same with the entity that declares the store's relationship, so that its subentities share it.
   func declaredOrigin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
     origin(ofRelationship: relationship, in: entity, at: version).map { origin in
       PairsOrigin(
@@ -159,7 +159,7 @@ struct MigrationPath {
     }
   }
 
-  /// The attribute as version `version` defines it for an entity.
+  /// Returns the attribute as version `version` defines it for an entity.
   func definition(of attribute: String, in entity: String, at version: Int) -> Attribute? {
     models.indices.contains(version) ? models[version].attribute(attribute, of: entity) : nil
   }

@@ -1,23 +1,23 @@
-// What is known of the hops of a plan whatever rows the store has: their name, and a memo for whatever follows from
-// them alone (programs, passes). Stores that go the same way share one; a daemon plans the same migration path for ten
-// thousand stores of an app.
+// The facts about the hops of a plan that do not depend on the store's rows: their name, and a cache for results that
+// follow from them alone (programs, passes). Stores with the same hops share one; a daemon plans the same migration
+// path for ten thousand stores of an app.
 
 import ManagedObjectModel
 import PersistentStore
 
 /// The hops of a plan without the rows of its store.
 struct MigrationPathCache: Sendable {
-  /// `MigrationPlan.migrationPath` but for the numbers of history tables.
+  /// `MigrationPlan.migrationPath` without the numbers of history tables.
   let name: String
   var memo = Memo()
 
-  /// All that decides about the hops. Models and mappings follow from the route, and layouts from models and what the
-  /// store shows; whatever else becomes part of `Hop` must become part of this.
+  /// Everything that determines the hops. Models and mappings follow from the route, and layouts from models and the
+  /// store's observed layout. Anything else that becomes part of `Hop` must become part of this.
   struct Key: Hashable, Sendable {
     let route: RouteKey
     let rules: PlanningRules
     let frameworkVersion: Int64
-    /// The layout of the store as it is.
+    /// The layout of the existing store.
     let sourceNaming: JoinTableNaming
     let provenNames: Set<String>
     /// The last layout; nil for a plan without hops.
@@ -25,7 +25,7 @@ struct MigrationPathCache: Sendable {
     let computed: [[SchemaDerivation]]
   }
 
-  /// What decides about the last layout beside its model.
+  /// The facts that, with its model, determine the last layout.
   struct LastLayout: Hashable, Sendable {
     let naming: JoinTableNaming
     let observed: ObservedLayout

@@ -1,11 +1,12 @@
-// The property of the store's version that a property of a later version continues, by name: what persistent history
-// needs, which names properties and no columns.
+// The property of the store's version that a property of a later version continues, by name, for persistent history,
+// which names properties and no columns.
 
 import ManagedObjectModel
 import MappingModel
 
 extension MigrationPath {
-  /// The attribute of the store's version that an attribute of version `version` continues; nil where a hop added it.
+  /// Returns the attribute of the store's version that an attribute of version `version` continues; nil if a hop added
+  /// it.
   func sourceAttribute(of attribute: String, in entity: String, at version: Int) -> String? {
     var (entity, name) = (entity, attribute)
     for mapping in mappings.prefix(version).reversed() {
@@ -17,8 +18,8 @@ extension MigrationPath {
     return name
   }
 
-  /// The relationship of the store's version, seen from the same objects, that one of version `version` continues; nil
-  /// where a hop added it.
+  /// Returns the relationship of the store's version, at the same objects, that one of version `version` continues; nil
+  /// if a hop added it.
   func sourceRelationship(of relationship: String, in entity: String, at version: Int) -> String? {
     var (entity, name) = (entity, relationship)
     for (index, mapping) in mappings.prefix(version).enumerated().reversed() {

@@ -1,15 +1,15 @@
-// What a migration path will ask of the rows, as far as it is known before any of them is counted: brought along to the
-// one pass that counts them. What is missing here is counted later in a pass of its own, which only takes time.
+// The counts that a migration path will need, as far as they are known before any rows are counted, so that one pass
+// takes them all. A count that is missing here is taken later in a pass of its own, which only costs time.
 
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
 
 extension MigrationPath {
-  /// Columns whose values will be counted, of the store's tables with rows of one entity only: those that some hop
-  /// drops, and with `expectsValues` all, as the result will be held to them.
+  /// Returns the columns whose values will be counted, for those of the store's tables that have rows of one entity
+  /// only: columns that some hop drops, and with `expectsValues` all of them, because the result is compared with them.
   ///
-  /// Which rows of the other tables count depends on the entities that have any.
+  /// In the other tables, the rows to count depend on which entities have any.
   func questions(expectsValues: Bool) -> [String: [StoreCensus.ValueQuestion]] {
     let single = Set(
       sourceSchema.tables.filter { table in

@@ -1,44 +1,44 @@
-// The plan of one store's migration path, complete before a byte is touched: the chain with all models and mappings
-// loaded, what it will cost, what it will drop, and what must hold at the end.
+// The plan of one store's migration path, complete before any byte is written: the chain with all models and mappings
+// loaded, its costs, its drops, and the expected result.
 
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
 
-/// The chain of hops from a store's version to the wanted one.
+/// The chain of hops from a store's version to the target.
 package struct MigrationPlan: Sendable {
   /// The store and its version.
   package let store: IdentifiedStore
-  /// The version to reach.
+  /// The target version.
   package let target: CatalogedVersion
-  /// In order; empty when the store is at the target already.
+  /// In order; empty if the store is at the target.
   package let hops: [Hop]
-  /// Columns whose values the migration path drops, with the count of rows that hold one in the store today.
+  /// Columns whose values the migration path drops, each with the number of rows that have a value in the store now.
   package let drops: [DroppedColumn]
   /// Tables of persistent history that the last store has without their rows; empty for a store without history.
   package let clearedHistory: [ClearedTable]
-  /// What the operator should know; nothing here stops the migration.
+  /// Warnings for the operator; none of them stops the migration.
   package let warnings: [HopdError]
-  /// Rows and bytes it will take.
+  /// Estimated costs.
   package let estimate: MigrationEstimate
-  /// What the finished store must hold, counted in the source.
+  /// The expected content of the finished store, counted in the source.
   package let expectation: StoreExpectation
-  /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case
-  /// hex.
+  /// Identifies the hops with everything that determines them except the rows: equal for stores with the same hops.
+  /// Lower-case hex.
   package let migrationPath: String
-  /// What was worked out of the hops alone, whatever the rows: stores that go the same way share it.
+  /// Cached results that follow from the hops alone; stores with the same hops share them.
   package let memo: Memo
-  /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed.
+  /// Changes if models, mappings, chain or layout decisions change: a checkpoint of another plan is not resumed.
   /// Lower-case hex.
   package let fingerprint: String
-  /// The store's file as it was when the plan was made.
+  /// The store's file when the plan was made.
   package let found: FoundFile
 
-  /// Does a hop follow mapping models?
+  /// Whether a hop follows mapping models.
   ///
-  /// Then the rows of the hops behind the first such hop are inspected on the way, and `expectation` is that of
-  /// `MigrationPlanner.expectation(of:input:)`.
+  /// Then the rows of the hops after the first such hop are inspected during the migration, and
+  /// `MigrationPlanner.expectation(of:input:)` returns the expectation.
   package var isMixed: Bool { hops.contains(where: \.isMapped) }
 }
 
@@ -52,37 +52,37 @@ package struct Hop: Sendable {
   package let destination: ManagedObjectModel
   package let sourceSchema: StoreSchema
   package let destinationSchema: StoreSchema
-  /// How entities and properties are carried; for a hop with mapping models, how names continue
-  /// (`MappedHop.nameTrail`), which decides about layouts only.
+  /// How entities and properties are carried; for a mapped hop, how names continue (`MappedHop.nameTrail`), which
+  /// decides only about layouts.
   package let mapping: InferredMapping
   /// The mapping models to follow; nil for an inferred hop.
   package internal(set) var mapped: MappedHop?
-  /// Per entity mapping: the rows it will read, as far as they can be counted ahead.
+  /// For each entity mapping, the rows it will read, as far as they can be counted in advance.
   package internal(set) var entities: [EntityCost]
-  /// Derived counts of the destination that are computed when its rows are there.
+  /// Derived counts of the destination that are computed once its rows are written.
   package internal(set) var computed: [SchemaDerivation] = []
-  /// How the rows of persistent history come into the destination: of the last hop only, from the store that the chain
-  /// begins with; nil where none does.
+  /// How the rows of persistent history are carried into the destination, from the store at the beginning of the chain;
+  /// only the last hop has it, and it is nil if none are carried.
   package var history: HistoryCarry?
 
-  /// The same hop with the rows that its entity mappings read, where they are known.
+  /// Returns the hop with the known numbers of rows that its entity mappings read.
   func reading(_ rows: [Int64?]) -> Hop {
     var copy = self
     copy.entities = zip(entities, rows).map { EntityCost(mapping: $0.mapping, rows: $1 ?? $0.rows) }
     return copy
   }
 
-  /// Does it follow mapping models?
+  /// Whether it follows mapping models.
   package var isMapped: Bool { mapped != nil }
 
-  /// The hook of a stage that it is made for; nil for a hop between two versions.
+  /// The hook of a stage for which it was made; nil for a hop between two versions.
   package var hook: StageHook? { mapped?.hook }
 
   /// "Model 2 → Model 3", or "willMigrate of Model 2 → Model 3".
   package var title: String { hook?.title ?? "\(source.name) → \(destination.name)" }
 }
 
-/// What one entity mapping of a hop will read.
+/// The rows that one entity mapping of a hop will read.
 package struct EntityCost: Sendable, Hashable {
   /// Name of the entity mapping.
   package let mapping: String
@@ -90,31 +90,31 @@ package struct EntityCost: Sendable, Hashable {
   package let rows: Int64
 }
 
-/// A column that some hop drops, counted in the store as it is now.
+/// A column that some hop drops, with its values counted in the existing store.
 package struct DroppedColumn: Sendable, Hashable {
   /// Index of the hop that drops it.
   package internal(set) var hop: Int
-  /// Entity and property as named in that hop's source version.
+  /// Entity and property by their names in that hop's source version.
   package let entity: String
   package let property: String
-  /// Table and column of the store today that hold the values.
+  /// Table and column of the existing store that hold the values.
   package let table: String
   package let column: String
   /// Rows with a value that is not NULL.
   package let nonNull: Int64
 }
 
-/// What a migration will take.
+/// The estimated costs of a migration.
 package struct MigrationEstimate: Sendable, Hashable {
   /// Rows to be read over all hops.
   package let rows: Int64
   /// Size of the store (database and log) in bytes.
   package let bytes: Int64
-  /// Free bytes needed in the store's directory: staged stores of two hops at once, plus a tenth.
+  /// Free bytes needed in the store's directory: one staged store, or two if there are several hops, plus a tenth.
   package let diskNeeded: Int64
-  /// Peak memory expected, in bytes.
+  /// Expected peak memory, in bytes.
   package let memory: Int64
-  /// Seconds expected, from a rough rate; a report has the truth.
+  /// Expected seconds, from a rough rate; a report has the measured time.
   package let seconds: Double
 
   /// Makes an estimate.
@@ -127,32 +127,33 @@ package struct MigrationEstimate: Sendable, Hashable {
   }
 }
 
-/// What the finished store must hold, counted in the source under its lock; the verifier compares.
+/// The expected content of the finished store, counted in the source under its lock; the verifier compares.
 package struct StoreExpectation: Sendable, Hashable {
-  /// Rows per destination entity (concrete entity, not its subentities), entities without rows included; absent where a
-  /// mapping model makes objects of which no exact number is known ahead.
+  /// Rows per destination entity (concrete entity, without its subentities), including entities without rows; absent if
+  /// a mapping model makes objects and no exact number is known in advance.
   package let rowsByEntity: [String: Int64]
   /// Rows in the source of entities that the migration path drops, by source entity name.
   package let droppedRowsByEntity: [String: Int64]
-  /// Rows per destination join table name, where every pair of one source storage is carried; absent where a hop
-  /// filters or regroups pairs, so that no exact number is known ahead.
+  /// Rows per destination join table name, if every pair of one source storage is carried; absent if a hop filters or
+  /// regroups pairs, so that no exact number is known in advance.
   package let rowsByJoinTable: [String: Int64]
-  /// Z_MAX of each destination root entity must be at least this: the source's high-water mark.
+  /// The minimum Z_MAX of each destination root entity: the source's high-water mark.
   package let highWaterMarks: [String: Int64]
-  /// Dangling references in the source, over all relationships: the result may have no more.
+  /// Dangling references in the source, over all relationships: the maximum for the result.
   package let danglingReferences: Int64
   /// Values that are not NULL per destination table and column, in rows of the entities that have the property; absent
-  /// where no exact number is known ahead.
+  /// if no exact number is known in advance.
   package internal(set) var valuesByColumn: [String: [String: Int64]] = [:]
-  /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
+  /// References and pairs of ordered relationships without an order key in the source: the maximum for the result.
   package internal(set) var nullOrderKeys: Int64 = 0
-  /// What binary columns with external storage, before or after, must hold per destination table and column; nil where
-  /// a mapping model decides what they hold.
+  /// The expected content of binary columns with external storage, before or after, per destination table and column;
+  /// nil if a mapping model decides it.
   package internal(set) var externalData: [String: [String: ExternalDataExpectation]]? = [:]
-  /// Store UUID, which stays.
+  /// Store UUID, which does not change.
   package let storeUUID: String
 
-  /// Nothing but what the store keeps whatever happens: for a plan whose numbers are only known on the way.
+  /// Returns an expectation with only those facts that hold for every store: for a plan whose numbers become known
+  /// during the migration.
   static func unknown(droppedRows: [String: Int64], storeUUID: String) -> StoreExpectation {
     StoreExpectation(
       rowsByEntity: [:], droppedRowsByEntity: droppedRows, rowsByJoinTable: [:], highWaterMarks: [:],

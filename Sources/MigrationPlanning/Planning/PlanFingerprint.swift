@@ -1,5 +1,5 @@
-// A short name for "the same plan": a checkpoint of a run is only gone on with under the same models, mappings and
-// layout. It is compared with what this program wrote itself, so it needs no cryptography.
+// A short name that identifies a plan: a checkpoint is only resumed under the same models, mappings and layout. It is
+// compared only with names that this program wrote itself, so it needs no cryptography.
 
 import ManagedObjectModel
 import MappingModel
@@ -9,10 +9,10 @@ import SQLite
 
 /// Names a chain of hops.
 enum PlanFingerprint {
-  /// The name of what is done to one store.
+  /// Returns the name of one store's plan.
   static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, migrationPath]) }
 
-  /// The name of the hops, the same for every store that goes them, but for the numbers of its history.
+  /// Returns the name of the hops, the same for every store with these hops, except for the numbers of its history.
   static func migrationPath(
     hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, rules: PlanningRules
   ) -> String {
@@ -31,10 +31,10 @@ enum PlanFingerprint {
         lines += schema.rTrees.map(\.createStatement) + schema.triggers.map(\.text)
       }
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
-      // Everything in them decides about rows; the text is only compared with what this program wrote.
+      // Everything in a mapping decides about rows; the text is only compared with texts that this program wrote.
       lines += hop.mapped?.mappings.flatMap(explicitLines) ?? []
       lines += hop.computed.compactMap { $0.fillStatement(in: "") }
-      // Defaults are no part of hashes or tables, and end up in rows.
+      // Defaults are not part of hashes or tables, but are written into rows.
       lines += hop.destination.entities.flatMap { entity in
         entity.attributes.map {
           "default \(entity.name).\($0.name) \($0.isOptional) \($0.allowsExternalStorage) "
@@ -45,7 +45,7 @@ enum PlanFingerprint {
     return name(of: lines)
   }
 
-  /// The name of the hops with what a store's history brings to them, which another store's does not.
+  /// Returns the name of the hops with the facts of the store's history, which other stores do not share.
   static func of(migrationPath: String, history: HistoryLayout?, carry: HistoryCarry?) -> String {
     var lines = (history?.numbers ?? []).map { "history \($0.number) \($0.highWaterMark)" }
     if let carry {
@@ -81,7 +81,7 @@ enum PlanFingerprint {
   }
 
   private static func explicitLine(_ mapping: ExplicitEntityMapping) -> String {
-    // A dictionary has no order of its own.
+    // A dictionary has no fixed order.
     let userInfo = mapping.userInfo.sorted { $0.key < $1.key }.map { "\($0.key): \(orderedText($0.value))" }
     let parts: [String] = [
       mapping.name, "\(mapping.type.rawValue)", mapping.source ?? "-", mapping.destination ?? "-",

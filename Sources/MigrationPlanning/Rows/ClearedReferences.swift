@@ -1,5 +1,5 @@
-// References that a hop clears because the entity of their target goes: the relationship stays, its objects stay, and
-// still some of them point at nothing afterwards. Counted in the store as it is, and reported like every other loss.
+// References that a hop clears because it drops their target's entity: the relationship and its objects stay, but some
+// of them refer to no object afterwards. Counted in the existing store, and reported like every other loss.
 
 import Diagnostics
 import ManagedObjectModel
@@ -14,18 +14,18 @@ struct ClearedReferences {
 
   private var source: StoreSchema { migrationPath.sourceSchema }
 
-  /// A relationship that continues, and an entity it can point to that does not.
+  /// A relationship that continues, and a possible target entity that does not.
   private struct Key: Hashable {
     let hop: Int
     let entity: String
     let relationship: String
-    /// As named in the hop's source version, and in the store.
+    /// By its names in the hop's source version and in the store.
     let removed: String
     let stored: String
     let origin: PairsOrigin
   }
 
-  /// One warning per relationship and removed entity, in the order of hops, entities and properties.
+  /// Returns one warning per relationship and removed entity, in the order of hops, entities and properties.
   func warnings() throws(SQLiteError) -> [HopdError] {
     var order: [Key] = []
     var owners: [Key: Set<Int64>] = [:]
@@ -50,7 +50,8 @@ struct ClearedReferences {
     return warnings
   }
 
-  /// The relationships that a hop carries and that may point at rows it drops, each with the number of an owner.
+  /// Returns the relationships that a hop carries and that may refer to rows it drops, each with the number of an
+  /// owner.
   private func keys(of hop: Int) -> [(Key, owner: Int64)] {
     let (mapping, model) = (migrationPath.mappings[hop], migrationPath.models[hop])
     let removed = mapping.entityMappings.filter { $0.destinationEntity == nil }.compactMap { entity in
@@ -69,7 +70,7 @@ struct ClearedReferences {
           let value = model.allRelationships(of: reached)[pairs.relationship],
           let origin = migrationPath.declaredOrigin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop)
         else { continue }
-        // A to-many over a to-one loses no more than the objects themselves: their to-one goes with them.
+        // A to-many over a to-one loses no more than the objects themselves: their to-one is dropped with them.
         let inverse = model.inverse(of: value)?.relationship
         if !pairs.isInverted, value.isToMany, inverse?.isToMany == false { continue }
         if pairs.isInverted, !value.isToMany { continue }

@@ -1,6 +1,7 @@
-// Bounds and lengths that a hop adds or narrows, and values outside of them. Core Data does not inspect them when it
+// Bounds and lengths that a hop adds or narrows, and values outside of them. Core Data does not check them when it
 // infers a hop: it edits the tables (docs/formats/migration-semantics.md, "Validation"). The app then cannot save such
-// an object until the value is corrected, so the plan names them; an operator's `invalid_rows` settles them.
+// an object until the value is corrected, so the plan reports them; an operator's `invalid_rows` rule decides about
+// them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -14,8 +15,7 @@ extension HopdError.Code {
 }
 
 extension RowInspection {
-  /// Values outside of new or narrower bounds. Findings for entities whose rows the operator settles; remarks for
-  /// others.
+  /// Finds values outside of new or narrower bounds: findings for entities with an operator's rule, remarks for others.
   mutating func checkBounds(_ rules: InvalidRowsRules) throws(SQLiteError) {
     for live in liveEntities() {
       let model = migrationPath.models[live.version]
@@ -45,7 +45,7 @@ extension RowInspection {
     breaking bound: NarrowerBound, of number: Int64, in table: String, _ column: String
   ) throws(SQLiteError) -> (count: Int64, first: Int64?) {
     if bound.isLength {
-      // NSString's length; SQLite's own counts scalars.
+      // The length of an NSString; SQLite's own function counts scalars.
       try reader.connection.registerFunction(ValidationRule.lengthFunction, argumentCount: 1) { values in
         guard case .text(let text)? = values.first else { return .null }
         return .integer(Int64(text.utf16.count))
@@ -68,11 +68,11 @@ extension RowInspection {
   }
 }
 
-/// One bound of an attribute that its version before did not have, or had wider.
+/// One bound of an attribute that the previous version did not have, or had wider.
 private struct NarrowerBound {
   let code: ValidationErrorCode
   let limit: Double
-  /// The limit as the model has it, in brackets; empty for dates, which the model has in seconds.
+  /// The limit from the model, in brackets; empty for dates, which the model has in seconds.
   let words: String
   let isMaximum: Bool
   let isLength: Bool
@@ -99,7 +99,7 @@ private struct NarrowerBound {
     ].compactMap(\.self)
   }
 
-  /// True for a value (quoted column) outside of the bound; a nil has none.
+  /// Returns a condition that is true for a value (quoted column) outside of the bound; a nil is never outside.
   func condition(_ column: String) -> String {
     let value = isLength ? "\(ValidationRule.lengthFunction)(\(column))" : column
     return "\(value) \(isMaximum ? ">" : "<") \(SQLiteValue.real(limit).literal)"

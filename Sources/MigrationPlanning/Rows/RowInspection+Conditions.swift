@@ -1,5 +1,6 @@
-// Asks the rows what the models of a hop leave open (`RowCondition`): may a relationship have room for one object only,
-// are all targets still possible, do two readings of a name give the same values?
+// Checks the rows against the conditions that the models of a hop leave open (`RowCondition`): whether a relationship
+// can hold one object only, whether all targets are still possible, whether two readings of a name give the same
+// values.
 
 import Diagnostics
 import ManagedObjectModel
@@ -13,7 +14,7 @@ extension HopdError.Code {
 }
 
 extension RowInspection {
-  /// Rows that break the conditions of inferred hops.
+  /// Finds rows that break the conditions of inferred hops.
   mutating func checkConditions() throws(SQLiteError) {
     for version in migrationPath.models.indices.dropFirst() where !migrationPath.isMapped(to: version) {
       for condition in migrationPath.mappings[version - 1].conditions {
@@ -31,7 +32,7 @@ extension RowInspection {
     }
   }
 
-  /// Objects of the store that break a demand, named by the store's entity.
+  /// Objects of the store that break a condition, with the store's name of their entity.
   private struct Broken {
     var count: Int64 = 0
     var entity = ""
@@ -69,8 +70,8 @@ extension RowInspection {
 
   // MARK: Pairs
 
-  /// The store's pairs behind a relationship of a hop's source version, with the store's entities at both ends; nil
-  /// where the relationship begins empty on the way.
+  /// Returns the store's pairs of a relationship of a hop's source version, with the store's entities at both ends; nil
+  /// if the relationship begins empty in some hop.
   private func pairs(
     _ source: RelationshipMapping.SourcePairs, at version: Int
   ) -> (pairs: StoredPairs, owner: String, target: String)? {
@@ -91,14 +92,14 @@ extension RowInspection {
     "\(column(pairs.owner)) IS NOT NULL AND \(column(pairs.target)) IS NOT NULL"
   }
 
-  /// Objects that are in several pairs at the same end.
+  /// Returns the objects that are in several pairs at the same end.
   private func repeated(_ end: String, of entity: String, in pairs: StoredPairs) throws(SQLiteError) -> Broken {
     try broken(
       of: entity,
       keys: "SELECT \(column(end)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs)) GROUP BY 1 HAVING count(*) > 1")
   }
 
-  /// Owners of `first` whose targets do not have them as targets in `second`, or the other way round.
+  /// Returns the owners whose targets in `first` do not have them as targets in `second`, or the reverse.
   private func unequal(
     _ first: RelationshipMapping.SourcePairs, _ second: RelationshipMapping.SourcePairs, at version: Int
   ) throws(SQLiteError) -> Broken {
@@ -125,7 +126,8 @@ extension RowInspection {
     return try rows(of: entity, where: condition, at: version)
   }
 
-  /// The rows of an entity of a hop's source version that fulfil a condition, which begins with AND or is empty.
+  /// Returns the rows of an entity of a hop's source version that fulfil a condition, which begins with AND or is
+  /// empty.
   private func rows(of entity: String, where condition: String, at version: Int) throws(SQLiteError) -> Broken {
     guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1), let number = schema.number(of: stored),
       let table = schema.table(of: stored)
@@ -142,7 +144,7 @@ extension RowInspection {
     }
   }
 
-  /// Counts the keys that a query gives as `k`, and takes the first of them as examples.
+  /// Counts the keys that a query returns as `k`, and takes the first of them as examples.
   private func broken(of entity: String, keys: String) throws(SQLiteError) -> Broken {
     var broken = Broken(entity: entity)
     broken.count = try reader.connection.integer("SELECT count(*) FROM (\(keys))") ?? 0

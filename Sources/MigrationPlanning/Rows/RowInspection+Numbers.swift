@@ -1,5 +1,5 @@
 // Numbers that an attribute's new type cannot hold. SQLite's column affinities change the stored form (INTEGER, FLOAT,
-// DECIMAL) while the engine writes; the value itself has to fit (docs/formats/migration-semantics.md, "Numbers into
+// DECIMAL) while the engine writes; only the value must fit (docs/formats/migration-semantics.md, "Numbers into
 // numbers").
 
 import Diagnostics
@@ -14,7 +14,7 @@ extension HopdError.Code {
 }
 
 extension RowInspection {
-  /// Attributes that become a number of another type, where a value does not fit.
+  /// Finds values of attributes with another number type that do not fit the new type.
   mutating func checkNumbers() throws(SQLiteError) {
     for live in liveEntities() {
       for attribute in live.mapping.attributes {
@@ -67,16 +67,16 @@ extension RowInspection {
 }
 
 extension NumberConversion {
-  /// A condition over a column (quoted, or any expression) that holds for values which the type cannot take without
-  /// losing something. NULL fits every type.
+  /// Returns a condition over a column (quoted, or any expression) that is true for values which the type cannot hold
+  /// without loss. NULL fits every type.
   ///
-  /// A Float's own precision of 24 bits is not checked: the column keeps the value as it is, and the app rounds it
+  /// A Float's own precision of 24 bits is not checked: the column keeps the value unchanged, and the app rounds it
   /// when it reads, as it does with every Float.
   package func misfit(_ value: String) -> String {
     let integer = "CAST(\(value) AS INTEGER)"
-    // A number, or text in a column of decimals that SQLite could not read as one.
+    // A column of decimals may also hold text that SQLite could not read as a number.
     let isNumber = "typeof(\(value)) IN ('integer', 'real')"
-    // The largest 64-bit integer comes back from its rounded form by saturation.
+    // The largest 64-bit integer would pass the first test: its rounded form saturates back to it.
     let isExactReal = "CAST(CAST(\(value) AS REAL) AS INTEGER) = \(value) AND \(value) <> 9223372036854775807"
     let fits =
       switch type {

@@ -1,5 +1,5 @@
-// Required to-ones that rows leave empty. Core Data refuses such a store ("Validation error missing attribute values on
-// mandatory destination relationship"; docs/formats/migration-semantics.md, "Validation").
+// Required to-ones that are empty in rows. Core Data refuses such a store ("Validation error missing attribute values
+// on mandatory destination relationship"; docs/formats/migration-semantics.md, "Validation").
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,7 +8,7 @@ import PersistentStore
 import SQLite
 
 extension RowInspection {
-  /// To-ones that a hop adds as required or makes required, where objects of the store have no target.
+  /// Finds objects without a target in to-ones that a hop adds as required or makes required.
   mutating func checkRequiredRelationships() throws(SQLiteError) {
     for live in liveEntities() {
       let model = migrationPath.models[live.version]
@@ -31,7 +31,7 @@ extension RowInspection {
     }
   }
 
-  /// Did the version before demand the same of every object? Then gaps are carried, as Core Data carries them.
+  /// Whether the previous version already required an object. Then gaps are carried, as Core Data carries them.
   private func wasRequired(_ source: RelationshipMapping.SourcePairs, before version: Int) -> Bool {
     guard !source.isInverted,
       let relationship = migrationPath.models[version - 1].relationship(source.relationship, of: source.entity)
@@ -39,7 +39,7 @@ extension RowInspection {
     return !relationship.isOptional && !relationship.isToMany
   }
 
-  /// How many objects have no object in a relationship of their entity after the hop, and the first of them.
+  /// Returns the number of objects with an empty relationship after the hop, and the first of them.
   private func rowsWithout(
     _ relationship: String, of live: LiveEntity
   ) throws(SQLiteError) -> (count: Int64, first: Int64?) {

@@ -1,5 +1,5 @@
-// What the rows of the store allow. Core Data finds out while it writes; here every row that would make a hop fail is
-// found before the first byte, with the entity, the property and the number of rows
+// Checks that the rows of the store allow the hops. Core Data finds out while it writes; here every row that would make
+// a hop fail is found before the first byte is written, with the entity, the property and the number of rows
 // (docs/formats/migration-semantics.md, "Validation" and "What cannot be inferred").
 
 import Diagnostics
@@ -11,10 +11,10 @@ import SQLite
 struct RowInspection {
   let migrationPath: MigrationPath
   let census: StoreCensus
-  /// Rows per entity of the store's version, each entity by itself.
+  /// Rows per entity of the store's version, without subentities.
   private(set) var rows: [String: Int64] = [:]
   var findings = Findings()
-  /// What the operator should know of rows that continue as they are.
+  /// Remarks for the operator on rows that continue unchanged.
   var remarks: [HopdError] = []
   private var asked: Set<String> = []
 
@@ -40,7 +40,7 @@ struct RowInspection {
 
   // MARK: Entities
 
-  /// Counts rows, and finds those that belong to no entity of their table.
+  /// Counts rows, and finds rows that belong to no entity of their table.
   mutating func countRows() throws(SQLiteError) {
     for table in schema.tables {
       let counts = try census.rowCounts(of: table)
@@ -71,7 +71,7 @@ struct RowInspection {
     }
   }
 
-  /// Rows whose entity becomes abstract on the way: there is no entity left that they could have.
+  /// Finds rows whose entity becomes abstract in some hop: no entity is left for them.
   mutating func checkAbstractEntities() {
     for live in liveEntities() where live.entity.isAbstract {
       guard migrationPath.models[live.version - 1].entity(named: live.before)?.isAbstract == false else { continue }
@@ -84,7 +84,7 @@ struct RowInspection {
 
   // MARK: Required values
 
-  /// Attributes that a hop adds without a default or makes required, where rows have no value.
+  /// Finds rows without a value for attributes that a hop adds without a default or makes required.
   mutating func checkRequiredValues() throws(SQLiteError) {
     for live in liveEntities() {
       let model = migrationPath.models[live.version]
@@ -93,7 +93,7 @@ struct RowInspection {
         let before = live.mapping.attributes.first { $0.destination == name }?.source.flatMap {
           migrationPath.definition(of: $0, in: live.before, at: live.version - 1)
         }
-        // What was required before is carried as it is, also where the app tolerated gaps.
+        // A value that was already required is carried unchanged, even if the app tolerated gaps.
         if let before, !before.isOptional { continue }
         let verb = before == nil ? "is new and required" : "becomes required"
         switch migrationPath.origin(ofAttribute: name, in: live.entity.name, at: live.version) {
@@ -125,7 +125,7 @@ struct RowInspection {
 
   // MARK: Uniqueness
 
-  /// Constraints of later versions that rows of today break; values are counted and never shown.
+  /// Finds existing rows that break constraints of later versions; values are counted and never shown.
   mutating func checkUniqueness() throws(SQLiteError) {
     for version in migrationPath.models.indices.dropFirst() {
       let model = migrationPath.models[version]
@@ -187,7 +187,7 @@ struct RowInspection {
       hint: "remove the duplicates with the app, or add the constraint in a later version")
   }
 
-  /// Does a unique index of the store cover exactly these columns, so that there can be no duplicates?
+  /// Whether a unique index of the store covers exactly these columns, so that there are no duplicates.
   private func isUniqueAlready(_ columns: [String], in table: String) throws(SQLiteError) -> Bool {
     let indexes = try reader.connection.rows(
       "SELECT name FROM pragma_index_list(?, ?) WHERE \"unique\" = 1 AND partial = 0",
@@ -203,12 +203,12 @@ struct RowInspection {
   }
 
   private struct ToOneKey {
-    /// nil where the to-one begins empty.
+    /// nil if the to-one begins empty.
     let column: String?
   }
 
-  /// The column that holds the keys of a to-one of a later version; nil where that cannot be told: keys that move to
-  /// the other end, or are cleared with an entity that goes.
+  /// Returns the column that holds the keys of a later version's to-one; nil if it cannot be determined: keys that move
+  /// to the other end, or are cleared with a dropped entity.
   private func toOneKey(
     _ name: String, of entity: Entity, in model: ManagedObjectModel, version: Int, table: String
   ) -> ToOneKey? {
@@ -230,7 +230,7 @@ struct RowInspection {
 
   // MARK: References
 
-  /// To-ones that reach the last version and name another entity than their target has: what they mean is not certain.
+  /// Finds to-ones of the last version that name another entity than their target has: their meaning is not certain.
   mutating func checkDiscriminators() throws(SQLiteError) {
     let disagreeing = try census.discriminators().filter { $0.wrong > 0 }
     guard !disagreeing.isEmpty, let last = migrationPath.models.last else { return }
@@ -254,19 +254,19 @@ struct RowInspection {
 
   // MARK: Walking
 
-  /// An entity after a hop whose rows the store has.
+  /// An entity after a hop that has rows in the store.
   struct LiveEntity {
     let version: Int
     let entity: Entity
-    /// The store's entity that it continues, and that of the version before.
+    /// The entity that it continues, in the store and in the previous version.
     let stored: String
     let before: String
-    /// How the hop makes it.
+    /// The entity mapping that makes it.
     let mapping: EntityMapping
     let rows: Int64
   }
 
-  /// The entities after each hop that have rows.
+  /// Returns the entities after each hop that have rows.
   func liveEntities() -> [LiveEntity] {
     migrationPath.models.indices.dropFirst().flatMap { version in
       migrationPath.models[version].entities.compactMap { entity in
@@ -280,7 +280,7 @@ struct RowInspection {
     }
   }
 
-  /// How many rows a query counts, and which is the first: its two columns.
+  /// Returns the two columns of a query: a number of rows, and the first of them.
   func countAndFirst(_ sql: String) throws(SQLiteError) -> (count: Int64, first: Int64?) {
     try reader.connection.rows(sql) { row in
       (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1))
@@ -289,13 +289,13 @@ struct RowInspection {
 }
 
 extension AttributeDefault {
-  /// The default as a column holds it (docs/formats/store-layout.md, "Values in columns").
+  /// The default as a column stores it (docs/formats/store-layout.md, "Values in columns").
   var sqlValue: SQLiteValue {
     switch self {
     case .integer(let value): .integer(value)
     case .boolean(let value): .integer(value ? 1 : 0)
     case .double(let value), .date(let value): .real(value)
-    // Decimals are numbers under NUMERIC affinity; compared as a number, whatever the scale.
+    // Decimals are numbers under NUMERIC affinity; they are compared as numbers, whatever their scale.
     case .decimal(let text): Int64(text).map { .integer($0) } ?? .real(Double(text) ?? 0)
     case .string(let text): .text(text)
     case .uuid(let bytes), .binary(let bytes): .blob(bytes)

@@ -1,22 +1,22 @@
-// The store's file as it is there, beyond what its version says: how its tables were written down and how full it is.
-// The rows of a file may be carried in it as they are, and that depends on both.
+// The store's existing file, beyond its version: how its tables were declared and how full it is. Both decide whether
+// the rows of a file can be carried unchanged in it.
 
 import PersistentStore
 import SQLite
 
-/// A store's file as it was found.
+/// A store's existing file.
 package struct FoundFile: Sendable, Hashable {
-  /// Everything in sqlite_master but SQLite's own tables.
+  /// Everything in sqlite_master except SQLite's own tables.
   package let objects: [SchemaObject]
-  /// Tables of SQLite's own, as sqlite_stat1.
+  /// SQLite's own tables, such as sqlite_stat1.
   package let internalTables: [String]
-  /// Pages, and those of them that hold nothing.
+  /// All pages, and the free ones among them.
   package let pages: Int64
   package let freePages: Int64
-  /// Are pages given back that hold nothing any more? (auto_vacuum)
+  /// Whether SQLite returns free pages to the file system (auto_vacuum).
   package let givesPagesBack: Bool
 
-  /// Looks at a store.
+  /// Inspects a store.
   init(reader: StoreReader, objects: [SchemaObject]) throws(SQLiteError) {
     self.objects = objects
     let prefix = SQLiteIdentifier.quoted(reader.schema) + "."
@@ -30,7 +30,7 @@ package struct FoundFile: Sendable, Hashable {
 }
 
 extension SchemaColumn.Role {
-  /// The property that a column is for, with the entity that declares it; nil for a column of every row.
+  /// The property that a column stores, with the entity that declares it; nil for a column of every row.
   package var property: (entity: String, name: String)? {
     switch self {
     case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),

@@ -1,15 +1,15 @@
-// Versions of one model that are given one by one: SwiftData ships no bundle of versions, so all that there is are
-// stores of each version, which hold their models; compiled and single source versions may be given the same way.
+// Versions of one model that are given one by one. SwiftData ships no bundle of versions, so often only stores of each
+// version exist, which hold their models; compiled and single source versions may be given the same way.
 
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
-/// Makes one model of single versions.
+/// Makes one model from single versions.
 enum ModelChain {
-  /// Stores in the order of their version identifiers, where each has one and no two have the same; else as given.
+  /// Returns stores in the order of their version identifiers, if each has one and no two are equal; else as given.
   ///
-  /// SwiftData stamps the `versionIdentifier` of a VersionedSchema, and 1.0.0 where a schema has none.
+  /// SwiftData writes the `versionIdentifier` of a VersionedSchema, or 1.0.0 if a schema has none.
   static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle] {
     let numbers = parts.map { part -> [Int]? in
       let identifiers = part.versions.first?.versionIdentifiers.filter { !$0.isEmpty } ?? []
@@ -21,9 +21,9 @@ enum ModelChain {
     return zip(known, parts).sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
   }
 
-  /// The versions in the order in which they were given, the last one current; `declaredOrder` may put them in another.
+  /// Returns the versions in the given order, the last one current; `declaredOrder` may change the order.
   ///
-  /// A name that several of them have is made longer by the file's name, and by a number where that does not help.
+  /// A name that several of them have is extended by the file's name, and by a number if that is not sufficient.
   static func bundle(of parts: [ModelBundle], declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     var versions: [ManagedObjectModel] = []
     var taken: Set<String> = []

@@ -1,52 +1,52 @@
-// The codes of this target: everything that keeps a store from being identified or planned for. Programs branch on
-// them; none is worth a retry, since a person has to change a model, a store or a setting first.
+// The codes of this target: every reason against identifying or planning a store. Programs branch on them; none is
+// worth a retry, because a person has to change a model, a store or a setting first.
 
 import Diagnostics
 
 extension HopdError.Code {
-  /// No model was given, or none was found where they were looked for.
+  /// No model was given, or none was found at the given paths.
   package static let noModels = HopdError.Code("no-models", exit: .notConfigured)
   /// Two models describe the same version of a store.
   package static let ambiguousModel = HopdError.Code("ambiguous-model", exit: .dataError)
-  /// The store was made with none of the versions given.
+  /// No given version has the store's hashes.
   package static let unknownVersion = HopdError.Code("unknown-version", exit: .dataError)
-  /// The store's version is after the wanted one.
+  /// The store's version is after the target.
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
-  /// The wanted version is not in the model.
+  /// The target version is not in the model.
   package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
-  /// The store has, or is to reach, a version that cannot be read or used.
+  /// The store's version or the target cannot be read or used.
   package static let versionUnusable = HopdError.Code("version-unusable", exit: .dataError)
   /// The model has several versions and marks none as current.
   package static let noCurrentVersion = HopdError.Code("no-current-version", exit: .configuration)
-  /// No chain of hops leads to the wanted version.
+  /// No chain of hops leads to the target.
   package static let noRoute = HopdError.Code("no-route", exit: .dataError)
   /// A hop would have to be inferred, and inference is switched off.
   package static let inferenceOff = HopdError.Code("inference-off", exit: .configuration)
   /// The store cannot be migrated, for several reasons of different kinds.
   package static let planRefused = HopdError.Code("plan-refused", exit: .dataError)
-  /// The store lacks tables or columns of the version that it claims to be.
+  /// The store lacks tables or columns of the version that it claims.
   package static let schemaMismatch = HopdError.Code("schema-mismatch", exit: .dataError)
   /// The store has a table that no entity of its model explains.
   package static let unknownTable = HopdError.Code("unknown-table", exit: .dataError)
-  /// The store has a trigger, which would run on rows that we write.
+  /// The store has a trigger, which would run on rows that hopd writes.
   package static let unknownTrigger = HopdError.Code("unknown-trigger", exit: .dataError)
   /// A trigger of a derived attribute is replaced by the known one.
   package static let triggerRewritten = HopdError.Code("trigger-rewritten", severity: .note)
-  /// Values that the store keeps give way to computed ones.
+  /// Computed values replace values of the store.
   package static let valuesReplaced = HopdError.Code("values-replaced", severity: .note)
   /// The store has a view, which Core Data never makes.
   package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
-  /// A column that is not Core Data's stays behind.
+  /// A column that is not Core Data's is not carried.
   package static let columnNotCarried = HopdError.Code("column-not-carried", severity: .warning)
-  /// The store keeps persistent history, and such stores are to be refused.
+  /// The store keeps persistent history, and the rule is to refuse such stores.
   package static let historyNotSupported = HopdError.Code("history-not-supported", exit: .dataError)
-  /// A lightweight migration of Core Data's own was begun and is not finished.
+  /// A lightweight migration of Core Data's own has begun and is not finished.
   package static let deferredMigration = HopdError.Code("deferred-migration", exit: .dataError)
-  /// The metadata say something that hopd does not know how to follow.
+  /// The metadata contain something that hopd does not support.
   package static let metadataNotSupported = HopdError.Code("metadata-not-supported", exit: .dataError)
   /// Rows whose entity is unknown, in the wrong table, or abstract.
   package static let rowsOfUnknownEntity = HopdError.Code("rows-of-unknown-entity", exit: .dataError)
-  /// Rows point to a target and name another entity than the target has.
+  /// Rows refer to a target and name another entity than the target has.
   package static let wrongDiscriminators = HopdError.Code("wrong-discriminators", exit: .dataError)
   /// Rows break a uniqueness constraint of a later version (Core Data 134111, 1551).
   package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
@@ -55,7 +55,7 @@ extension HopdError.Code {
   /// The name of a self many-to-many table cannot be computed (docs/formats/join-table-names.md, "How well it is
   /// proven").
   package static let joinTableNameUncertain = HopdError.Code("join-table-name-uncertain", exit: .dataError)
-  /// A reference store is not of the wanted version.
+  /// A reference store is not of the target version.
   package static let referenceMismatch = HopdError.Code("reference-mismatch", exit: .dataError)
 
   // Warnings of a plan.
@@ -66,28 +66,28 @@ extension HopdError.Code {
   package static let dataDropped = HopdError.Code("data-dropped", severity: .warning)
   /// Rows of persistent history that the migration path drops.
   package static let historyCleared = HopdError.Code("history-cleared", severity: .warning)
-  /// A version hash rests on a rule that was never compared with Apple's software.
+  /// A version hash depends on a rule that was never compared with Apple's software.
   package static let hashUncertain = HopdError.Code("hash-uncertain", severity: .warning)
-  /// The store refers to rows that are not there.
+  /// The store refers to rows that do not exist.
   package static let danglingReferences = HopdError.Code("dangling-references", severity: .warning)
-  /// A remark of the model reader, or a model that could not be read beside others that could.
+  /// A remark of the model reader, or an unreadable model among readable ones.
   package static let modelRemark = HopdError.Code("model-remark", severity: .note)
 }
 
 /// Findings that are reported together.
 ///
-/// A store from elsewhere can have a hundred thousand unexplained tables: of each kind the first hundred are kept, so
-/// that another kind is never crowded out.
+/// A hostile store can have a hundred thousand unexplained tables: only the first hundred findings of each kind are
+/// kept, so that every kind is reported.
 struct Findings {
   private(set) var errors: [HopdError] = []
   private var counts: [HopdError.Code: Int] = [:]
 
-  /// Findings of one kind that are reported.
+  /// The most findings of one kind that are reported.
   static let most = 100
 
   mutating func add(_ error: HopdError) {
     guard counts[error.code, default: 0] < Findings.most else { return }
-    // The same part of a model may be met in several hops.
+    // The same part of a model may be found in several hops.
     guard !errors.contains(where: { $0.code == error.code && $0.message == error.message && $0.place == error.place })
     else { return }
     errors.append(error)
@@ -102,7 +102,7 @@ struct Findings {
     for error in errors { add(error) }
   }
 
-  /// Throws what was found: one finding as it is, several as reasons of one refusal.
+  /// Throws the findings: a single one itself, several as reasons of one refusal.
   func throwIfAny(at place: Place) throws(HopdError) {
     guard let first = errors.first else { return }
     if errors.count == 1 { throw first.located(place) }
@@ -116,7 +116,7 @@ struct Findings {
 }
 
 extension [HopdError] {
-  /// Adds one of that code.
+  /// Appends an error with that code.
   mutating func add(
     _ code: HopdError.Code, _ message: String, at place: Place = Place(), hint: String? = nil,
     reasons: [HopdError] = []

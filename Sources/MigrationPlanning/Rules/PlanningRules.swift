@@ -1,28 +1,28 @@
-// What the caller decides about a plan, beside the store and the models: a plain value that the configuration and the
-// command line fill.
+// The caller's decisions about a plan, in addition to the store and the models: a plain value that the configuration
+// and the command line fill.
 
 import MappingModel
 import PersistentStore
 
 /// The rules under which a plan is made.
 package struct PlanningRules: Sendable, Hashable {
-  /// May mappings be inferred?
+  /// Whether mappings may be inferred.
   package var infer: Bool
-  /// Names that the operator decided where renaming identifiers contradict them.
+  /// The operator's names where renaming identifiers contradict them.
   package var renames: RenameRules
-  /// Which of several ways is taken.
+  /// The choice between several chains.
   package var route: RouteRule
-  /// Which end names a self many-to-many table of the last version, where that is known.
+  /// Which end names a self many-to-many table of the last version, if known.
   package var naming: JoinTableNaming
-  /// What becomes of the rows of persistent history.
+  /// The rule for the rows of persistent history.
   package var history: HistoryRule
-  /// What becomes of a store that is mirrored with CloudKit.
+  /// The rule for a store that is mirrored with CloudKit.
   package var cloudKit: CloudKitRule
-  /// Bytes that the chunks of a job may use; it bounds the files that may become values of columns.
+  /// Bytes that the chunks of a job may use; it limits the files that may become values of columns.
   package var memoryLimit: Int64
-  /// What becomes of rows that break the rules of the version they come to.
+  /// The rules for rows that break the rules of their destination version.
   package var invalidRows: InvalidRowsRules
-  /// What becomes of the rows of entities that continue while no mapping takes them.
+  /// The rule for the rows of entities that continue without an entity mapping.
   package var unmappedEntities: UnmappedEntitiesRule
 
   /// Makes rules; the defaults are those of the configuration.
@@ -45,23 +45,23 @@ package struct PlanningRules: Sendable, Hashable {
 }
 
 extension PlanningRules {
-  /// What of the rules decides about the route.
+  /// The rules that decide about the route.
   var routing: RouteRules { RouteRules(infer: infer, renames: renames, route: route) }
 }
 
 extension InvalidRowsRules {
-  /// The rules as text, always the same for the same rules.
+  /// The rules as text; equal rules give equal text.
   var text: String {
     ([standard.rawValue] + byEntity.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.rawValue)" })
       .joined(separator: " ")
   }
 }
 
-/// What becomes of the rows of an entity that both versions of a hop have and that no entity mapping takes: Core Data
-/// leaves them behind without a word (docs/formats/migration-semantics.md, "Unmapped entities").
+/// The rule for the rows of an entity that both versions of a hop have and that no entity mapping takes: Core Data
+/// silently leaves them out (docs/formats/migration-semantics.md, "Unmapped entities").
 package enum UnmappedEntitiesRule: String, Sendable, Hashable, CaseIterable {
   /// The migration is refused.
   case fail
-  /// They are dropped, and the report says how many.
+  /// They are dropped, and the report has their number.
   case drop
 }

@@ -1,35 +1,35 @@
-// Which way a store goes through the versions: hop by hop as the app's makers meant it, or with fewer hops. Core Data
-// without a migrator in the app goes directly (docs/FIDELITY.md).
+// The choice between several chains: through every version, as the app's authors meant it, or with fewer hops. Core
+// Data without a migrator in the app uses one direct hop (docs/FIDELITY.md).
 
 import MappingModel
 
-/// Which of several ways is taken.
+/// The choice between several chains.
 package enum RouteRule: String, Sendable, Hashable, CaseIterable {
-  /// Every version in its turn; versions are skipped only where no hop leads on.
+  /// Through every version in order; versions are skipped only if no hop leads further.
   case progressive
-  /// One hop from the store's version to the wanted one.
+  /// One hop from the store's version to the target.
   case direct
   /// The fewest hops.
   case shortest
 }
 
-/// What decides about a route, beside the versions and the mapping models.
+/// The rules that, with the versions and the mapping models, determine a chain.
 package struct RouteRules: Sendable, Hashable {
-  /// May hops be inferred?
+  /// Whether hops may be inferred.
   package var infer: Bool
-  /// Names that the operator decided.
+  /// The operator's names.
   package var renames: RenameRules
-  /// Which of several ways is taken.
+  /// The choice between several chains.
   package var route: RouteRule
-  /// May inference lead back to an older version?
+  /// Whether inference may lead back to an older version.
   package var allowsOlder: Bool
-  /// Titles of inferred hops that the rows of the store at hand forbid.
+  /// Titles of inferred hops that the rows of the given store forbid.
   package var forbidden: Set<String> = []
-  /// Names of versions that no store can be made of, because a part of their layout is not known: no hop ends there on
-  /// the way to another version.
+  /// Names of versions of which no store can be made, because a part of their layout is not known: no hop ends there
+  /// unless it is the target.
   package var unusable: Set<String> = []
-  /// Do inferred hops run as the mapping models that they stand for? They do where rows break the destination's rules
-  /// and a rule for invalid rows settles that: objects are only left out or mended where each is made.
+  /// Whether inferred hops run as equivalent mapping models. They do if rows break the destination's rules and a rule
+  /// for invalid rows decides about them: objects are left out or corrected only where each one is made.
   package var settlesInvalidRows = false
 
   /// Makes rules; the defaults are those of the configuration.

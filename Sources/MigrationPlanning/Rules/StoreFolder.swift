@@ -1,21 +1,21 @@
-// A folder of stores as models: SwiftData ships no model files, so to migrate its stores one keeps one store per
-// version. The stores are read as they are; nothing is written beside them.
+// A folder of stores as models: SwiftData ships no model files, so operators keep one store per version to migrate
+// others. The stores are only read; no file is written beside them.
 
 import Diagnostics
 import Glibc
 import ManagedObjectModel
 import SystemPackage
 
-/// Finds stores in folders, and makes models of them.
+/// Finds stores in folders, and makes models from them.
 package enum StoreFolder {
-  /// Names that stores have.
+  /// Extensions of stores' names.
   private static let extensions: Set<String> = ["store", "sqlite"]
-  /// Folders below a folder that are looked into: one per version is usual.
+  /// The depth of folders that are searched: one folder per version is usual.
   private static let depth = 3
-  /// Entries that are inspected.
+  /// The most entries that are inspected.
   private static let most = 20_000
 
-  /// The store at a path, or those below a folder, with their links resolved.
+  /// Returns the store at a path, or those below a folder, with symbolic links resolved.
   package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
     guard let real = path.resolvingLinks else {
       throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
@@ -23,8 +23,8 @@ package enum StoreFolder {
     return StoreModels.isStore(real) ? [real] : stores(in: real)
   }
 
-  /// The stores below a folder, in the natural order of their paths; hidden ones, which are backups and staged stores,
-  /// left out.
+  /// Returns the stores below a folder, in the natural order of their paths, without hidden ones, which are backups and
+  /// staged stores.
   static func stores(in folder: FilePath) -> [FilePath] {
     var (found, entries): ([FilePath], Int) = ([], 0)
     visit(folder, depth: 0, &found, &entries)
@@ -42,7 +42,7 @@ package enum StoreFolder {
       guard !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
       let path = folder.appending(component)
       var info = stat()
-      // Links are not followed: a folder could hold itself.
+      // Links are not followed: a folder could contain itself.
       guard path.withPlatformString({ lstat($0, &info) }) == 0 else { continue }
       if info.st_mode & S_IFMT == S_IFDIR {
         visit(path, depth: depth + 1, &found, &entries)
@@ -54,8 +54,7 @@ package enum StoreFolder {
     }
   }
 
-  /// One model per app: stores belong together where they have an entity in common. Two stores of one version count
-  /// once.
+  /// Makes one model per app: stores with a common entity belong together. Two stores of one version count once.
   static func bundles(of parts: [ModelBundle], declaredOrder: [String]) throws(HopdError) -> [ModelBundle] {
     var groups: [(entities: Set<String>, parts: [ModelBundle])] = []
     for part in parts {
@@ -79,7 +78,7 @@ package enum StoreFolder {
 }
 
 extension FilePath {
-  /// The path with links followed; nil where it leads nowhere.
+  /// The path with symbolic links resolved; nil if it does not exist.
   package var resolvingLinks: FilePath? {
     withPlatformString { name in
       guard let real = realpath(name, nil) else { return nil }

@@ -1,5 +1,5 @@
-// A store as a model: the copy of its model that Core Data keeps in Z_MODELCACHE. It is how SwiftData's versions are
-// known, which ship no model files.
+// A store as a model: the copy of its model that Core Data keeps in Z_MODELCACHE. SwiftData ships no model files, so
+// this is how its versions are known.
 
 import Diagnostics
 import Glibc
@@ -8,9 +8,9 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// Reads models out of stores.
+/// Reads models from stores.
 package enum StoreModels {
-  /// Is the path a SQLite database? Only plain files are; a link is followed, as for every model.
+  /// Whether the path is a SQLite database. Only plain files are; a symbolic link is followed, as for every model.
   package static func isStore(_ path: FilePath) -> Bool {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else { return false }
@@ -23,9 +23,9 @@ package enum StoreModels {
     return count == magic.count && bytes == magic
   }
 
-  /// The model that a store holds, as a model of one version.
+  /// Returns the model that a store holds, as a model of one version.
   package static func bundle(ofStoreAt path: FilePath) throws(HopdError) -> ModelBundle {
-    // The store's own name may not be a link when it is opened.
+    // The path of an opened store may not be a symbolic link.
     let location = StoreLocation(database: path.resolvingLinks ?? path)
     let place = Place(file: path)
     do {
@@ -44,15 +44,15 @@ package enum StoreModels {
     }
   }
 
-  /// The numbers of a Schema.Version, as 1.2.0; nil for any other text.
+  /// Returns the numbers of a Schema.Version, such as 1.2.0; nil for any other text.
   static func schemaVersion(_ identifier: String) -> [Int]? {
     let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
     let numbers = parts.compactMap { part in part.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } ? Int(part) : nil }
     return parts.count == 3 && numbers.count == 3 ? numbers : nil
   }
 
-  /// Was the store made by SwiftData? It has history tables from the beginning, one version identifier of three
-  /// numbers, and a copy of a model with a named configuration (docs/formats/store-layout.md, "Store metadata").
+  /// Whether SwiftData made the store. Such a store has history tables from the beginning, one version identifier of
+  /// three numbers, and a copy of a model with a named configuration (docs/formats/store-layout.md, "Store metadata").
   package static func isSwiftData(_ reader: StoreReader) throws -> Bool {
     let identifiers = try reader.metadata().versionIdentifiers
     guard identifiers.count == 1, let identifier = identifiers.first, schemaVersion(identifier) != nil,
@@ -62,7 +62,8 @@ package enum StoreModels {
     return !cached.model.configurations.isEmpty
   }
 
-  /// The model that an open store holds, called by its version identifier, or by the store's file where it has none.
+  /// Returns the model that an open store holds, named after its version identifier, or after the store's file if it
+  /// has none.
   static func model(
     of reader: StoreReader, at location: StoreLocation
   ) throws -> (model: ManagedObjectModel, warnings: [ModelWarning])? {

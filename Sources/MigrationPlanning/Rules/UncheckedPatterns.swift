@@ -1,4 +1,5 @@
-// Patterns of a model that hopd's machine does not read: values are not checked against them, and the plan must say so.
+// Patterns of a model that hopd's regular expressions do not support: values are not checked against them, and the plan
+// must report this.
 
 import Diagnostics
 import Expressions
@@ -11,7 +12,7 @@ extension HopdError.Code {
 
 /// Finds the patterns against which the objects of a mapped hop are not checked.
 enum UncheckedPatterns {
-  /// One remark per attribute of the hop's destination, by entity and name.
+  /// Returns one remark per attribute of the hop's destination, by entity and name.
   static func remarks(on model: ManagedObjectModel, hop: String) -> [HopdError] {
     model.entities.flatMap { entity in
       entity.attributes.compactMap { attribute in

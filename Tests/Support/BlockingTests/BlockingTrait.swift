@@ -1,12 +1,12 @@
-// Most tests of stores run for seconds without a pause: they wait for the disk, for locks and for other programs. On
-// the threads that all of Swift's tasks share they would keep the daemon's tests waiting until these run out of time,
-// so that a plain `swift test` failed. With this trait the body of a test runs on threads of its own.
+// Most tests of stores block for seconds: they wait for the disk, for locks and for other programs. On the threads that
+// all Swift tasks share, they would delay the daemon's tests until these time out, so that a plain `swift test` failed.
+// With this trait the body of a test runs on separate threads.
 
 import Dispatch
 import Synchronization
 import Testing
 
-/// Runs the bodies of tests that block on threads of their own.
+/// Runs the bodies of blocking tests on separate threads.
 package struct BlockingTrait: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -24,7 +24,7 @@ extension Trait where Self == BlockingTrait {
   package static var blocking: Self { Self() }
 }
 
-/// A few threads; a job goes to the one that has the fewest.
+/// A few threads; each job is given to the thread with the fewest jobs.
 private final class BlockingThreads: TaskExecutor {
   static let shared = BlockingThreads()
 

@@ -1,4 +1,4 @@
-// Files, names, the log, and the calls that a fault can meet.
+// Files, names, the log, and the calls in which a fault can occur.
 
 #include "internal.h"
 
@@ -19,7 +19,7 @@ static void *grown(void *memory, size_t count, size_t size) {
   return memory;
 }
 
-// MARK: Content, shared until it is written
+// MARK: Content, shared until one owner writes
 
 static content *content_make(void) {
   content *made = sd_allocate(1, sizeof *made);
@@ -158,7 +158,7 @@ static void name_set(sd_disk *disk, uint32_t directory, const char *text, uint32
 }
 
 uint32_t sd_find(sd_disk *disk, const char *path, uint32_t *directory, const char **last) {
-  // Over the mount point, which is the root.
+  // Skip the mount point, which is the root.
   const char *rest = path[0] == '/' ? strchr(path + 1, '/') : NULL;
   uint32_t at = 1;
   if (directory) *directory = 0;
@@ -189,7 +189,8 @@ uint32_t sd_find(sd_disk *disk, const char *path, uint32_t *directory, const cha
   return at;
 }
 
-// Is there a way to the directory? One whose own name was lost takes the names in it along, as with any journal.
+// Whether a path leads to the directory. If the directory's own name was lost, the names in it are lost too, as with
+// any journal.
 static int is_found(const sd_disk *disk, uint32_t directory, int depth) {
   if (directory == 1) return 1;
   for (uint32_t i = 0; i < disk->name_count && depth < 16; i++)
@@ -215,7 +216,7 @@ void sd_apply(sd_disk *disk, const operation *op, int choice, uint64_t seed) {
     content *into = writable(file, end);
     if (end > old && choice != SD_TORN) into->size = end;
     for (int64_t at = op->offset; at < end;) {
-      // Sectors of the file, not of the write: a disk writes what stands at multiples of 512.
+      // Sectors of the file, not of the write: a disk writes aligned blocks of 512 bytes.
       int64_t stop = (at / 512 + 1) * 512;
       if (stop > end) stop = end;
       seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -279,7 +280,7 @@ const char *sd_operation(const sd_disk *disk, int64_t index, char *buffer, size_
   }
   const operation *op = &disk->log[index];
   const char *called = op->name ? op->name : "";
-  // The name that the file has now tells most.
+  // The file's current name is the most useful one.
   uint32_t subject = op->kind == OP_SYNC_DIRECTORY || op->kind == OP_FAILED_DIRECTORY ? op->directory : op->inode;
   for (uint32_t i = 0; !op->name && i < disk->name_count; i++)
     if (disk->names[i].inode == subject) called = disk->names[i].text;
@@ -322,7 +323,7 @@ const char *sd_last_fault(const sd_disk *disk) { return disk->last_fault; }
 int64_t sd_lost_locks(const sd_disk *disk) { return disk->lost_locks; }
 const char *sd_lost_lock(const sd_disk *disk) { return disk->lost_lock; }
 
-/// A descriptor of a file is opened and closed: what locks SQLite has on it would be gone.
+/// Opening and closing a descriptor of a file would drop any locks that SQLite has on it.
 static void touch(sd_disk *disk, uint32_t number, const char *what, const char *path) {
   usage *use = &sd_inode(disk, number)->use;
   if (!use->shared && !use->exclusive) return;
@@ -384,7 +385,7 @@ static int add(sd_disk *disk, const char *path, int is_directory, uint32_t mode)
   if (!directory) return errno;
   if (errno != ENOENT) return errno;
   uint32_t number;
-  // The log's base must know the inode as well: it is made before, and unreachable without its name.
+  // The log's base must have the inode as well: it is made there first, and cannot be reached without its name.
   if (!disk->base) disk->base = sd_clone(disk);
   number = sd_new_inode(disk, is_directory, mode);
   sd_log(disk, (operation){.kind = OP_ADD, .inode = number, .directory = directory, .name = (char *)last,

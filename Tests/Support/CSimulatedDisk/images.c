@@ -1,4 +1,4 @@
-// Power cuts: the log is walked once, with what is safe on one side and what is not on the other; any choice among the
+// Power cuts: the log is read once, divided into operations that are safe and those that are not; any choice among the
 // latter makes an image.
 
 #include "internal.h"
@@ -10,14 +10,14 @@ typedef struct {
   const operation *op;
   // Its sync failed: later ones do not make it safe.
   int is_lost;
-  // It is on the disk for good, and waits here for its turn behind one that may be there or not.
+  // It is safe, but must be applied after an earlier operation that may be missing.
   int is_safe;
 } pending;
 
 struct sd_walk {
   const sd_disk *disk;
-  sd_disk *safe;  // what every image has
-  sd_disk *now;   // what a killed process leaves
+  sd_disk *safe;  // the part that every image has
+  sd_disk *now;   // the state after a kill of the process
   int64_t next;
   pending *open;
   size_t count, capacity;
@@ -52,14 +52,14 @@ static int is_in(const operation *op, uint32_t directory) {
   return op->directory == directory || (op->kind == OP_RENAME && op->other == directory);
 }
 
-// Do both change the same file, or names of the same directory? Then their order stays: what comes later prevails.
+// Whether both change the same file, or names of the same directory. Then their order is kept: the later one wins.
 static int meets(const operation *earlier, const operation *later) {
   if (is_name(earlier) != is_name(later)) return 0;
   if (!is_name(earlier)) return earlier->inode == later->inode;
   return is_in(later, earlier->directory) || (earlier->kind == OP_RENAME && is_in(later, earlier->other));
 }
 
-// A new file or directory is there from its creation on, and nobody finds it before its name is.
+// A new file or directory exists from its creation on, but cannot be found before its name exists.
 static void know_inode(sd_disk *disk, const operation *op) {
   while (op->kind == OP_ADD && disk->inode_count < op->inode) {
     sd_new_inode(disk, (op->offset >> 20) & 1, (uint32_t)op->offset & 07777);
@@ -89,8 +89,8 @@ int sd_walk_step(sd_walk *walk) {
     for (size_t i = 0; i < walk->count; i++)
       if (concerns(walk->open[i].op, op) && !walk->open[i].is_safe) walk->open[i].is_lost = 1;
     break;
-  // Names stand in a journal: a later sync has all before it, and where a journal fails no later one succeeds (ext4
-  // aborts, xfs shuts down), which the sticky faults are.
+  // Names are in a journal: a later sync includes all earlier ones, and after a failed journal no later one succeeds
+  // (ext4 aborts, xfs shuts down), which sticky faults simulate.
   case OP_FAILED_DIRECTORY: break;
   default:
     know_inode(walk->safe, op);
@@ -135,7 +135,7 @@ sd_disk *sd_walk_killed(const sd_walk *walk) {
   return image;
 }
 
-// MARK: Telling images apart
+// MARK: Comparing images
 
 static uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9fb21c651e98df25u;
@@ -160,7 +160,7 @@ static uint64_t tree_digest(sd_disk *disk, uint32_t directory, int depth) {
     const name *found = &disk->names[i];
     if (found->directory != directory) continue;
     inode *file = sd_inode(disk, found->inode);
-    // By number, because hard links are told by it.
+    // By number, because hard links are identified by it.
     uint64_t hash = mix(bytes_digest((const uint8_t *)found->text, strlen(found->text)), found->inode);
     hash = mix(hash, file->mode);
     if (file->is_directory) {

@@ -1,11 +1,11 @@
-// What the disk, its images and the VFS share.
+// Declarations that the disk, its images and the VFS share.
 #pragma once
 
 #include "simulated_disk.h"
 
 #include <pthread.h>
 
-/// Content of a file, shared by all images in which it is the same.
+/// Content of a file, shared by all images with the same content.
 typedef struct {
   int64_t references;
   int64_t size;
@@ -51,8 +51,8 @@ enum {
 /// One change or sync.
 typedef struct {
   int kind;
-  uint32_t inode;             // of a file operation; what a name gets
-  uint32_t directory, other;  // of a name; `other` is where a rename leads
+  uint32_t inode;             // of a file operation; the target of a name
+  uint32_t directory, other;  // of a name; `other` is the destination of a rename
   char *name, *name2;
   int64_t offset;             // or size, or mode
   int64_t tick;               // the disk's clock
@@ -68,7 +68,7 @@ struct sd_disk {
   uint32_t name_count, name_capacity;
   int64_t clock;
 
-  // The log, and what the disk was when it began.
+  // The log, and the state of the disk when it began.
   operation *log;
   int64_t log_count, log_capacity;
   struct sd_disk *base;
@@ -82,19 +82,20 @@ struct sd_disk {
 
 void *sd_allocate(size_t count, size_t size);
 inode *sd_inode(sd_disk *disk, uint32_t number);
-/// The inode of a path, 0 with errno when there is none; the directory and last name also where the file is missing.
+/// Returns the inode of a path, or 0 with errno if it does not exist; sets directory and last name also for a missing
+/// file.
 uint32_t sd_find(sd_disk *disk, const char *path, uint32_t *directory, const char **last);
 uint32_t sd_new_inode(sd_disk *disk, int is_directory, uint32_t mode);
-/// Counts a call and answers the errno it is to fail with, or 0.
+/// Counts a call and returns the errno with which it must fail, or 0.
 int sd_enter(sd_disk *disk, int kind, const char *what, const char *path);
-/// Writes the operation into the log and makes it.
+/// Writes the operation into the log and applies it.
 void sd_log(sd_disk *disk, operation op);
-/// Makes an operation; `choice` is one of SD_KEPT, SD_ZEROED, SD_TORN.
+/// Applies an operation; `choice` is one of SD_KEPT, SD_ZEROED, SD_TORN.
 void sd_apply(sd_disk *disk, const operation *op, int choice, uint64_t seed);
-/// Files, names and clock of another disk, sharing its contents.
+/// Returns a disk with the files, names and clock of another one, sharing its contents.
 sd_disk *sd_clone(const sd_disk *disk);
-/// A sync by inode: files and directories.
+/// Syncs by inode: files and directories.
 int sd_sync(sd_disk *disk, uint32_t number, int is_directory, const char *path);
-/// The mounted disk that a path lies on, and nil for all others.
+/// Returns the mounted disk that contains a path; NULL for all other paths.
 sd_disk *sd_disk_of(const char *path);
 void sd_register_vfs(void);

@@ -1,6 +1,6 @@
-// SQLite on a simulated disk: a VFS that does what SQLite's own for Linux does, in the same order and with the same
-// syncs (os_unix.c of 3.40: the directory is synced with the first sync of a journal or log that was made, and after a
-// deletion when that is asked for). It is the default one; whatever lies elsewhere goes to the real one untouched.
+// SQLite on a simulated disk: a VFS that does the same as SQLite's own for Linux, in the same order and with the same
+// syncs (os_unix.c of 3.40: the directory is synced with the first sync of a new journal or log, and after a deletion
+// on request). It is the default one; it passes all other paths to the real one unchanged.
 
 #include "internal.h"
 
@@ -126,7 +126,7 @@ static int file_sync(sqlite3_file *base, int flags) {
   sd_file *file = (sd_file *)base;
   if (sd_sync(file->disk, file->inode, 0, file->path)) return SQLITE_IOERR_FSYNC;
   if (file->must_sync_directory) {
-    // SQLite asks once and ignores the answer.
+    // SQLite syncs the directory once and ignores the result.
     (void)sync_directory(file->disk, file->path);
     file->must_sync_directory = 0;
   }

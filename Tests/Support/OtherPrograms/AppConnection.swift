@@ -1,5 +1,5 @@
-// Another program, played by a test: it opens a store as SQLite does by itself, with a log's index in shared memory,
-// and by names that nobody has checked. hopd's own connections never do (CLinux/storevfs.c).
+// Simulates another program in a test: it opens a store as plain SQLite does, with a log's index in shared memory, and
+// by unchecked names. hopd's own connections never do (CLinux/storevfs.c).
 
 import SystemPackage
 

@@ -16,12 +16,12 @@ package struct Dice: RandomNumberGenerator {
     return value ^ (value >> 31)
   }
 
-  /// True with a chance of `percent`.
+  /// Returns true with a probability of `percent`.
   package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 
-  /// A number from 0 to `count` - 1; 0 where there is none.
+  /// Returns a number from 0 to `count` - 1; 0 if `count` is not positive.
   package mutating func below(_ count: Int) -> Int { Int.random(in: 0..<max(1, count), using: &self) }
 
-  /// An element of a list that is not empty.
+  /// Returns an element of a list that is not empty.
   package mutating func pick<Element>(_ list: [Element]) -> Element { list[below(list.count)] }
 }

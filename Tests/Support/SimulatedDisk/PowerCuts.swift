@@ -1,18 +1,18 @@
-// Every image that a power cut could leave of a recorded run, each once: at each moment between two operations the
-// unsynced ones are kept, dropped, torn, each alone, and in mixes of a seed; where there are few of them, in every
-// combination.
+// Makes every image that a power cut could leave of a recorded run, without duplicates: at each moment between two
+// operations the unsynced ones are kept, dropped, torn, each alone, and in seeded mixes; if there are few of them, in
+// every combination.
 
 import CSimulatedDisk
 import SeededRandom
 import SystemPackage
 
-/// One image, and when it was taken.
+/// One image, and its moment.
 package struct DiskImage {
   /// The disk after the power cut, or after the kill.
   package let disk: SimulatedDisk
-  /// Operations that had been made.
+  /// The number of operations that had been made.
   package let moment: Int
-  /// What became of the unsynced ones, in words and by a seed that makes it again.
+  /// The fate of the unsynced operations, in words and with a seed that reproduces it.
   package let kind: String
 }
 
@@ -22,36 +22,35 @@ package struct CutPlan: Sendable {
   package var seed: UInt64
   /// Mixes at each moment.
   package var mixes = 6
-  /// Up to so many unsynced operations every combination is made.
+  /// The most unsynced operations for which every combination is made.
   package var exhaustiveBelow = 5
-  /// Lost and kept alone are the newest so many; all of them by default.
+  /// The number of newest operations that are lost and kept alone; all of them by default.
   package var alone = Int.max
-  /// Is a kill of the process, which loses nothing, taken for an image too?
+  /// Whether a kill of the process, which loses nothing, is an image too.
   package var withKills = true
   /// Only these moments; all by default.
   package var moments: ClosedRange<Int> = 0...Int.max
 
-  /// Notes a plan.
+  /// Makes a plan.
   package init(seed: UInt64) { self.seed = seed }
 }
 
 /// The images of one recorded run.
 package struct PowerCuts {
-  /// Images made, and those among them that were new.
+  /// The number of images made.
   package private(set) var made = 0
-  /// Each of them was handed out once.
+  /// The number of distinct ones; each of them was passed on once.
   package private(set) var distinct = 0
   private var seen: Set<UInt64> = []
   private let plan: CutPlan
 
-  /// No images yet; with the same value several runs can share what was seen.
+  /// Starts without images; several runs can share one value, and thus the set of seen images.
   package init(_ plan: CutPlan) { self.plan = plan }
 
-  /// Walks through the log of `disk` and gives every image that was not seen before to `body`; an answer of false ends
-  /// it.
+  /// Reads the log of `disk` and passes every new image to `body`; if `body` returns false, it ends.
   ///
-  /// From the moment `reported` on, at which success had been reported, more is promised of the same image: those that
-  /// were seen before are given once more.
+  /// From the moment `reported` on, when success was reported, the same image must fulfil more: images that were seen
+  /// before are passed on once more.
   package mutating func forEach(
     of disk: SimulatedDisk, reported: Int = .max, _ body: (DiskImage) throws -> Bool
   ) rethrows {
@@ -86,7 +85,7 @@ package struct PowerCuts {
     return try body(DiskImage(disk: SimulatedDisk(image), moment: moment, kind: kind))
   }
 
-  /// What may become of the operations that are not safe at this moment of the walk.
+  /// Returns the possible fates of the operations that are not safe at this moment of the log.
   private func choices(_ walk: OpaquePointer?, _ random: inout Dice) -> [(String, [UInt8])] {
     let count = sd_walk_pending(walk)
     let dropped = UInt8(SD_DROPPED)

@@ -1,6 +1,5 @@
-// The simulated disk as the file system of hopd's replacement: each call is made of the same single steps as on Linux,
-// so that a fault or a power cut can come between a write and its sync. What lies elsewhere goes to the real file
-// system.
+// The simulated disk as the file system of hopd's replacement: each call consists of the same single steps as on Linux,
+// so that a fault or a power cut can occur between a write and its sync. Other paths go to the real file system.
 
 import CSimulatedDisk
 import Diagnostics
@@ -9,7 +8,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// A disk in memory that SQLite works on too, below `root`. It belongs to one task.
+/// A disk in memory below `root`; SQLite uses it too. It belongs to one task.
 package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
   /// Where the disk is mounted.
   package let root: FilePath
@@ -20,7 +19,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
 
   private static let devices = Atomic<UInt32>(1)
 
-  /// An empty disk of its own.
+  /// Makes an empty disk.
   package convenience init() {
     self.init(sd_make(Self.devices.wrappingAdd(1, ordering: .relaxed).oldValue))
   }
@@ -37,11 +36,11 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
     sd_free(disk)
   }
 
-  /// The same files, everything on them safe, with an empty log.
+  /// Returns the same files, all of them safe, with an empty log.
   package func copy() -> SimulatedDisk { SimulatedDisk(sd_copy(disk)) }
 
-  /// Runs `body` with the disk in its place. Of a disk and its images one can be there at a time, and SQLite must have
-  /// closed everything at the end.
+  /// Runs `body` with the disk mounted. Only one of a disk and its images can be mounted at a time, and SQLite must
+  /// have closed everything at the end.
   package func mounted<Result>(_ body: () throws -> Result) throws -> Result {
     guard sd_mount(disk) == 0 else {
       throw HopdError(.internalError, "another image of this disk is mounted", at: Place(file: root))
@@ -62,59 +61,59 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
 
   // MARK: Faults and the log
 
-  /// Which calls count for a fault.
+  /// The kinds of calls that count for a fault.
   package struct Calls: OptionSet, Sendable {
     /// As in C.
     package let rawValue: Int32
     /// From C.
     package init(rawValue: Int32) { self.rawValue = rawValue }
-    /// Names and contents change.
+    /// Changes of names and contents.
     package static let changes = Calls(rawValue: Int32(SD_CHANGES))
     /// Syncs of files and directories.
     package static let syncs = Calls(rawValue: Int32(SD_SYNCS))
-    /// Everything that only looks, opening and locking among it.
+    /// All calls that only read, including opening and locking.
     package static let reads = Calls(rawValue: Int32(SD_READS))
     /// All of them.
     package static let all: Calls = [.changes, .syncs, .reads]
   }
 
-  /// Fails the call with that number, counted from 1 and from now, and with `isSticky` all after it.
+  /// Makes the call with that number fail, counted from 1 and from now, and with `isSticky` all after it.
   package func fail(at call: Int?, isSticky: Bool = false, errno: Int32 = EIO, _ calls: Calls = .all) {
     sd_fail_at(disk, Int64(call ?? 0), isSticky ? 1 : 0, errno, calls.rawValue)
   }
 
-  /// Lets one sync, counted from 1 and from now, say that it was made although it was not.
+  /// Makes one sync, counted from 1 and from now, report success without syncing.
   package func skipSync(_ number: Int) { sd_skip_sync(disk, Int64(number)) }
 
-  /// No fault any more.
+  /// Ends all faults.
   package func heal() {
     sd_fail_at(disk, 0, 0, 0, 0)
     sd_skip_sync(disk, 0)
   }
 
-  /// Calls of the kinds that were asked for, since they were.
+  /// Calls of the given kinds since `fail`.
   package var calls: Int { Int(sd_calls(disk)) }
   /// Syncs since `skipSync`.
   package var syncs: Int { Int(sd_syncs(disk)) }
-  /// What failed or lied last.
+  /// The last call that failed or was skipped.
   package var lastFault: String { String(cString: sd_last_fault(disk)) }
-  /// The last time that a file was opened beside a lock SQLite held on it, which takes the lock away on a real disk.
+  /// The last time that a file was opened while SQLite had a lock on it, which drops the lock on a real disk.
   package var lostLock: String? { sd_lost_locks(disk) > 0 ? String(cString: sd_lost_lock(disk)) : nil }
-  /// Operations so far, by which moments of `PowerCuts` are named.
+  /// The number of operations so far, which identifies moments of `PowerCuts`.
   package var moment: Int { Int(sd_moment(disk)) }
-  /// What a moment's operation was.
+  /// Describes a moment's operation.
   package func operation(_ moment: Int) -> String {
     var buffer = [CChar](repeating: 0, count: 512)
     return String(cString: sd_operation(disk, Int64(moment), &buffer, buffer.count))
   }
-  /// Forgets the log; from here on everything there is is safe.
+  /// Forgets the log; everything is safe from here on.
   package func settle() { sd_settle(disk) }
-  /// Equal for disks that nobody can tell apart.
+  /// Equal for indistinguishable disks.
   package var digest: UInt64 { sd_digest(disk) }
 
   // MARK: DurableFileSystem
 
-  /// By its bytes: FilePath checks a path anew at every step in debug builds, and this is below every file call.
+  /// Compares bytes: FilePath checks a path anew at every step in debug builds, and every file call uses this.
   private func isMine(_ path: FilePath) -> Bool {
     path.withPlatformString { text in
       prefix.withUnsafeBufferPointer { prefix in
@@ -162,7 +161,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
   }
 
   package func read(_ path: FilePath, limit: Int) throws -> [UInt8] {
-    // What a power cut changes for everybody.
+    // A power cut changes it for every process.
     if path == "/proc/sys/kernel/random/boot_id" { return Array("boot-\(sd_boot(disk))\n".utf8) }
     guard isMine(path) else { return try real.read(path, limit: limit) }
     var size = 0
@@ -230,7 +229,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
     }
     try create(destination, [], 0o600, isSynced: false)
     do {
-      // In parts, as a real copy: whoever watches sees life, and may stop between two.
+      // In parts, like a real copy: a watcher sees signs of life, and may stop it between two parts.
       for start in stride(from: 0, to: bytes.count, by: Self.copyStep) {
         let part = Array(bytes[start..<min(start + Self.copyStep, bytes.count)])
         try check(sd_write(disk, destination.text, part, part.count, Int64(start)), "write", destination)

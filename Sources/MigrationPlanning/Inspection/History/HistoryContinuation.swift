@@ -1,4 +1,4 @@
-// What the rows of persistent history must become for the last version to read them: numbers of entities, the
+// The changes to the rows of persistent history that let the last version read them: numbers of entities, the
 // properties that a change names, and the values of deleted objects (docs/decisions/0057).
 
 import Diagnostics
@@ -8,9 +8,9 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// Transactions stay behind because an entity that they name is removed.
+  /// Transactions are dropped because an entity that they name is removed.
   package static let historyCut = HopdError.Code("history-cut", severity: .warning)
-  /// Changes name more properties than were changed, because which ones is not known.
+  /// Changes name more properties than were changed, because the changed ones are not known.
   package static let historyWidened = HopdError.Code("history-widened", severity: .warning)
 }
 
@@ -22,17 +22,17 @@ struct HistoryContinuation {
   private(set) var carry = HistoryCarry()
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
-  /// Rows that are cut off.
+  /// The numbers of rows that are cut off.
   private(set) var cut: [HistoryLayout.Table: Int64] = [:]
 
-  /// Changes of one entity number, by length of ZCOLUMNS.
+  /// The changes of one entity number, by length of ZCOLUMNS.
   private struct Changes {
     var rows: Int64 = 0
     var lastTransaction: Int64 = 0
     var columns: [Int64: Int64] = [:]
   }
 
-  /// Looks at the history of the store that `path` takes to `final`.
+  /// Inspects the history of the store that `path` migrates to `final`.
   init(reader: StoreReader, layout: HistoryLayout, path: MigrationPath, final: StoreSchema) throws {
     self.reader = reader
     self.layout = layout
@@ -46,7 +46,7 @@ struct HistoryContinuation {
     if findings.errors.isEmpty { try placeMark() }
   }
 
-  /// Entity numbers with lengths of ZCOLUMNS that are told apart.
+  /// The most pairs of entity number and length of ZCOLUMNS that are distinguished.
   private static let most = 20_000
   private static let hint =
     "drop the rows of its history: `history = \"clear\"`, --history clear; or migrate the store with its app"
@@ -94,7 +94,7 @@ struct HistoryContinuation {
 
   // MARK: Entities
 
-  /// Entities that go take the history up to the last transaction that names them along, as with Core Data.
+  /// A removed entity cuts off the history up to the last transaction that names it, as in Core Data.
   private mutating func cutOff(_ changes: [Int64: Changes]) throws(SQLiteError) {
     var removed: [String] = []
     var last: Int64?
@@ -162,14 +162,14 @@ struct HistoryContinuation {
     }
   }
 
-  /// The property of the store's version that a bit's property continues.
+  /// Returns the property of the store's version that a bit's property continues.
   private func origin(of bit: HistoryColumns.Bit, in entity: String) -> String? {
     bit.group == .attribute
       ? path.sourceAttribute(of: bit.property, in: entity, at: path.end)
       : path.sourceRelationship(of: bit.property, in: entity, at: path.end)
   }
 
-  /// Is every bit in its place? Where the order within a group is not known, only equal names are.
+  /// Whether every bit keeps its position. If the order within a group is not known, only equal names prove it.
   private func isUnchanged(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> Bool {
     guard before.bits.count == after.bits.count else { return false }
     return zip(zip(before.bits, after.bits), origins).allSatisfy { bits, origin in
@@ -180,12 +180,12 @@ struct HistoryContinuation {
     }
   }
 
-  /// By bit after, the bits before that set it.
+  /// Returns, for each bit after the migration, the bits before it that set it.
   private func sets(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> [[Int]] {
     var sets = zip(after.bits, origins).map { bit, origin in
       before.bits.indices.filter { isSet(bit, origin: origin, by: before.bits[$0], among: before, after) }
     }
-    /// These bits, and of every unordered group with one of them all bits: any may be meant.
+    /// Returns these bits, and all bits of every unordered group that contains one of them: any may be meant.
     func widened(_ bits: Set<Int>) -> Set<Int> {
       HistoryColumns.Group.allCases.filter(\.isUnordered).reduce(bits) { all, group in
         let alike = before.bits.indices.filter { before.bits[$0].group == group }
@@ -193,12 +193,13 @@ struct HistoryContinuation {
       }
     }
     for group in HistoryColumns.Group.allCases where group.isUnordered {
-      // Where one of several may be meant, any of them may be: before by every bit of a group, after in every place.
+      // In an unordered group, each bit may mean any of several properties: before, any bit of the group; after, any
+      // position.
       let places = after.bits.indices.filter { after.bits[$0].group == group }
       let all = widened(Set(places.flatMap { sets[$0] }))
       if places.count > 1 || all.count > 1 { for place in places { sets[place] = all.sorted() } }
     }
-    // A to-one that continues a to-many of several is meant by any of them, too.
+    // A to-one that continues one of several to-manys may be meant by any of them, too.
     for (place, bit) in after.bits.enumerated() where !bit.group.isUnordered {
       sets[place] = widened(Set(sets[place])).sorted()
     }
@@ -213,7 +214,7 @@ struct HistoryContinuation {
       return false
     }
     guard bit.group == .attribute, old.element != bit.element else { return true }
-    // An element that continues under another name sets those that were not there.
+    // An element that continues under another name sets those that did not exist before.
     let isKnown = before.bits.contains { $0.property == origin && $0.element == bit.element }
     let goesOn = after.bits.contains { $0.property == bit.property && $0.element == old.element }
     return !isKnown && !goesOn
@@ -254,7 +255,7 @@ struct HistoryContinuation {
 
   private static let program = "hopd"
 
-  /// The mark has the next number, also above transactions that were purged; a store whose history has not begun gets
+  /// Adds the mark under the next number, also above purged transactions; a store whose history has not begun gets
   /// none.
   private mutating func placeMark() throws {
     guard let last = mark(of: .transaction) else { return }
@@ -297,7 +298,7 @@ struct HistoryContinuation {
       .historyNotUnderstood, "the keys of the persistent history are used up (Z_PRIMARYKEY)", hint: Self.hint)
   }
 
-  /// The rows of Z_PRIMARYKEY after the migration.
+  /// Returns the rows of Z_PRIMARYKEY after the migration.
   var numbers: [PrimaryKeyEntry] {
     guard let mark = carry.mark else { return layout.numbers }
     func raised(_ table: HistoryLayout.Table, _ entry: PrimaryKeyEntry) -> PrimaryKeyEntry {

@@ -1,6 +1,6 @@
-// Persistent history and CloudKit mirroring: tables that belong to no entity. History is migrated, carried without its
-// rows, or refused, as the operator says; a mirrored store goes along only where that is asked for
-// (`MirroringInspection`), and everything else that uses reserved numbers is refused by name.
+// Persistent history and CloudKit mirroring: tables that belong to no entity. The operator decides whether history is
+// migrated, carried without its rows, or refused. A mirrored store is migrated only on request (`MirroringInspection`),
+// and all other uses of reserved numbers are refused by name.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,16 +9,16 @@ import PersistentStore
 import SQLite
 
 struct HistoryInspection {
-  /// The tables that the migrated store gets; nil where it has no history.
+  /// The tables that the migrated store gets; nil if it has no history.
   private(set) var layout: HistoryLayout?
-  /// How their rows come there; nil where none does.
+  /// How their rows are carried; nil if none are.
   private(set) var carry: HistoryCarry?
-  /// Tables whose rows go. Under `clear` also empty ones.
+  /// Tables whose rows are dropped; under `clear`, empty tables too.
   private(set) var cleared: [ClearedTable] = []
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
-  /// Looks at the store that `path`, whose last layout is `final`, takes to its end.
+  /// Inspects the store of `path`, whose last layout is `final`.
   init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rules: PlanningRules) throws {
     let rule = rules.history
     let found = try HistoryLayout.read(from: reader)
@@ -34,7 +34,7 @@ struct HistoryInspection {
         hint: "hopd cannot tell whose it is; migrate the store with its app")
     }
     guard let layout = found.layout else {
-      // Tables of which not one is understood.
+      // The store has history tables, and hopd understands none of them.
       findings.add(found.errors)
       return
     }
@@ -77,8 +77,8 @@ struct HistoryInspection {
         + "`history = \"refuse\"` leaves such stores alone")
   }
 
-  /// Why a store whose history has rows is not migrated; nil where it is. Tables that Core Data made with the store and
-  /// never wrote into are no history.
+  /// Returns why a store whose history has rows is not migrated; nil if it is. Tables that Core Data made with the
+  /// store and never wrote to are not history.
   private static func refusal(
     _ names: [HistoryLayout.Table], rows: [HistoryLayout.Table: Int64], rule: HistoryRule, path: MigrationPath
   ) -> HopdError? {

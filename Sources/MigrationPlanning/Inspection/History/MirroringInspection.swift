@@ -1,6 +1,6 @@
 // Stores that are mirrored with CloudKit. Their tables refer to rows and entities by number and to the cloud by record:
 // a mistake would mix up records on every device of their user. They are refused unless the operator asks for them, and
-// then taken only where all that the tables say stays true, but for numbers (docs/decisions/0058).
+// then accepted only if everything in the tables stays true, except for numbers (docs/decisions/0058).
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,7 +11,7 @@ import SQLite
 struct MirroringInspection {
   /// The tables; nil for a store that is not mirrored.
   private(set) var layout: MirroringLayout?
-  /// What becomes of their rows.
+  /// The changes to their rows.
   private(set) var carry: MirroringCarry?
   private(set) var findings = Findings()
   private let reader: StoreReader
@@ -20,7 +20,7 @@ struct MirroringInspection {
 
   private static let hint = "migrate the store with its app, on a device that is signed in"
 
-  /// Throws `cloudkit-not-supported` where anything in the store belongs to CloudKit mirroring.
+  /// Throws `cloudkit-not-supported` if anything in the store belongs to CloudKit mirroring.
   static func refuse(_ reader: StoreReader) throws {
     let objects = try reader.schemaObjects().filter {
       MirroringLayout.isMirroring($0.name) || MirroringLayout.isMirroring($0.table)
@@ -37,7 +37,7 @@ struct MirroringInspection {
         + "`cloudkit = \"migrate\"`, --cloudkit migrate; `exclude` of the watch keeps hopd away from it")
   }
 
-  /// Looks at the mirroring of a store that `path` takes to `final`.
+  /// Inspects the mirroring of a store that `path` migrates to `final`.
   init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rule: HistoryRule) throws(SQLiteError) {
     (self.reader, self.path, self.final) = (reader, path, final)
     let found = try MirroringLayout.read(from: reader)
@@ -65,7 +65,7 @@ struct MirroringInspection {
       .cloudKitNotSupported, "the store is mirrored with CloudKit, and \(reason)", at: place, hint: Self.hint)
   }
 
-  /// Records and their fields are called by names: none may change.
+  /// Records and their fields are identified by names: none may change.
   private mutating func checkNames() {
     for entity in path.sourceSchema.model.entities {
       guard let name = path.entity(continuing: entity.name, at: path.end) else { continue }
@@ -89,7 +89,7 @@ struct MirroringInspection {
     }
   }
 
-  /// What Core Data asks of a model that is mirrored.
+  /// Checks Core Data's requirements for a mirrored model.
   private mutating func checkDestination() {
     for entity in final.model.entities {
       if !entity.uniquenessConstraints.isEmpty {
@@ -143,8 +143,8 @@ struct MirroringInspection {
     }
   }
 
-  /// Tables that call entities and relationships by name must not refer to what goes, and no receipt of a record that
-  /// goes.
+  /// Tables that refer to entities and relationships by name must not name a removed one, and no receipt may belong to
+  /// a removed record.
   private mutating func checkRecordsOfNames(_ layout: MirroringLayout) throws(SQLiteError) {
     let kept = path.sourceSchema.model.entities.filter { path.entity(continuing: $0.name, at: path.end) != nil }
     let entities = kept.map { SQLiteIdentifier.literal($0.name) }.joined(separator: ", ")
