@@ -167,6 +167,14 @@ extension ArchivedValue {
     default: nil
     }
   }
+  /// The truth value of a boolean, or of a number, which counts by being other than 0; else nil.
+  package var truth: Bool? {
+    switch self {
+    case .boolean(let flag): flag
+    case .integer(let number): number != 0
+    default: nil
+    }
+  }
   /// What the value is, for a message: never the value itself.
   package var kind: String {
     switch self {

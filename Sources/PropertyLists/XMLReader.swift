@@ -50,6 +50,8 @@ package struct XMLPosition: Sendable, Hashable {
   package let line: Int
   /// Column, from 1.
   package let column: Int
+
+  var place: Place { Place(line: line, column: column) }
 }
 
 /// Receives the events of a document; an error it throws ends the reading and comes out of `XMLReader.read`.
@@ -159,13 +161,7 @@ private final class Bridge {
   }
 
   /// The place with the parser's line and column.
-  var here: Place {
-    var place = place
-    let position = position
-    place.line = position.line
-    place.column = position.column
-    return place
-  }
+  var here: Place { position.place.filled(from: place) }
 
   func start(_ name: UnsafePointer<CChar>?, _ values: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
     perform { () throws(HopdError) in
@@ -209,16 +205,12 @@ private final class Bridge {
     }
   }
 
-  func refuseEntity() {
-    perform { () throws(HopdError) in
-      throw HopdError(.damagedXML, "the document declares or uses entities of its own; they are refused", at: here)
-    }
-  }
+  func refuseEntity() { refuse("the document declares or uses entities of its own; they are refused") }
 
-  func refuseDeclaration() {
-    perform { () throws(HopdError) in
-      throw HopdError(.damagedXML, "the document declares attributes of its own; that is refused", at: here)
-    }
+  func refuseDeclaration() { refuse("the document declares attributes of its own; that is refused") }
+
+  private func refuse(_ what: String) {
+    perform { () throws(HopdError) in throw HopdError(.damagedXML, what, at: here) }
   }
 
   private func flush() throws(HopdError) {

@@ -11,8 +11,7 @@ package final class Connection {
   let handle: OpaquePointer
   let watch = ConnectionGuard()
   var progress: ProgressBox?
-  var functions: [FunctionBox] = []
-  var aggregates: [AggregateBox] = []
+  var functions: [AnyObject] = []
   /// What the last failed call of a registered function threw.
   var functionFailure: (any Error)?
 
@@ -187,11 +186,7 @@ package final class Connection {
       var cursor = pointer
       while cursor.pointee != 0 {
         let byte = UInt8(bitPattern: cursor.pointee)
-        let isPlain =
-          (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
-          || byte == UInt8(ascii: "/") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
-          || byte == UInt8(ascii: "_")
-        if isPlain {
+        if SQLiteIdentifier.isPlain(byte) || "/.-".utf8.contains(byte) {
           text.unicodeScalars.append(Unicode.Scalar(byte))
         } else {
           text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
@@ -241,23 +236,17 @@ package final class Connection {
 
   /// The first column of the first row, or nil when there is no row.
   package func value(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> SQLiteValue? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.value(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.value(at: 0) }
   }
 
   /// The first column of the first row as an integer; 0 for NULL, nil when there is no row.
   package func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.integer(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.integer(at: 0) }
   }
 
   /// The first column of the first row as text; nil for NULL or no row.
   package func text(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> String? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.text(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.text(at: 0) }
   }
 
   /// Rows inserted, updated or deleted by the last statement.

@@ -221,10 +221,7 @@ struct TOMLReader {
       cursor.advance()
       return try line(quotedBy: quote)
     }
-    let bare = cursor.takeAll { byte in
-      TOMLBareValue.isDigit(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == UInt8(ascii: "_")
-        || byte == UInt8(ascii: "-")
-    }
+    let bare = cursor.takeAll(where: TOMLText.isOfBareKey)
     if bare.isEmpty { throw expected("a key", in: .key) }
     return String(decoding: bare, as: UTF8.self)
   }

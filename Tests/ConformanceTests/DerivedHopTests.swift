@@ -1,7 +1,6 @@
 // Derived counts and R-Trees through whole migrations: right values, triggers that go on counting, indexes that answer.
 
 import FoundationEssentials
-import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import OtherPrograms
@@ -10,6 +9,8 @@ import SQLite
 import StoreVerification
 import SystemPackage
 import Testing
+
+@testable import ManagedObjectModel
 
 @Suite struct DerivedHopTests {
   /// Migrates a filled store along `versions`; `preparing` is run in the store before, `inspect` after.

@@ -1,8 +1,9 @@
 // Random models of every shape that a store can have: what RandomModels leaves out because a change of it cannot be
 // inferred stands here, since these models never change. A failure prints its seed.
 
-import ManagedObjectModel
 import SeededRandom
+
+@testable import ManagedObjectModel
 
 /// One random model, and the same model again with other version hashes.
 struct RandomShapes {

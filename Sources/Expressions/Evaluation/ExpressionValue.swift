@@ -66,7 +66,8 @@ extension ExpressionValue {
     }
   }
 
-  private var asInteger: Int64? {
+  /// An integer, or a Boolean as 0 or 1; nil for all other values.
+  var asInteger: Int64? {
     switch self {
     case .boolean(let value): value ? 1 : 0
     case .integer(let value): value

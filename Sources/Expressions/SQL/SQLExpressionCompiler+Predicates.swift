@@ -111,9 +111,7 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLCondition {
     let (one, other) = (left.kind.valueClass, right.kind.valueClass)
     if one != .null && other != .null {
-      if one == .carried || other == .carried {
-        throw NotCompilable("the content is only carried: it can be compared with nil")
-      }
+      if one == .carried || other == .carried { throw .carried }
       if one != other {
         let sign = left.sql.mayFail || right.sql.mayFail ? "&" : "AND"
         let both: SQLExpression = "((\(left.sql) IS NULL) \(sign) (\(right.sql) IS NULL))"
@@ -127,9 +125,7 @@ extension SQLExpressionCompiler {
     _ operation: Comparison.Operator, _ left: SQLFragment, _ right: SQLFragment
   ) throws(NotCompilable) -> SQLCondition {
     let (one, other) = (left.kind.valueClass, right.kind.valueClass)
-    if one == .carried || other == .carried {
-      throw NotCompilable("the content is only carried: it can be compared with nil")
-    }
+    if one == .carried || other == .carried { throw .carried }
     var hasOrder = one == other && one != .null
     if case .object = one { hasOrder = false }
     guard hasOrder else { return .never(after: [left, right]) }
@@ -148,9 +144,7 @@ extension SQLExpressionCompiler {
       return .never(after: [value, right])
     }
     if case .list(let members) = reached {
-      if value.kind.valueClass == .carried {
-        throw NotCompilable("the content is only carried: it can be compared with nil")
-      }
+      if value.kind.valueClass == .carried { throw .carried }
       // A member that may be nil is compared on its own: nil is a member only of what contains it.
       var tests: [SQLExpression] = []
       var constants: [SQLExpression] = []

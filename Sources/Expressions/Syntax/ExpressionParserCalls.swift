@@ -30,7 +30,7 @@ extension ExpressionParser {
         ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
     }
     return try call { parser throws(HopdError) in
-      let (arguments, height) = try parser.arguments()
+      let (arguments, height) = try parser.list()
       if let problem = function?.problem(ofCount: arguments.count) { throw parser.source.syntax(problem, at: start) }
       if let arithmetic {
         guard arguments.count == 2 else {
@@ -43,15 +43,18 @@ extension ExpressionParser {
     }
   }
 
-  /// Expressions up to the closing parenthesis, which is left.
-  private mutating func arguments() throws(HopdError) -> (nodes: [ExpressionNode], height: Int) {
+  /// Expressions up to the closing sign, which is left; more than `limit` of a list that begins at `start` are refused.
+  mutating func list(
+    endingWith close: ExpressionToken.Symbol = .close, at start: Int = 0, limit: Int = .max
+  ) throws(HopdError) -> (nodes: [ExpressionNode], height: Int) {
     var nodes: [ExpressionNode] = []
     var height = 0
-    guard peek() != .symbol(.close) else { return (nodes, height) }
+    guard peek() != .symbol(close) else { return (nodes, height) }
     repeat {
-      let argument = try expression()
-      nodes.append(argument.node)
-      height = max(height, argument.height)
+      guard nodes.count < limit else { throw source.syntax("the list has more than \(limit) members", at: start) }
+      let member = try expression()
+      nodes.append(member.node)
+      height = max(height, member.height)
     } while take(.comma)
     return (nodes, height)
   }
@@ -127,7 +130,7 @@ extension ExpressionParser {
     advance()
     var nodes: [ExpressionNode] = []
     var height = 0
-    if take(.comma) { (nodes, height) = try arguments() }
+    if take(.comma) { (nodes, height) = try list() }
     do {
       return try build(try MethodCall.node(receiver: receiver, selector: selector, arguments: nodes), above: height)
     } catch let problem as MethodCall.Problem {

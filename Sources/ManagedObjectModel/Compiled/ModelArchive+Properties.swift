@@ -29,19 +29,23 @@ extension ModelArchive {
 
   private mutating func common(
     name: String, entity: Entity, renamingIdentifier: String, modifier: String?, userInfo entries: [String: String],
-    isIndexed: Bool, flags: PropertyFlags
+    isIndexed: Bool, isOptional: Bool, isTransient: Bool, isReadOnly: Bool = false, isOrdered: Bool = false,
+    hasPredicates: Bool = false
   ) -> Fields {
-    var flags = flags
-    flags.hasUserInfo = !entries.isEmpty
-    flags.hasModifier = modifier != nil
+    // docs/formats/model-files.md, "Property flags".
+    let flags: [(bits: Int64, isSet: Bool)] = [
+      (0x01, true), (0x02, isOptional), (0x04, isReadOnly), (0x08, isTransient), (0x30, !hasPredicates),
+      (0x40, entries.isEmpty), (0x80, modifier == nil), (0x400, isOrdered),
+    ]
     var fields: Fields = [
       ("NSPropertyName", .reference(.text(name))),
       ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
-      ("NSRenamingIdentifier", .reference(.text(renamingIdentifier))), ("_P", .value(.integer(flags.number))),
+      ("NSRenamingIdentifier", .reference(.text(renamingIdentifier))),
+      ("_P", .value(.integer(flags.reduce(0) { $0 | ($1.isSet ? $1.bits : 0) }))),
     ]
     // Truth values are written only where they hold.
     for (key, value) in [
-      ("NSIsOptional", flags.isOptional), ("NSIsTransient", flags.isTransient), ("NSIsReadOnly", flags.isReadOnly),
+      ("NSIsOptional", isOptional), ("NSIsTransient", isTransient), ("NSIsReadOnly", isReadOnly),
       ("NSIsIndexed", isIndexed),
     ] where value {
       fields.append((key, .value(.boolean(true))))
@@ -68,13 +72,11 @@ extension ModelArchive {
     _ attribute: Attribute, isIndexed: Bool, of entity: Entity, isElement: Bool = false
   ) -> Writer.Object {
     let rules = validation(of: attribute, in: entity)
-    var flags = PropertyFlags(isOptional: attribute.isOptional, isTransient: attribute.isTransient)
-    flags.isReadOnly = attribute.isDerived
-    flags.hasPredicates = !rules.isEmpty
     var fields = common(
       name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
       modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
-      isIndexed: attribute.isIndexed || isIndexed, flags: flags)
+      isIndexed: attribute.isIndexed || isIndexed, isOptional: attribute.isOptional,
+      isTransient: attribute.isTransient, isReadOnly: attribute.isDerived, hasPredicates: !rules.isEmpty)
     if isElement { fields = fields.map { $0.key == "NSEntity" ? ($0.key, .reference(.null)) : $0 } }
     if !rules.isEmpty {
       let predicates = writer.makeList(rules.map { .object($0.predicate) })
@@ -102,11 +104,10 @@ extension ModelArchive {
     if relationship.isToMany && relationship.maxCount == 1 {
       refuse("a to-many relationship of at most one object reads as to-one", entity.name, relationship.name)
     }
-    let flags = PropertyFlags(
-      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
     var fields = common(
       name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
-      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed, flags: flags)
+      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed,
+      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
     // The inverse is the one that the destination itself has, own or inherited.
     let inverse = relationship.inverseName.flatMap {
       relationships[PropertyKey(entity: relationship.destinationEntityName, property: $0)]

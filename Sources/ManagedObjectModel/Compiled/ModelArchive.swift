@@ -51,31 +51,6 @@ struct ModelArchive {
     let property: String
   }
 
-  /// What the flags of a property (`_P`) are made of.
-  struct PropertyFlags {
-    var isOptional = false
-    var isReadOnly = false
-    var isTransient = false
-    var isOrdered = false
-    var hasPredicates = false
-    var hasUserInfo = false
-    var hasModifier = false
-
-    /// 0x01 always; 0x10 and 0x20 without validation, 0x40 without user info, 0x80 without a version hash modifier
-    /// (docs/formats/model-files.md, "Property flags").
-    var number: Int64 {
-      var bits: Int64 = 0x01
-      if isOptional { bits |= 0x02 }
-      if isReadOnly { bits |= 0x04 }
-      if isTransient { bits |= 0x08 }
-      if !hasPredicates { bits |= 0x30 }
-      if !hasUserInfo { bits |= 0x40 }
-      if !hasModifier { bits |= 0x80 }
-      if isOrdered { bits |= 0x400 }
-      return bits
-    }
-  }
-
   init(model: ManagedObjectModel, frameworkVersion: Int64) {
     self.model = model
     hasFetchIndexes = frameworkVersion > 754
@@ -283,13 +258,7 @@ struct ModelArchive {
 
   /// … and those over one as a flag of the property, if ascending.
   static func implicitlyIndexed(in entity: Entity) -> Set<String> {
-    Set(
-      entity.fetchIndexes.compactMap { index in
-        guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
-          element.isAscending, index.partialPredicate == nil
-        else { return nil }
-        return element.propertyName
-      })
+    Set(entity.fetchIndexes.compactMap(\.plainProperty))
   }
 }
 

@@ -87,22 +87,12 @@ extension ModelArchive {
     var rules: [ValidationRule] = []
     for (text, isMinimum) in [(attribute.minimum, true), (attribute.maximum, false)] {
       guard let text else { continue }
-      let limit: PropertyListValue?
-      let codes: (minimum: Int64, maximum: Int64)
-      switch attribute.type {
-      case .integer16, .integer32, .integer64:
-        limit = Int64(text).map { .integer($0) }
-        codes = (1620, 1610)
-      case .double, .float:
-        limit = Double(text).flatMap { $0.isFinite ? .real($0) : nil }
-        codes = (1620, 1610)
-      case .string:
-        limit = Int64(text).map { .integer($0) }
-        codes = (1670, 1660)
-      default:
-        limit = nil
-        codes = (0, 0)
-      }
+      let limit: PropertyListValue? =
+        switch attribute.type {
+        case .integer16, .integer32, .integer64, .string: Int64(text).map { .integer($0) }
+        case .double, .float: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
+        default: nil
+        }
       guard let limit else {
         refuse(
           "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
@@ -110,11 +100,11 @@ extension ModelArchive {
       }
       // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like
       // (docs/formats/model-files.md, "Compiled models").
-      let subject = attribute.type == .string ? makeKey("length") : makeSelf()
+      let isLength = attribute.type == .string
       rules.append(
         ValidationRule(
-          predicate: makeComparison(subject, isAtLeast: isMinimum, limit),
-          errorCode: isMinimum ? codes.minimum : codes.maximum))
+          predicate: makeComparison(isLength ? makeKey("length") : makeSelf(), isAtLeast: isMinimum, limit),
+          errorCode: (isLength ? 1660 : 1610) + (isMinimum ? 10 : 0)))
     }
     return rules
   }

@@ -128,9 +128,8 @@ struct VersionHashing {
     } else if attribute.type == .composite {
       // The elements alone, nested ones opened, sorted by name (docs/formats/version-hashes.md, "Composite
       // attributes").
-      for element in elements(of: attribute, depth: 0).sorted(by: {
-        $0.name.utf16.lexicographicallyPrecedes($1.name.utf16)
-      }) {
+      let elements = elements(of: attribute, depth: 0)
+      for element in elements.sorted(by: { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }) {
         hasher.add(digest(of: element))
       }
     } else {

@@ -137,12 +137,15 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func namedInverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
     guard let inverseName = relationship.inverseName,
       let destination = entity(named: relationship.destinationEntityName),
-      let owner = lineage(of: destination).last(where: { entity in
-        entity.relationships.contains { $0.name == inverseName }
-      }),
-      let inverse = owner.relationships.first(where: { $0.name == inverseName })
+      let owner = lineage(of: destination).last(where: { $0.relationship(named: inverseName) != nil }),
+      let inverse = owner.relationship(named: inverseName)
     else { return nil }
     return (owner, inverse)
+  }
+
+  /// The relationship that an entity itself declares under that name.
+  package func ownRelationship(_ name: String, of entity: String) -> Relationship? {
+    self.entity(named: entity)?.relationship(named: name)
   }
 }
 

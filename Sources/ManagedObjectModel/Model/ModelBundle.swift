@@ -26,17 +26,9 @@ package struct OmittedVersion: Sendable {
   /// Why.
   package let reason: HopdError
   /// Its version hashes, where the app's compiled model states them.
-  package let hashes: [String: VersionHash]?
+  package var hashes: [String: VersionHash]?
   /// Is it the current version of its bundle?
-  package let isCurrent: Bool
-
-  /// Makes one.
-  package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
-    self.name = name
-    self.reason = reason
-    self.hashes = hashes
-    self.isCurrent = isCurrent
-  }
+  package var isCurrent = false
 }
 
 /// Where the order of a model's versions comes from.

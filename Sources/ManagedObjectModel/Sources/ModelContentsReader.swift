@@ -23,6 +23,29 @@ package enum ModelLimits {
   package static let findings = 100
 }
 
+/// How much of a model was read.
+struct ModelSize {
+  private var properties = 0
+  private var details = 0
+
+  mutating func countProperty(at place: Place) throws(HopdError) {
+    properties += 1
+    guard properties <= ModelLimits.properties else {
+      throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
+    }
+  }
+
+  mutating func countDetail(at place: Place) throws(HopdError) {
+    details += 1
+    guard details <= ModelLimits.details else {
+      throw HopdError(
+        .modelTooLarge,
+        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
+        at: place)
+    }
+  }
+}
+
 /// Builds the source of one model version from XML events.
 final class ModelContentsReader: XMLEventHandler {
   /// What an open element is, which decides what its children mean.
@@ -43,8 +66,7 @@ final class ModelContentsReader: XMLEventHandler {
   private var source: ModelSource
   private var stack: [Node] = []
   private var warned: Set<String> = []
-  private var propertyCount = 0
-  private var detailCount = 0
+  private var size = ModelSize()
 
   private var entity: Entity?
   private var entityLine = 0
@@ -340,23 +362,11 @@ final class ModelContentsReader: XMLEventHandler {
   }
 
   private func countProperty(_ element: ModelElement) throws(HopdError) {
-    propertyCount += 1
-    guard propertyCount <= ModelLimits.properties else {
-      throw HopdError(
-        .modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: at(element.line))
-    }
+    try size.countProperty(at: at(element.line))
     lines[element["name"] ?? "", default: []].append(element.line)
   }
 
-  private func countDetail(_ element: ModelElement) throws(HopdError) {
-    detailCount += 1
-    guard detailCount <= ModelLimits.details else {
-      throw HopdError(
-        .modelTooLarge,
-        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
-        at: at(element.line))
-    }
-  }
+  private func countDetail(_ element: ModelElement) throws(HopdError) { try size.countDetail(at: at(element.line)) }
 
   private func warnOfRenamingIdentifier(_ element: ModelElement) {
     guard element.text("renamingIdentifier") != nil else { return }
@@ -368,10 +378,8 @@ final class ModelContentsReader: XMLEventHandler {
 
   private func fault(_ message: String, _ element: ModelElement, property: String?) {
     guard source.errors.count < ModelLimits.findings else { return }
-    var place = at(element.line)
-    place.entity = entity?.name ?? composite?.name
-    place.property = property
-    source.errors.append(HopdError(.invalidModel, message, at: place))
+    let part = Place(entity: entity?.name ?? composite?.name, property: property)
+    source.errors.append(HopdError(.invalidModel, message, at: part.filled(from: at(element.line))))
   }
 
   private func warn(once key: String, _ message: String, _ element: ModelElement) {
@@ -379,9 +387,5 @@ final class ModelContentsReader: XMLEventHandler {
     source.warnings.append(ModelWarning(message, at: at(element.line)))
   }
 
-  private func at(_ line: Int) -> Place {
-    var place = place
-    place.line = line
-    return place
-  }
+  private func at(_ line: Int) -> Place { Place(line: line).filled(from: place) }
 }

@@ -136,11 +136,6 @@ package struct FolderSearch {
     return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
   }
 
-  private init(judge: @escaping (FilePath) throws(HopdError) -> Answer, tooMany: HopdError) {
-    self.judge = judge
-    self.tooMany = tooMany
-  }
-
   private mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
     guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
       visited.insert([device, inode]).inserted

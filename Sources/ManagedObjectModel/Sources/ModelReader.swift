@@ -29,14 +29,12 @@ package enum ModelReader {
     do throws(HopdError) {
       return try readForm(at: path, declaredOrder: declaredOrder)
     } catch {
-      var failure = error
-      switch error.code {
-      case _ where error.hint != nil || !error.reasons.isEmpty: break
-      case .notFound: failure.hint = "Check the path."
-      case .modelTooLarge: failure.hint = "No app has a model of this size: was the right file named, and is it whole?"
-      default: failure.hint = "Open the model in Xcode and save it again, or copy it from the app again."
+      throw switch error.code {
+      case _ where !error.reasons.isEmpty: error
+      case .notFound: error.hinted("Check the path.")
+      case .modelTooLarge: error.hinted("No app has a model of this size: was the right file named, and is it whole?")
+      default: error.hinted("Open the model in Xcode and save it again, or copy it from the app again.")
       }
-      throw failure
     }
   }
 

@@ -101,32 +101,27 @@ struct ModelCheck {
 
   private mutating func checkNames() {
     for (index, entity) in source.entities.enumerated() {
-      let line = source.line(ofEntity: index)
-      checkName(entity.name, "an entity", line: line, entity: entity.name, property: nil)
+      checkName(entity.name, "an entity", at: place(ofEntity: index))
       if let first = indexByName[entity.name], first != index {
         let other = source.line(ofEntity: first).map { " (first in line \($0))" } ?? ""
-        fault("there is a second entity of this name\(other)", line: line, entity: entity.name)
+        fault("there is a second entity of this name\(other)", at: place(ofEntity: index))
       }
       var seen: [String: Int] = [:]
-      let names =
-        entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name)
-      for name in names {
+      for name in entity.propertyNames {
         let occurrence = seen[name, default: 0]
         seen[name] = occurrence + 1
-        let line = source.line(ofProperty: name, occurrence: occurrence, entity: index)
-        checkName(name, "a property", line: line, entity: entity.name, property: name)
-        if occurrence > 0 {
-          fault("the entity has a second property of this name", line: line, entity: entity.name, property: name)
-        }
+        let place = place(ofProperty: name, occurrence: occurrence, entity: index)
+        checkName(name, "a property", at: place)
+        if occurrence > 0 { fault("the entity has a second property of this name", at: place) }
       }
     }
   }
 
-  private mutating func checkName(_ name: String, _ what: String, line: Int?, entity: String, property: String?) {
+  private mutating func checkName(_ name: String, _ what: String, at place: Place) {
     if name.isEmpty {
-      fault("\(what) has no name", line: line, entity: entity, property: property)
+      fault("\(what) has no name", at: place)
     } else if name.unicodeScalars.contains("\0") {
-      fault("the name of \(what) contains a NUL character", line: line, entity: entity, property: property)
+      fault("the name of \(what) contains a NUL character", at: place)
     }
   }
 
@@ -140,9 +135,8 @@ struct ModelCheck {
     /// Entities on or below a circle or a line that is too deep: told once.
     var told: Set<Int> = []
     for (index, entity) in source.entities.enumerated() {
-      let line = source.line(ofEntity: index)
       if let parent = entity.parentName, indexByName[parent] == nil {
-        fault("the parent entity “\(parent)” is not in the model", line: line, entity: entity.name)
+        fault("the parent entity “\(parent)” is not in the model", at: place(ofEntity: index))
       }
       var path: [Int] = []
       var onPath: Set<Int> = []
@@ -162,7 +156,7 @@ struct ModelCheck {
           let circle = path.drop { $0 != current }.map { source.entities[$0].name } + [source.entities[current].name]
           fault(
             "its inheritance goes in a circle: \(circle.prefix(20).joined(separator: " → "))",
-            line: source.line(ofEntity: current), entity: source.entities[current].name)
+            at: place(ofEntity: current))
           base = -1
           break
         }
@@ -178,9 +172,7 @@ struct ModelCheck {
         depths[member] = base
         if base == ModelLimits.inheritanceDepth + 1 {
           isSound = false
-          fault(
-            "it has more than \(ModelLimits.inheritanceDepth) entities above it", line: source.line(ofEntity: member),
-            entity: source.entities[member].name)
+          fault("it has more than \(ModelLimits.inheritanceDepth) entities above it", at: place(ofEntity: member))
         }
       }
     }
@@ -245,16 +237,13 @@ struct ModelCheck {
   private mutating func checkRelationships() {
     for (index, entity) in source.entities.enumerated() {
       for relationship in entity.relationships {
-        let line = source.line(ofProperty: relationship.name, entity: index)
-        let told = { (check: inout ModelCheck, message: String) in
-          check.fault(message, line: line, entity: entity.name, property: relationship.name)
-        }
+        let place = place(ofProperty: relationship.name, entity: index)
         let destination = relationship.destinationEntityName
         guard let target = indexByName[destination] else {
-          told(
-            &self,
+          fault(
             destination.isEmpty
-              ? "it has no destination entity" : "its destination entity “\(destination)” is not in the model")
+              ? "it has no destination entity" : "its destination entity “\(destination)” is not in the model",
+            at: place)
           continue
         }
         // One-way relationships are legal (1,430 of 33,750 seen).
@@ -263,7 +252,7 @@ struct ModelCheck {
           let owner = self.line(of: target).first(where: { ownRelationships[$0][number] != nil }),
           let inverse = ownRelationships[owner][number]
         else {
-          told(&self, "its inverse “\(inverseName)” is not a relationship of “\(destination)”")
+          fault("its inverse “\(inverseName)” is not a relationship of “\(destination)”", at: place)
           continue
         }
         if inverse.inverseName != relationship.name {
@@ -271,10 +260,11 @@ struct ModelCheck {
           // of the tables and columns of the others no store shows (docs/formats/model-files.md, "Bent inverses").
           if !relationship.isToMany, !inverse.isOrdered { continue }
           let actual = inverse.inverseName.map { "“\($0)”" } ?? "none"
-          told(&self, "its inverse “\(destination).\(inverseName)” names another inverse: \(actual)")
+          fault("its inverse “\(destination).\(inverseName)” names another inverse: \(actual)", at: place)
         } else if !isRelated(index, to: inverse.destinationEntityName) {
-          told(
-            &self, "its inverse “\(destination).\(inverseName)” leads to “\(inverse.destinationEntityName)”, not back")
+          fault(
+            "its inverse “\(destination).\(inverseName)” leads to “\(inverse.destinationEntityName)”, not back",
+            at: place)
         }
       }
     }

@@ -121,9 +121,7 @@ extension ModelReader {
       return try ModelContentsReader.read(bytes, name: name, at: place)
     } catch {
       // Whatever is wrong with the file, it is the same thing that helps.
-      var failure = error
-      failure.hint = error.hint ?? "Copy the model from the app's sources again, or open and save it with Xcode."
-      throw failure
+      throw error.hinted("Copy the model from the app's sources again, or open and save it with Xcode.")
     }
   }
 

@@ -49,13 +49,6 @@ package struct HistoryLayout: Sendable, Hashable {
   /// Tables and indexes of CloudKit's mirroring, which go along as they are; their numbers are among `numbers`.
   package var mirroring: [HistoryStatement] = []
 
-  /// Makes a layout of its parts.
-  package init(tables: [Table: HistoryStatement], indexes: [HistoryStatement], numbers: [PrimaryKeyEntry]) {
-    self.tables = tables
-    self.indexes = indexes
-    self.numbers = numbers
-  }
-
   /// The first framework version that numbers the names of a transaction in ATRANSACTIONSTRING; 851 lacks it.
   static let stringsSince: Int64 = 1044
 
@@ -108,15 +101,15 @@ package struct HistoryLayout: Sendable, Hashable {
       (.uniqueIndex, "Z_TRANSACTIONSTRING_UNIQUE_NAME", .transactionString, "ZNAME"),
     ]
     return plain.map { table, column in
-      let name = "\(table.rawValue)_\(column)_INDEX"
-      return HistoryStatement(
-        kind: .index, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
-    }
-      + named.map { kind, name, table, column in
-        HistoryStatement(
-          kind: kind, name: name, table: table.rawValue,
-          rest: "\(name) ON \(table.rawValue) (\(column) COLLATE BINARY ASC)")
-      }
+      index(.index, "\(table.rawValue)_\(column)_INDEX", table, column)
+    } + named.map { kind, name, table, column in index(kind, name, table, "\(column) COLLATE BINARY ASC") }
+  }
+
+  private static func index(
+    _ kind: HistoryStatement.Kind, _ name: String, _ table: Table, _ column: String
+  ) -> HistoryStatement {
+    HistoryStatement(
+      kind: kind, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
   }
 
   // MARK: Tombstones
@@ -158,7 +151,7 @@ package struct HistoryLayout: Sendable, Hashable {
 }
 
 /// A statement of history whose text is kept as it is in sqlite_master.
-package struct HistoryStatement: Sendable, Hashable {
+package struct HistoryStatement: Sendable, Hashable, SchemaPart {
   /// What it makes.
   package enum Kind: String, Sendable, Hashable {
     case table = "CREATE TABLE "
@@ -175,13 +168,7 @@ package struct HistoryStatement: Sendable, Hashable {
   /// The text from the name on.
   let rest: String
 
-  /// The text as SQLite keeps it.
-  package var createStatement: String { kind.rawValue + rest }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
-  package func createStatement(in schema: String) -> String {
-    kind.rawValue + SQLiteIdentifier.quoted(schema) + "." + rest
-  }
+  package func createStatement(in schema: String?) -> String { kind.rawValue + SQLiteIdentifier.prefix(schema) + rest }
 
   /// Names of a table's columns.
   package var columnNames: [String] {

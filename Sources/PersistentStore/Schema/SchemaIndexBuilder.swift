@@ -53,8 +53,7 @@ struct SchemaIndexBuilder {
       case .toOne(let owner, _) where owner == entity.name:
         add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
       case .owner(let owner, let relationship):
-        let destination = builder.model.entity(named: owner)?.relationships.first { $0.name == relationship }
-        if destination?.destinationEntityName == entity.name {
+        if builder.model.ownRelationship(relationship, of: owner)?.destinationEntityName == entity.name {
           add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
         }
       default: break
@@ -106,8 +105,7 @@ struct SchemaIndexBuilder {
         if !builder.observed.hasRTrees {
           leaveOut(
             "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
-              + "name may "
-              + "fail until the app makes it", entity)
+              + "name may fail until the app makes it", entity)
         }
         continue
       }

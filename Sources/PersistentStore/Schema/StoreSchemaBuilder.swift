@@ -20,27 +20,11 @@ extension StoreSchema {
     model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming(),
     observed: ObservedLayout = ObservedLayout()
   ) {
-    let layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
-      LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
-    }
     self.model = model
     self.frameworkVersion = frameworkVersion
-    numbers = layout.numbers
-    tables = layout.tables
-    joinTables = layout.joinTables
-    tableByRoot = layout.tableByRoot
-    tableByName = layout.tableByName
-    joinTableByName = layout.joinTableByName
-    columnByProperty = layout.columnByProperty
-    storageByRelationship = layout.storageByRelationship
-    selfJoinTables = layout.selfJoinTables
-    indexes = layout.indexes
-    rTreeIndexes = layout.rTreeIndexes
-    rTrees = layout.rTrees
-    derivations = layout.derivations
-    triggers = layout.triggers
-    doubtfulNames = layout.doubtfulNames
-    unsupported = layout.unsupported
+    layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
+      LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
+    }
   }
 }
 
@@ -55,6 +39,7 @@ struct LaidOut: Sendable {
   let numbers: [String: Int64]
   let tables: [EntityTable]
   let joinTables: [JoinTable]
+  /// Where a table is among the tables.
   let tableByRoot: [String: Int]
   let tableByName: [String: Int]
   let joinTableByName: [String: Int]
@@ -334,28 +319,22 @@ struct StoreSchemaBuilder {
   private mutating func addToOne(
     _ relationship: Relationship, column: String, of entity: Entity, table: String, buckets: inout [[SchemaColumn]]
   ) {
-    buckets[0].append(
-      SchemaColumn(
-        name: column, declaredType: "INTEGER", role: .toOne(entity: entity.name, relationship: relationship.name)))
+    func add(_ name: String, _ role: SchemaColumn.Role, to bucket: Int) -> String {
+      buckets[bucket].append(SchemaColumn(name: name, declaredType: "INTEGER", role: role))
+      return name
+    }
+    _ = add(column, .toOne(entity: entity.name, relationship: relationship.name), to: 0)
     let stem = String(column.dropFirst())
     var discriminator: String?
     if let destination = model.entity(named: relationship.destinationEntityName),
       !model.subentities(of: destination).isEmpty, let number = numbers[destination.name]
     {
-      let name = "Z\(number)_\(stem)"
-      buckets[0].append(
-        SchemaColumn(
-          name: name, declaredType: "INTEGER",
-          role: .discriminator(entity: entity.name, relationship: relationship.name)))
-      discriminator = name
+      discriminator = add(
+        "Z\(number)_\(stem)", .discriminator(entity: entity.name, relationship: relationship.name), to: 0)
     }
     var orderKey: String?
     if let inverse = model.inverse(of: relationship)?.relationship, inverse.isToMany, inverse.isOrdered {
-      let name = "Z_FOK_\(stem)"
-      buckets[1].append(
-        SchemaColumn(
-          name: name, declaredType: "INTEGER", role: .orderKey(entity: entity.name, relationship: relationship.name)))
-      orderKey = name
+      orderKey = add("Z_FOK_\(stem)", .orderKey(entity: entity.name, relationship: relationship.name), to: 1)
     }
     let columns = ToOneColumns(table: table, key: column, discriminator: discriminator, orderKey: orderKey)
     storageByRelationship[PropertyKey(entity: entity.name, property: relationship.name)] = .toOne(columns, other: nil)

@@ -23,9 +23,7 @@ struct Link {
 
   /// The rule of a to-one; nil where there is nothing to point at.
   init?(relationship name: String, of entity: String, schema: StoreSchema, plan: FillPlan) {
-    guard let relationship = schema.model.entity(named: entity)?.relationships.first(where: { $0.name == name }) else {
-      return nil
-    }
+    guard let relationship = schema.model.ownRelationship(name, of: entity) else { return nil }
     sources = plan.population(of: entity)
     targets = plan.population(of: relationship.destinationEntityName)
     guard targets.count > 0 else { return nil }

@@ -226,7 +226,7 @@ struct SampleValues {
   private mutating func large(_ attribute: Attribute) -> SQLiteValue? {
     guard attribute.hasExternalForm, let external, external.hasRoom else { return nil }
     let content = bytes(ExternalSamples.size + Int(random.below(1000)))
-    let text = FreshStore.text(ofUUID: uuid())
+    let text = UUIDText.text(of: uuid())
     guard let name = ExternalFileName(text.utf8), external.keep(content, as: name) else { return nil }
     return .blob(ExternalDataForm.reference(to: name))
   }
