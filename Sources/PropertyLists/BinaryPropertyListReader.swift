@@ -64,8 +64,7 @@ struct BinaryPropertyListReader {
   private mutating func object(_ number: Int, depth: Int) throws(HopdError) -> Made {
     guard number < states.count else { throw damaged("a reference to object \(number) of \(states.count)") }
     switch states[number] {
-    case .inProgress:
-      throw damaged("object \(number) contains itself")
+    case .inProgress: throw damaged("object \(number) contains itself")
     case .made(let made):
       guard depth + made.height <= limits.maximumDepth else { throw tooDeep() }
       return made
@@ -133,8 +132,7 @@ struct BinaryPropertyListReader {
       let (both, overflow) = count.multipliedReportingOverflow(by: 2)
       guard !overflow else { throw damaged("object \(number) is longer than the list") }
       return try dictionary(try references(at: cursor, count: both, object: number), depth: depth, object: number)
-    default:
-      throw damaged("object \(number) has the unknown kind \(marker)")
+    default: throw damaged("object \(number) has the unknown kind \(marker)")
     }
   }
 

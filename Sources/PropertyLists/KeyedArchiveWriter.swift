@@ -36,6 +36,17 @@ package struct KeyedArchiveWriter {
     case reference(Reference)
     /// A list of objects.
     case references([Reference])
+
+    /// Nil.
+    package static let null = Field.reference(.null)
+    /// A text of its own, or nil.
+    package static func text(_ text: String?) -> Field { .reference(.text(text)) }
+    /// An object that is written here.
+    package static func object(_ object: Object) -> Field { .reference(.object(object)) }
+    /// An integer in the object itself.
+    package static func integer(_ number: some BinaryInteger) -> Field { .value(.integer(Int64(number))) }
+    /// A truth value in the object itself.
+    package static func boolean(_ flag: Bool) -> Field { .value(.boolean(flag)) }
   }
 
   /// A class by name, then its ancestors'.

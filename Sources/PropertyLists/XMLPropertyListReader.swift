@@ -183,8 +183,7 @@ final class XMLPropertyListReader: XMLEventHandler {
   }
 
   private func damaged(_ what: String, _ position: XMLPosition) -> HopdError {
-    HopdError(
-      .damagedPropertyList, "the XML property list is damaged: \(what)", at: position.place.filled(from: place))
+    HopdError(.damagedPropertyList, "the XML property list is damaged: \(what)", at: position.place.filled(from: place))
   }
 
   private func tooLong(_ position: XMLPosition) -> HopdError {

@@ -93,9 +93,7 @@ package enum XMLReader {
     let bridge = Bridge(parser: parser, limits: limits, place: place, handler: handler)
     // The bridge outlives every callback: all of them happen inside XML_Parse below.
     XML_SetUserData(parser, Unmanaged.passUnretained(bridge).toOpaque())
-    XML_SetElementHandler(
-      parser, { Bridge.from($0)?.start($1, $2) },
-      { userData, _ in Bridge.from(userData)?.end() })
+    XML_SetElementHandler(parser, { Bridge.from($0)?.start($1, $2) }, { userData, _ in Bridge.from(userData)?.end() })
     XML_SetCharacterDataHandler(parser, { Bridge.from($0)?.characters($1, $2) })
     XML_SetEntityDeclHandler(parser, { userData, _, _, _, _, _, _, _, _ in Bridge.from(userData)?.refuseEntity() })
     // A declared default is added to every element of that name: few bytes that unfold into many.
@@ -174,8 +172,7 @@ private final class Bridge {
       var cursor = values
       while let pair = cursor, let name = pair.pointee, let value = pair.advanced(by: 1).pointee {
         guard attributes.count < limits.maximumAttributes else {
-          throw HopdError(
-            .xmlTooLarge, "an element has more than \(limits.maximumAttributes) attributes", at: here)
+          throw HopdError(.xmlTooLarge, "an element has more than \(limits.maximumAttributes) attributes", at: here)
         }
         let text = String(cString: value)
         guard text.utf8.count <= limits.maximumTextBytes else { throw tooMuchText() }

@@ -73,8 +73,7 @@ extension Connection {
         step: { values in self.caught { try step(&state, values) } != nil },
         finish: { self.caught { try finish(state) } })
     }
-    try create(
-      name, argumentCount, SQLITE_DIRECTONLY, by: box, step: AggregateBox.step, finish: AggregateBox.finish)
+    try create(name, argumentCount, SQLITE_DIRECTONLY, by: box, step: AggregateBox.step, finish: AggregateBox.finish)
   }
 
   /// Makes a function of SQL; `box`, which it is called with, lives as long as the connection.

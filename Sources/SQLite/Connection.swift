@@ -123,9 +123,8 @@ package final class Connection {
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     try execute(
-      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = "
-        + "-\(Self.readingCacheKibibytes);"
-        + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; "
+        + "PRAGMA cache_size = -\(Self.readingCacheKibibytes); PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
     // The schema was read for the size of its cache.
     endSchemaReading(of: "main")
   }
@@ -182,18 +181,13 @@ package final class Connection {
   /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name works.
   package static func uri(_ path: FilePath) -> String {
     path.withPlatformString { pointer in
-      var text = "file:"
-      var cursor = pointer
-      while cursor.pointee != 0 {
-        let byte = UInt8(bitPattern: cursor.pointee)
+      UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).reduce(into: "file:") { text, byte in
         if SQLiteIdentifier.isPlain(byte) || "/.-".utf8.contains(byte) {
           text.unicodeScalars.append(Unicode.Scalar(byte))
         } else {
           text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }
-        cursor += 1
       }
-      return text
     }
   }
 

@@ -45,8 +45,7 @@ package final class Statement {
     var text = text
     return text.withUTF8 { bytes in
       bytes.withMemoryRebound(to: CChar.self) {
-        sqlite3_bind_text64(
-          handle, index, $0.baseAddress, UInt64($0.count), FunctionBox.transient, UInt8(SQLITE_UTF8))
+        sqlite3_bind_text64(handle, index, $0.baseAddress, UInt64($0.count), FunctionBox.transient, UInt8(SQLITE_UTF8))
       }
     }
   }
@@ -138,11 +137,9 @@ package final class Statement {
     case SQLITE_INTEGER: try body(.integer(integer(at: index)))
     case SQLITE_FLOAT: try body(.real(real(at: index)))
     case SQLITE_TEXT:
-      try body(
-        .text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
+      try body(.text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
     case SQLITE_BLOB:
-      try body(
-        .blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
+      try body(.blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
     default: try body(.null)
     }
   }

@@ -65,8 +65,7 @@ struct TOMLReader {
   }
 
   private func error(_ message: String, at position: SourcePosition) -> HopdError {
-    HopdError(
-      code, "no valid TOML: \(message)", at: Place(file: file, line: position.line, column: position.column))
+    HopdError(code, "no valid TOML: \(message)", at: Place(file: file, line: position.line, column: position.column))
   }
 
   /// Counts a key, an element or a table that is `depth` steps from the root.

@@ -35,14 +35,10 @@ package enum ExpressionValue: Sendable {
   case list([ExpressionValue])
 
   /// Is it nil?
-  package var isNull: Bool {
-    if case .null = self { true } else { false }
-  }
+  package var isNull: Bool { if case .null = self { true } else { false } }
 
   /// Is it a collection?
-  var isList: Bool {
-    if case .list = self { true } else { false }
-  }
+  var isList: Bool { if case .list = self { true } else { false } }
 }
 
 /// Where the objects are.

@@ -2,6 +2,7 @@
 // for the function that SQL calls.
 
 import Diagnostics
+import ManagedObjectModel
 import PersistentStore
 
 #if canImport(Glibc)
@@ -129,17 +130,7 @@ enum GetterValue {
 
   /// The number that the text begins with, or 0; the nearest end of the range where it is beyond.
   private static func leadingInteger(_ text: String, in range: ClosedRange<Int64>) -> Int64 {
-    var rest = withoutLeadingSpace(text)
-    let isNegative = takeSign(&rest)
-    var result: Int64 = 0
-    for byte in rest.prefix(while: { (0x30...0x39).contains($0) }) {
-      let digit = Int64(byte - 0x30)
-      let (product, tooLarge) = result.multipliedReportingOverflow(by: 10)
-      let (sum, alsoTooLarge) = product.addingReportingOverflow(isNegative ? -digit : digit)
-      guard !tooLarge, !alsoTooLarge else { return isNegative ? range.lowerBound : range.upperBound }
-      result = sum
-    }
-    return min(max(result, range.lowerBound), range.upperBound)
+    min(max(AttributeDefault.leadingInteger(withoutLeadingSpace(text)), range.lowerBound), range.upperBound)
   }
 
   /// The number that the text begins with, or 0.

@@ -2,7 +2,7 @@
 // CAST never fails, so it is not used.
 
 import Diagnostics
-import PersistentStore
+import ManagedObjectModel
 
 /// CAST of a value.
 enum ValueCast {

@@ -67,8 +67,7 @@ package enum ExpressionFunctions {
     }
     let patterns = PatternCache()
     try register(matches, 5, on: connection) { values in
-      guard case .text(let text) = values[0], case .text(let pattern) = values[1],
-        case .integer(let flags) = values[2]
+      guard case .text(let text) = values[0], case .text(let pattern) = values[1], case .integer(let flags) = values[2]
       else { return .null }
       let comparison = Comparison(
         .selfObject, .matches, .selfObject, ignoresCase: flags & 1 != 0, ignoresDiacritics: flags & 2 != 0)

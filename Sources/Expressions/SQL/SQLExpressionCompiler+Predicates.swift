@@ -53,8 +53,7 @@ extension SQLExpressionCompiler {
     let condition = try compare(comparison, values.member, frame)
     let test = comparison.modifier == .all ? condition.negated : condition.sql
     // A term that may fail must not meet rows that the joins leave out.
-    let guarded: SQLExpression =
-      test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
+    let guarded: SQLExpression = test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
     let exists: SQLExpression = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
   }
@@ -185,8 +184,7 @@ extension SQLExpressionCompiler {
   private func fold(_ fragment: SQLFragment, _ comparison: Comparison) -> SQLFragment {
     guard comparison.folds, fragment.kind == .string else { return fragment }
     if case .string(let text)? = fragment.constant { return literal(.string(comparison.folded(text))) }
-    return SQLFragment(
-      sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(comparison.foldFlags))", kind: .string)
+    return SQLFragment(sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(comparison.foldFlags))", kind: .string)
   }
 
   private func text(
@@ -209,8 +207,7 @@ extension SQLExpressionCompiler {
       if value.isEmpty { return .never(after: [text]) }
       if let sql = plain(comparison.operation, text, value) { return SQLCondition(sql: sql, isTwoValued: false) }
     }
-    return SQLCondition(
-      sql: "\(ExpressionFunctions.string)(\(name), \(text.sql), \(pattern.sql))", isTwoValued: false)
+    return SQLCondition(sql: "\(ExpressionFunctions.string)(\(name), \(text.sql), \(pattern.sql))", isTwoValued: false)
   }
 
   /// Operators that plain SQL has, exact also for text with NULs; nil for the rest.

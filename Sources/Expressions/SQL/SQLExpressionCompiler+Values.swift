@@ -322,7 +322,6 @@ extension SQLExpressionCompiler {
     }
     let name = SQLiteIdentifier.literal(target.rawValue)
     let isUUID = operand.kind == .uuid ? "1" : "0"
-    return SQLFragment(
-      sql: "\(ExpressionFunctions.cast)(\(name), \(isUUID), \(operand.sql)\(frame.site))", kind: kind)
+    return SQLFragment(sql: "\(ExpressionFunctions.cast)(\(name), \(isUUID), \(operand.sql)\(frame.site))", kind: kind)
   }
 }

@@ -264,8 +264,7 @@ struct ExpressionLexer {
       }
       throw source.syntax("\\u of a surrogate is allowed only in a pair of them", at: start)
     default:
-      throw source.syntax(
-        "the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
+      throw source.syntax("the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
     }
   }
 

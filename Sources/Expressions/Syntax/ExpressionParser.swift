@@ -234,8 +234,7 @@ package struct ExpressionParser {
     default: break
     }
     return source.syntax(
-      "a comparison operator is missing", at: offset,
-      hint: "write what the value is compared with, as in flag == TRUE")
+      "a comparison operator is missing", at: offset, hint: "write what the value is compared with, as in flag == TRUE")
   }
 
   /// `[cd]`, directly behind the operator.

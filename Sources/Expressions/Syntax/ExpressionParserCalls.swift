@@ -26,8 +26,7 @@ extension ExpressionParser {
     let arithmetic = ArithmeticOperator(functionName: name)
     let function = ExpressionFunction(rawValue: name)
     guard arithmetic != nil || function != nil else {
-      throw source.unsupported(
-        ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
+      throw source.unsupported(ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
     }
     return try call { parser throws(HopdError) in
       let (arguments, height) = try parser.list()
@@ -81,8 +80,7 @@ extension ExpressionParser {
   /// Dates, decimals and other values without a literal of their own are casts of one, and become constants when read.
   private func literalCast() -> (value: ConstantValue, tokens: Int)? {
     let sign = peek() == .symbol(.minus) ? 1 : 0
-    guard peek(sign + 1) == .symbol(.comma), case .string(let type) = peek(sign + 2),
-      peek(sign + 3) == .symbol(.close)
+    guard peek(sign + 1) == .symbol(.comma), case .string(let type) = peek(sign + 2), peek(sign + 3) == .symbol(.close)
     else { return nil }
     switch (peek(sign), type) {
     case (.integer(let magnitude), "NSDate"):

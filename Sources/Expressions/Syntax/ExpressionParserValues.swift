@@ -168,8 +168,7 @@ extension ExpressionParser {
       }
       advance()
       if peek() == .symbol(.open) {
-        throw source.unsupported(
-          "calls of methods are not supported", at: offset, hint: "write the function by itself")
+        throw source.unsupported("calls of methods are not supported", at: offset, hint: "write the function by itself")
       }
     }
     let steps: [KeyPathStep]
@@ -193,8 +192,7 @@ extension ExpressionParser {
     case .keyword(.first, _): index = .first
     case .keyword(.last, _): index = .last
     case .keyword(.size, _): index = .size
-    default:
-      throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
+    default: throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
     }
     advance()
     try expect(.closeBracket, "behind the index")

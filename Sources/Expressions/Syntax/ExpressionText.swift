@@ -2,7 +2,8 @@
 // hold them (docs/formats/mapping-models.md, "Compiling a source"): strings in double quotes, arguments behind ", ",
 // `nil` for the constant nil. The text is read back to the same tree.
 
-import PersistentStore
+import Diagnostics
+import ManagedObjectModel
 
 extension ExpressionNode: CustomStringConvertible {
   /// The expression's text.
@@ -71,8 +72,7 @@ private struct ExpressionPrinter {
       }
     case .destinationInstances(let lookup, let objects):
       let (selector, name) = lookup.parts
-      addCall(
-        "FUNCTION", [.variable("manager"), .constant(.string(selector)), .constant(.string(name)), objects])
+      addCall("FUNCTION", [.variable("manager"), .constant(.string(selector)), .constant(.string(name)), objects])
     case .policyMethod(let selector, let arguments):
       addCall("FUNCTION", [.variable("entityPolicy"), .constant(.string(selector))] + arguments)
     }
@@ -185,7 +185,7 @@ private struct ExpressionPrinter {
     case .decimal(let digits): addLiteral("\"\(digits)\"", "NSDecimalNumber")
     case .string(let string): addQuoted(string)
     case .date(let seconds): addLiteral("\(seconds)", "NSDate")
-    case .data(let bytes): addLiteral("\"\(ConstantLiteral.hexadecimal(bytes))\"", "NSData")
+    case .data(let bytes): addLiteral("\"\(bytes.hexadecimal.uppercased())\"", "NSData")
     case .uuid(let bytes): addLiteral("\"\(UUIDText.text(of: bytes))\"", "NSUUID")
     }
   }
@@ -205,7 +205,7 @@ private struct ExpressionPrinter {
       case "\r": text += "\\r"
       case "\t": text += "\\t"
       case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-        text += "\\x" + ConstantLiteral.hexadecimal([UInt8(truncatingIfNeeded: scalar.value)])
+        text += "\\x" + [UInt8(truncatingIfNeeded: scalar.value)].hexadecimal.uppercased()
       default: text.unicodeScalars.append(scalar)
       }
     }

@@ -112,8 +112,7 @@ extension ExpressionTyping {
     if case .constant(.integer(let number)) = node, let range = attribute.type.integers, !range.contains(number) {
       invalid("\(number) does not fit \(attribute.name), which is \(attributeWords(attribute))")
     }
-    if case .constant(.double(let number)) = node, attribute.type.integers != nil,
-      number != number.rounded(.towardZero)
+    if case .constant(.double(let number)) = node, attribute.type.integers != nil, number != number.rounded(.towardZero)
     {
       invalid("\(number) has a fraction, and \(attribute.name) is \(attributeWords(attribute))")
     }

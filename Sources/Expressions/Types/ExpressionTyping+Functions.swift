@@ -27,8 +27,7 @@ extension ExpressionTyping {
       switch type(of: first) {
       case .value(.string), .null: return .value(function == .length ? .integer64 : .string)
       case .unknown: return .unknown
-      case let type:
-        return invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)")
+      case let type: return invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)")
       }
     case .concatenate:
       for argument in arguments {

@@ -57,8 +57,7 @@ struct ExpressionTyping {
     guard let first = findings.first else { return }
     guard findings.count > 1 else { throw first.located(place) }
     throw HopdError(
-      first.code, "the expression has \(findings.count) errors", at: place,
-      reasons: findings.map { $0.located(place) })
+      first.code, "the expression has \(findings.count) errors", at: place, reasons: findings.map { $0.located(place) })
   }
 
   // MARK: Types
@@ -136,9 +135,7 @@ struct ExpressionTyping {
       return unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
     }
     let known = (variables.keys.sorted() + ["source"]).map { "$" + $0 }
-    return invalid(
-      "the variable $\(name) is not known",
-      hint: "variables are: " + known.joined(separator: ", "))
+    return invalid("the variable $\(name) is not known", hint: "variables are: " + known.joined(separator: ", "))
   }
 
   // MARK: Operands

@@ -21,8 +21,7 @@ extension ExpressionTyping {
         reached = property(name, of: reached, node)
       case .objectPath: reached = objectPath(of: reached, node)
       case .collection(let operation):
-        if rest.startIndex > steps.startIndex + 1,
-          !checkSet(reached, node, isExternal: externalValues > externalBefore)
+        if rest.startIndex > steps.startIndex + 1, !checkSet(reached, node, isExternal: externalValues > externalBefore)
         {
           return .unknown
         }
@@ -55,8 +54,7 @@ extension ExpressionTyping {
       return property(name, of: entity, isMany: true, isOrdered: isOrdered, node)
     case .value(let type): return getter(name, of: type, base, node).map { .value($0) } ?? .unknown
     case .values(let type): return getter(name, of: type, base, node).map { .values($0) } ?? .unknown
-    case .destinationObjects:
-      return invalid("in “\(node)”, \(name) is used on \(base.words)")
+    case .destinationObjects: return invalid("in “\(node)”, \(name) is used on \(base.words)")
     }
   }
 
@@ -72,8 +70,7 @@ extension ExpressionTyping {
       return nil
     }
     if type == .binary, externalValues > 0 {
-      unsupported(
-        "in “\(node)”, \(name) is used on content in external storage, of which only nil tests are supported")
+      unsupported("in “\(node)”, \(name) is used on content in external storage, of which only nil tests are supported")
       return nil
     }
     return result
@@ -142,8 +139,7 @@ extension ExpressionTyping {
     if hint == nil, names.count <= 40 {
       hint = "\(entity.name) has: " + names.sorted().joined(separator: ", ")
     }
-    invalid(
-      "in “\(node)”, \(entity.name) of \(model.name) has no attribute or relationship \(name)", hint: hint)
+    invalid("in “\(node)”, \(entity.name) of \(model.name) has no attribute or relationship \(name)", hint: hint)
   }
 
   private mutating func objectPath(of base: ExpressionType, _ node: ExpressionNode) -> ExpressionType {
@@ -151,8 +147,7 @@ extension ExpressionTyping {
     case .object, .null: return .value(.string)
     case .objects: return .values(.string)
     case .unknown: return .unknown
-    case .value, .values, .destinationObjects:
-      return invalid("in “\(node)”, objectID is used on \(base.words)")
+    case .value, .values, .destinationObjects: return invalid("in “\(node)”, objectID is used on \(base.words)")
     }
   }
 

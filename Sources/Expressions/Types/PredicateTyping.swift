@@ -102,8 +102,7 @@ extension ExpressionTyping {
         return
       }
       if kind == other.kind, kind != .other { return }
-    case (.object(let one), .object(let other)):
-      if isRelated(one, other) { return }
+    case (.object(let one), .object(let other)): if isRelated(one, other) { return }
     default: break
     }
     clash(left, right, text)

@@ -24,8 +24,7 @@ enum CompiledProperties {
       allowsExternalStorage: flags & 4 != 0, preservesAfterDeletion: flags & 16 != 0,
       valueTransformerName: try object.text("NSValueTransformerName"),
       // All other types carry Foundation's class for the type, which says nothing.
-      customClassName: type == .transformable ? try object.text("NSAttributeValueClassName") : nil,
-      userInfo: userInfo)
+      customClassName: type == .transformable ? try object.text("NSAttributeValueClassName") : nil, userInfo: userInfo)
     if object.isKind(of: "NSDerivedAttributeDescription") {
       guard let expression = try object.object("NSDerivationExpression") else {
         throw object.damaged("it is derived but has no derivation expression")
@@ -57,11 +56,9 @@ enum CompiledProperties {
       inverse = try CompiledModelReader.unproxied(try object.object("NSInverseRelationship"))?.string("NSPropertyName")
     }
     return Relationship(
-      name: try object.string("NSPropertyName") ?? "",
-      destinationEntityName: destination ?? "", inverseName: inverse,
+      name: try object.string("NSPropertyName") ?? "", destinationEntityName: destination ?? "", inverseName: inverse,
       isOptional: try object.boolean("NSIsOptional"), isTransient: try object.boolean("NSIsTransient"),
-      isToMany: maximum != 1, isOrdered: try object.boolean("NSIsOrdered"),
-      maxCount: Relationship.storedCount(maximum),
+      isToMany: maximum != 1, isOrdered: try object.boolean("NSIsOrdered"), maxCount: Relationship.storedCount(maximum),
       minCount: Relationship.storedCount(try object.integer("NSMinCount") ?? 0), deleteRule: deleteRule,
       renamingIdentifier: try object.text("NSRenamingIdentifier"),
       versionHashModifier: try object.text("NSVersionHashModifier"), userInfo: userInfo)
@@ -95,18 +92,13 @@ enum CompiledProperties {
     case .integer16, .integer32, .integer64:
       if let whole = value.integer { return .integer(whole) }
       if let number = number(value) { return .integer(Int64(exactly: number.rounded(.towardZero)) ?? 0) }
-    case .boolean:
-      if let number = number(value) { return .boolean(number != 0) }
-    case .double:
-      if let number = number(value), number.isFinite { return .double(number) }
+    case .boolean: if let number = number(value) { return .boolean(number != 0) }
+    case .double: if let number = number(value), number.isFinite { return .double(number) }
     case .float:
       if let number = number(value), number.isFinite { return .double(Double(Float(number))) }
-    case .decimal:
-      if let text = try decimal(value) { return .decimal(text) }
-    case .string:
-      if let text = value.string { return .string(text) }
-    case .date:
-      if case .date(let seconds) = value, seconds.isFinite { return .date(seconds) }
+    case .decimal: if let text = try decimal(value) { return .decimal(text) }
+    case .string: if let text = value.string { return .string(text) }
+    case .date: if case .date(let seconds) = value, seconds.isFinite { return .date(seconds) }
     case .uuid:
       if let uuid = value.object, uuid.isKind(of: "NSUUID"), case .data(let bytes) = try uuid.value("NS.uuidbytes"),
         bytes.count == 16

@@ -65,9 +65,7 @@ struct VersionHashing {
   private let model: ManagedObjectModel
   private var known: [String: VersionHash] = [:]
 
-  init(model: ManagedObjectModel) {
-    self.model = model
-  }
+  init(model: ManagedObjectModel) { self.model = model }
 
   /// The entity hash E (docs/formats/version-hashes.md, "Entity hash").
   mutating func hash(of entity: Entity) -> VersionHash? {
@@ -134,8 +132,7 @@ struct VersionHashing {
       }
     } else {
       hasher.add(
-        Self.property(
-          name: attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier))
+        Self.property(name: attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier))
       hasher.add(littleEndian: UInt32(truncatingIfNeeded: attribute.type.rawValue))
       if attribute.allowsExternalStorage { hasher.add([1]) }
       if attribute.preservesAfterDeletion { hasher.add([1]) }

@@ -1,3 +1,14 @@
+/// A property by its entity and its name.
+package struct PropertyKey: Hashable, Sendable {
+  package let entity: String
+  package let property: String
+
+  package init(entity: String, property: String) {
+    self.entity = entity
+    self.property = property
+  }
+}
+
 /// One entity as the model declares it: its own properties only, inherited ones are found through the model.
 package struct Entity: Sendable, Hashable {
   /// Name, unique in the model.

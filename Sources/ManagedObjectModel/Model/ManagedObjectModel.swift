@@ -44,8 +44,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
     self.configurations = configurations
     let isOpened = !self.entities.contains { $0.attributes.contains { $0.type == .composite } }
     self.composites = isOpened ? [:] : composites
-    indexByName = Dictionary(
-      self.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    indexByName = self.entities.map(\.name).places
     // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
     childrenByName = self.entities.enumerated()
       .sorted { Entity.numberingOrder($0.element, $1.element) }

@@ -19,6 +19,11 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
   package var description: String { place.isEmpty ? message : "\(place): \(message)" }
 }
 
+extension [ModelWarning] {
+  /// Adds a remark.
+  mutating func add(_ message: String, at place: Place) { append(ModelWarning(message, at: place)) }
+}
+
 /// A version that the bundle has and that cannot be read or used; the others continue without it.
 package struct OmittedVersion: Sendable {
   /// Its name.

@@ -172,8 +172,7 @@ struct ElementsReader {
       name: name, destinationEntityName: try facts.name("XD_PRK_destination") ?? "",
       inverseName: try facts.name("XD_PRK_inverseRelationship"), isOptional: try facts.isTrue("XD_PPSK_isOptional"),
       isTransient: try facts.isTrue("XD_PPSK_isTransient"), isToMany: isToMany,
-      isOrdered: try facts.isTrue("XD_PRK_ordered"),
-      maxCount: isToMany ? bound : 1,
+      isOrdered: try facts.isTrue("XD_PRK_ordered"), maxCount: isToMany ? bound : 1,
       minCount: Relationship.storedCount(try facts.integer("XD_PRK_minCount") ?? 0), deleteRule: deleteRule,
       renamingIdentifier: try facts.text("XD_PPSK_elementID"),
       versionHashModifier: try facts.text("XD_PPSK_versionHashModifier"),
@@ -237,8 +236,7 @@ struct ElementsReader {
         guard Self.known.contains(key) else {
           let shown = String(key.prefix(100))
           if warned.count < ModelLimits.findings, warned.insert(shown).inserted {
-            source.warnings.append(
-              ModelWarning("the model states “\(shown)”, which is not known, ignoring it", at: place))
+            source.warnings.add("the model states “\(shown)”, which is not known, ignoring it", at: place)
           }
           continue
         }

@@ -122,8 +122,7 @@ extension ModelCheck {
       // The depth bounds the recursion, the height catches types that were opened before.
       let inner =
         depth < ModelValidation.maximumCompositeDepth
-        ? open(nested, among: byName, depth: depth + 1)
-        : Opened(height: ModelValidation.maximumCompositeDepth)
+        ? open(nested, among: byName, depth: depth + 1) : Opened(height: ModelValidation.maximumCompositeDepth)
       result.elements += inner.elements
       result.bytes += inner.bytes
       result.height = max(result.height, inner.height + 1)

@@ -205,40 +205,25 @@ final class ModelContentsReader: XMLEventHandler {
   func endElement(_ name: String, at position: XMLPosition) {
     switch stack.popLast() {
     case .entity?:
-      entity?.markIndexedAttributes()
-      if let entity {
-        source.entities.append(entity)
-        source.entityLines.append(entityLine)
-        source.propertyLines.append(lines)
-      }
-      entity = nil
+      guard var finished = entity.take() else { return }
+      finished.markIndexedAttributes()
+      source.entities.append(finished)
+      source.entityLines.append(entityLine)
+      source.propertyLines.append(lines)
     case .attribute?:
-      guard let finished = attribute else { return }
-      attribute = nil
+      guard let finished = attribute.take() else { return }
       if composite != nil {
         composite?.elements.append(finished)
       } else {
         entity?.attributes.append(finished)
       }
-    case .relationship?:
-      if let relationship { entity?.relationships.append(relationship) }
-      relationship = nil
-    case .fetchedProperty?:
-      if let fetchedProperty { entity?.fetchedProperties.append(fetchedProperty) }
-      fetchedProperty = nil
-    case .fetchIndex?:
-      if let fetchIndex { entity?.fetchIndexes.append(fetchIndex) }
-      fetchIndex = nil
-    case .uniquenessConstraint?:
-      if !names.isEmpty { entity?.uniquenessConstraints.append(names) }
-    case .compoundIndex?:
-      if !names.isEmpty { entity?.compoundIndexes.append(names) }
-    case .configuration?:
-      if let configuration { source.configurations.append(configuration) }
-      configuration = nil
-    case .composite?:
-      if let composite { source.composites.append(composite) }
-      composite = nil
+    case .relationship?: if let finished = relationship.take() { entity?.relationships.append(finished) }
+    case .fetchedProperty?: if let finished = fetchedProperty.take() { entity?.fetchedProperties.append(finished) }
+    case .fetchIndex?: if let finished = fetchIndex.take() { entity?.fetchIndexes.append(finished) }
+    case .uniquenessConstraint?: if !names.isEmpty { entity?.uniquenessConstraints.append(names) }
+    case .compoundIndex?: if !names.isEmpty { entity?.compoundIndexes.append(names) }
+    case .configuration?: if let finished = configuration.take() { source.configurations.append(finished) }
+    case .composite?: if let finished = composite.take() { source.composites.append(finished) }
     default: break
     }
   }
@@ -384,7 +369,7 @@ final class ModelContentsReader: XMLEventHandler {
 
   private func warn(once key: String, _ message: String, _ element: ModelElement) {
     guard warned.count < ModelLimits.findings, warned.insert(key).inserted else { return }
-    source.warnings.append(ModelWarning(message, at: at(element.line)))
+    source.warnings.add(message, at: at(element.line))
   }
 
   private func at(_ line: Int) -> Place { Place(line: line).filled(from: place) }

@@ -128,8 +128,7 @@ package struct FolderSearch {
   ///
   /// Throws `tooMany` for more than 200,000 entries.
   package static func paths(
-    below folder: FilePath, tooMany: HopdError,
-    judge: @escaping (FilePath) throws(HopdError) -> Answer
+    below folder: FilePath, tooMany: HopdError, judge: @escaping (FilePath) throws(HopdError) -> Answer
   ) throws(HopdError) -> [FilePath] {
     var search = FolderSearch(judge: judge, tooMany: tooMany.located(Place(file: folder)))
     try search.visit(folder, depth: 0)

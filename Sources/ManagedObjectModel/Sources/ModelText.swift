@@ -31,8 +31,7 @@ extension ModelSource {
         attribute.compositeTypeName, attribute.valueTransformerName, attribute.customClassName)
     }
     for entity in entities {
-      add(
-        entity.name, entity.className, entity.parentName, entity.renamingIdentifier, entity.versionHashModifier)
+      add(entity.name, entity.className, entity.parentName, entity.renamingIdentifier, entity.versionHashModifier)
       for attribute in entity.attributes { add(attribute) }
       for relationship in entity.relationships {
         add(

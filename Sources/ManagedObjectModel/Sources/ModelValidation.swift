@@ -17,25 +17,21 @@ package enum ModelValidation {
     -> ManagedObjectModel
   {
     if let error = source.tooMuchText { throw error.located(place) }
-    var check = ModelCheck(source: source)
-    check.run()
+    let check = ModelCheck(source: source)
     guard check.count > 0 else { return source.model }
     var reasons = check.faults.map { $0.located(place) }
     if check.count > reasons.count {
       reasons.append(HopdError(.invalidModel, "and \(check.count - reasons.count) more"))
     }
     throw HopdError(
-      .invalidModel,
-      "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
+      .invalidModel, "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
       at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
   }
 
   /// What is wrong with `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
   package static func faults(in source: ModelSource) -> [HopdError] {
     if let error = source.tooMuchText { return [error] }
-    var check = ModelCheck(source: source)
-    check.run()
-    return check.faults
+    return ModelCheck(source: source).faults
   }
 }
 
@@ -61,8 +57,7 @@ struct ModelCheck {
 
   init(source: ModelSource) {
     self.source = source
-    let indexByName = Dictionary(
-      source.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let indexByName = source.entities.map(\.name).places
     self.indexByName = indexByName
     parents = source.entities.map { $0.parentName.flatMap { indexByName[$0] } }
     var numbers: [String: Int] = [:]
@@ -79,9 +74,10 @@ struct ModelCheck {
         .union(entity.fetchedProperties.map { number($0.name) })
     }
     self.numbers = numbers
+    run()
   }
 
-  mutating func run() {
+  private mutating func run() {
     faults = source.errors
     count = faults.count
     if source.entities.isEmpty { fault("the model has no entities") }

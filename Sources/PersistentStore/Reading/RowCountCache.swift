@@ -108,8 +108,7 @@ extension StoreReader {
     // Each by itself is found at one end of the table; both in one question would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
-        KeyEnds(
-          low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
+        KeyEnds(low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
       }.first ?? KeyEnds(low: nil, high: nil)
     memory?.keep(found, of: name)
     return found

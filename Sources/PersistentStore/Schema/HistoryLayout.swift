@@ -63,30 +63,26 @@ package struct HistoryLayout: Sendable, Hashable {
       let columns = columns(of: table, hasStrings: hasStrings, tombstones: tombstones).joined(separator: ", ")
       layout.tables[table] = HistoryStatement(
         kind: .table, name: table.rawValue, table: table.rawValue, rest: "\(table.rawValue) ( \(columns) )")
-      layout.numbers.append(
-        PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0))
+      layout.numbers.append(PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0))
     }
     if hasStrings { layout.indexes = madeIndexes }
     return layout
   }
 
   private static func columns(of table: Table, hasStrings: Bool, tombstones: Int) -> [String] {
-    let own: [String]
-    switch table {
-    case .change:
-      own =
+    let strings = ["ZAUTHORTS INTEGER", "ZBUNDLEIDTS INTEGER", "ZCONTEXTNAMETS INTEGER", "ZPROCESSIDTS INTEGER"]
+    let own =
+      switch table {
+      case .change:
         ["ZCHANGETYPE INTEGER", "ZENTITY INTEGER", "ZENTITYPK INTEGER", "ZTRANSACTIONID INTEGER", "ZCOLUMNS BLOB"]
-        + (0..<max(0, tombstones)).map { "\(tombstoneColumn($0)) BLOB" }
-    case .transaction:
-      own =
-        (hasStrings
-          ? ["ZAUTHORTS INTEGER", "ZBUNDLEIDTS INTEGER", "ZCONTEXTNAMETS INTEGER", "ZPROCESSIDTS INTEGER"] : [])
-        + [
+          + (0..<max(0, tombstones)).map { "\(tombstoneColumn($0)) BLOB" }
+      case .transaction:
+        (hasStrings ? strings : []) + [
           "ZTIMESTAMP FLOAT", "ZAUTHOR VARCHAR", "ZBUNDLEID VARCHAR", "ZCONTEXTNAME VARCHAR", "ZPROCESSID VARCHAR",
           "ZQUERYGEN BLOB",
         ]
-    case .transactionString: own = ["ZNAME VARCHAR"]
-    }
+      case .transactionString: ["ZNAME VARCHAR"]
+      }
     return ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"] + own
   }
 

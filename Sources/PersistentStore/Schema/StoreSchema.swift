@@ -41,13 +41,13 @@ package struct StoreSchema: Sendable {
   /// (docs/formats/join-table-names.md, "The rule").
   package var selfJoinTables: [SelfJoinTable] { layout.selfJoinTables }
 
-  struct PropertyKey: Hashable {
-    let entity: String
-    let property: String
-  }
-
   /// The entity's number, Z_ENT.
   package func number(of entity: String) -> Int64? { numbers[entity] }
+
+  /// The entities by their numbers.
+  package var entityNames: [Int64: String] {
+    Dictionary(numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+  }
 
   /// The entity of a number.
   package func entityName(of number: Int64) -> String? { numbers.first { $0.value == number }?.key }

@@ -43,8 +43,8 @@ struct LaidOut: Sendable {
   let tableByRoot: [String: Int]
   let tableByName: [String: Int]
   let joinTableByName: [String: Int]
-  let columnByProperty: [StoreSchema.PropertyKey: String]
-  let storageByRelationship: [StoreSchema.PropertyKey: RelationshipStorage]
+  let columnByProperty: [PropertyKey: String]
+  let storageByRelationship: [PropertyKey: RelationshipStorage]
   let selfJoinTables: [SelfJoinTable]
   let indexes: [SchemaIndex]
   let rTreeIndexes: [SchemaRTree]
@@ -61,13 +61,13 @@ struct LaidOut: Sendable {
     numbers = builder.numbers
     tables = builder.tables
     joinTables = builder.joinTables
-    tableByRoot = Self.places(tables.map(\.rootEntity))
-    tableByName = Self.places(tables.map(\.name))
-    joinTableByName = Self.places(joinTables.map(\.name))
+    tableByRoot = tables.map(\.rootEntity).places
+    tableByName = tables.map(\.name).places
+    joinTableByName = joinTables.map(\.name).places
     columnByProperty = builder.columnByProperty
     storageByRelationship = builder.storageByRelationship
     selfJoinTables = builder.selfJoinTables
-    let indexes = SchemaIndexBuilder(builder: builder).build()
+    let indexes = SchemaIndexBuilder(builder: builder)
     self.indexes = indexes.indexes
     rTreeIndexes = indexes.rTrees
     rTrees = observed.hasRTrees ? indexes.rTrees : []
@@ -77,17 +77,11 @@ struct LaidOut: Sendable {
     doubtfulNames = builder.doubtfulNames
     unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
   }
-
-  private static func places(_ names: [String]) -> [String: Int] {
-    Dictionary(names.enumerated().map { ($0.element, $0.offset) }) { first, _ in first }
-  }
 }
 
 struct StoreSchemaBuilder {
   /// SQLITE_MAX_COLUMN as SQLite is built everywhere [sqlite.org/limits.html].
   static let maximumColumns = 2000
-
-  typealias PropertyKey = StoreSchema.PropertyKey
 
   let model: ManagedObjectModel
   let frameworkVersion: Int64
@@ -133,8 +127,7 @@ struct StoreSchemaBuilder {
     for table in tables { checkColumnNames(of: table) }
     let names = Set(tables.map(\.name))
     for join in joinTables where names.contains(join.name) {
-      refuse(
-        "the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
+      refuse("the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
     }
     var seen: [String: String] = [:]
     for table in tables {
@@ -207,8 +200,7 @@ struct StoreSchemaBuilder {
     return properties.enumerated().sorted { left, right in
       let (first, second) = (left.element, right.element)
       let places = (first.attribute?.compositeName ?? first.name, second.attribute?.compositeName ?? second.name)
-      return places.0 == places.1
-        ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
+      return places.0 == places.1 ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
     }.map(\.element)
   }
 
@@ -351,8 +343,7 @@ struct StoreSchemaBuilder {
       if case .orderKey(entity.name, let relationship) = column.role { relationship } else { nil }
     }
     guard let start = columns.firstIndex(where: { name($0) != nil }), columns.count > start + 1 else { return }
-    let order = keyOrders.order(of: entity).orderKeys
-    let places = Dictionary(order.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let places = keyOrders.order(of: entity).orderKeys.places
     let own = columns[start...].sorted {
       name($0).flatMap { places[$0] } ?? .max < name($1).flatMap { places[$0] } ?? .max
     }

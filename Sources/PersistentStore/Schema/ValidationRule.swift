@@ -123,8 +123,7 @@ private struct RuleBuilder {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .double, .float, .decimal:
       bounds(attribute, name, column, value, isAbove: .numberTooLarge, isBelow: .numberTooSmall)
-    case .date:
-      bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
+    case .date: bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
     case .string:
       let length = "\(ValidationRule.lengthFunction)(\(value))"
       bounds(attribute, name, column, length, isAbove: .stringTooLong, isBelow: .stringTooShort)

@@ -78,14 +78,12 @@ struct Link {
         return targets.object(random.below(targets.count))
       }
       return targets.object(index % targets.count)
-    case .same:
-      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0) }
+    case .same: return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0) }
     case .neighbour(let step, let isRing):
       guard let index = sources.index(position: position, ordinal: ordinal) else { return nil }
       let other = index + step
       return targets.object(isRing ? (other + targets.count) % targets.count : other)
-    case .couple:
-      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0 ^ 1) }
+    case .couple: return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0 ^ 1) }
     }
   }
 }
