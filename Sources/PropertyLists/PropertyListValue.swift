@@ -26,8 +26,8 @@ extension PropertyListValue {
   package var dictionary: [String: PropertyListValue]? { if case .dictionary(let value) = self { value } else { nil } }
 }
 
-/// What makes two scalars one in a list: texts count by their bytes, as Swift takes "é" and "e´" for equal, and reals by
-/// their bits.
+/// What makes two scalars one in a list: texts count by their bytes, as Swift takes "é" and "e´" for equal,
+/// and reals by their bits.
 enum ScalarIdentity: Hashable {
   case text([UInt8])
   case real(UInt64)

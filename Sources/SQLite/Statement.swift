@@ -67,9 +67,9 @@ package final class Statement {
     while try step() {}
   }
 
-  /// What `body` reads off the first row for these parameters, or nil when there is none; the statement is ended with it. A statement that
-  /// gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says whether that worked
-  /// (docs/formats/faults.md, "SQLite and files").
+  /// What `body` reads off the first row for these parameters, or nil when there is none; the statement is ended with
+  /// it. A statement that gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says
+  /// whether that worked (docs/formats/faults.md, "SQLite and files").
   func first<Result>(_ values: [SQLiteValue], _ body: (Statement) -> Result?) throws(SQLiteError) -> Result? {
     try bind(values)
     let result = try step() ? body(self) : nil

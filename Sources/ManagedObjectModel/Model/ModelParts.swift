@@ -30,8 +30,7 @@ extension ManagedObjectModel {
     let part = entities.filter { inside.contains($0.name) }
     var reasons: [HopdError] = []
     func miss(_ message: String, _ entity: Entity, _ property: String? = nil) {
-      reasons.append(
-        HopdError(.configurationNotClosed, message, at: Place(entity: entity.name, property: property)))
+      reasons.append(HopdError(.configurationNotClosed, message, at: Place(entity: entity.name, property: property)))
     }
     for entity in part {
       if let parent = entity.parentName, !inside.contains(parent) {
