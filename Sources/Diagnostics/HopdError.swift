@@ -37,6 +37,13 @@ package struct HopdError: Error, Sendable {
     copy.reasons = reasons.map { $0.located(place) }
     return copy
   }
+
+  /// The same error with `hint`, unless it has one of its own.
+  package func hinted(_ hint: String) -> HopdError {
+    var copy = self
+    copy.hint = self.hint ?? hint
+    return copy
+  }
 }
 
 extension HopdError {

@@ -1,3 +1,4 @@
+import Glibc
 import SystemPackage
 
 /// Where something was found: as much as is known, printed from the outside in.
@@ -74,31 +75,11 @@ extension FilePath {
   ///
   /// File names come from strangers; a newline in one must not forge a journal entry.
   package var printable: String {
-    withPlatformString { pointer in
-      var text = ""
-      var bytes: [UInt8] = []
-      var cursor = pointer
-      while cursor.pointee != 0 {
-        bytes.append(UInt8(bitPattern: cursor.pointee))
-        cursor += 1
-      }
-      if let whole = String(validating: bytes, as: UTF8.self) {
-        text = whole.escapingControls(keepingNewlines: false)
-      } else {
-        for byte in bytes {
-          if byte >= 0x20 && byte < 0x7f {
-            text.unicodeScalars.append(Unicode.Scalar(byte))
-          } else {
-            text += "\\x" + hex(byte)
-          }
-        }
-      }
-      return text
+    if let text = String(validating: self) { return text.escapingControls(keepingNewlines: false) }
+    return withPlatformString { pointer in
+      UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).map { byte in
+        (0x20..<0x7f).contains(byte) ? String(Unicode.Scalar(byte)) : "\\x" + [byte].hexadecimal
+      }.joined()
     }
   }
-}
-
-private func hex(_ byte: UInt8) -> String {
-  let digits = String(byte, radix: 16)
-  return digits.count == 1 ? "0" + digits : digits
 }

@@ -15,8 +15,21 @@ extension Unicode.Scalar {
 
   /// The character as `\xNN` or `\u{…}`.
   fileprivate var escaped: String {
-    let digits = String(value, radix: 16)
-    return value < 0x100 ? "\\x" + (digits.utf8.count == 1 ? "0" : "") + digits : "\\u{\(digits)}"
+    value < 0x100 ? "\\x" + [UInt8(truncatingIfNeeded: value)].hexadecimal : "\\u{\(String(value, radix: 16))}"
+  }
+}
+
+extension Sequence<UInt8> {
+  /// Two hexadecimal digits for each byte, in lower case.
+  package var hexadecimal: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+}
+
+extension [UInt8] {
+  /// The bytes of hexadecimal digits, two for each; nil for any other text.
+  package init?(hexadecimal text: some StringProtocol) {
+    let digits = text.utf8.compactMap { $0 < 0x80 ? Character(Unicode.Scalar($0)).hexDigitValue : nil }
+    guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
+    self = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
   }
 }
 
@@ -49,7 +62,5 @@ extension String {
   package var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
 
   /// Lines of a text that is not hopd's own, as one line.
-  package var joiningLines: String {
-    split(whereSeparator: \.isNewline).joined(separator: "; ")
-  }
+  package var joiningLines: String { split(whereSeparator: \.isNewline).joined(separator: "; ") }
 }

@@ -5,23 +5,14 @@ import Diagnostics
 
 /// An object of a keyed archive. Copying is cheap; two are the same object if their numbers are equal.
 package struct ArchivedObject: Sendable {
-  private let archive: KeyedArchive
+  let archive: KeyedArchive
   /// Its number in the archive, by which a reader remembers what it has made already.
   package let number: Int
   /// Its class as archived, with the module for Swift classes.
   package let className: String
-  private let lineage: [String]
-  private let fields: [String: PropertyListValue]
-
-  init(
-    archive: KeyedArchive, number: Int, className: String, lineage: [String], fields: [String: PropertyListValue]
-  ) {
-    self.archive = archive
-    self.number = number
-    self.className = className
-    self.lineage = lineage
-    self.fields = fields
-  }
+  /// Its class and the superclasses, by name.
+  let lineage: [String]
+  let fields: [String: PropertyListValue]
 
   /// Is it of that class or of a subclass?
   package func isKind(of name: String) -> Bool { lineage.contains(name) }
@@ -39,49 +30,46 @@ package struct ArchivedObject: Sendable {
 
   /// The text of a field; nil where it is absent or null.
   package func string(_ field: String) throws(HopdError) -> String? {
-    let value = try value(field)
-    guard !value.isNull else { return nil }
-    guard let text = value.string else { throw wrong(field, value, "text") }
-    return text
+    try typed(value(field), field, "text", \.string)
+  }
+
+  /// The text of a field; nil where it is absent, null or empty.
+  package func text(_ field: String) throws(HopdError) -> String? {
+    try string(field).flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// The integer of a field; nil where it is absent or null.
   package func integer(_ field: String) throws(HopdError) -> Int64? {
-    let value = try value(field)
-    guard !value.isNull else { return nil }
-    guard let number = value.integer else { throw wrong(field, value, "an integer") }
-    return number
+    try typed(value(field), field, "an integer", \.integer)
   }
 
   /// The boolean of a field; false where it is absent or null. A number counts by being other than 0.
   package func boolean(_ field: String) throws(HopdError) -> Bool {
-    let value = try value(field)
-    switch value {
-    case .null: return false
-    case .boolean(let flag): return flag
-    case .integer(let number): return number != 0
-    default: throw wrong(field, value, "a boolean")
-    }
+    try typed(value(field), field, "a boolean", \.truth) ?? false
   }
 
   /// The object of a field; nil where it is absent or null.
   package func object(_ field: String) throws(HopdError) -> ArchivedObject? {
-    let value = try value(field)
-    guard !value.isNull else { return nil }
-    guard let object = value.object else { throw wrong(field, value, "an object") }
-    return object
+    try typed(value(field), field, "an object", \.object)
   }
 
   /// The elements of the array or set in a field; empty where it is absent or null.
   package func elements(_ field: String) throws(HopdError) -> [ArchivedValue] {
-    guard let collection = try object(field) else { return [] }
-    return try collection.elements()
+    try object(field)?.elements() ?? []
   }
 
   /// The entries of the dictionary in a field; empty where it is absent or null.
   package func entries(_ field: String) throws(HopdError) -> [(key: ArchivedValue, value: ArchivedValue)] {
-    guard let dictionary = try object(field) else { return [] }
-    return try dictionary.entries()
+    try object(field)?.entries() ?? []
+  }
+
+  /// A value that is one of the object's under `field`, read by `read`; nil where it is absent or null.
+  package func typed<Value>(
+    _ value: ArchivedValue?, _ field: String, _ wanted: String, _ read: (ArchivedValue) -> Value?
+  ) throws(HopdError) -> Value? {
+    guard let value, !value.isNull else { return nil }
+    guard let found = read(value) else { throw archive.damaged("\(field) is \(value.kind), not \(wanted)", self) }
+    return found
   }
 
   // MARK: Collections
@@ -103,30 +91,23 @@ package struct ArchivedObject: Sendable {
   /// NSKnownKeysDictionary1 holds the values of keys that are kept in another object; a value that is its `emptyToken`
   /// stands for a key that is not there (docs/formats/model-files.md, "Model cache archives").
   package func entries() throws(HopdError) -> [(key: ArchivedValue, value: ArchivedValue)] {
-    if isKind(of: "NSKnownKeysDictionary1") { return try knownKeyEntries() }
-    guard isKind(of: "NSDictionary") else { throw archive.damaged("it is no dictionary", self) }
-    let keys = try references("NS.keys")
-    let values = try references("NS.objects")
+    let hasKnownKeys = isKind(of: "NSKnownKeysDictionary1")
+    let (keys, values): ([ArchivedValue], [ArchivedValue])
+    if hasKnownKeys {
+      guard let mapping = try object("searchMapping"), mapping.isKind(of: "NSKnownKeysMappingStrategy1") else {
+        throw archive.damaged("it has no list of keys", self)
+      }
+      (keys, values) = (try mapping.elements("keys"), try elements("values"))
+    } else {
+      guard isKind(of: "NSDictionary") else { throw archive.damaged("it is no dictionary", self) }
+      (keys, values) = (try references("NS.keys"), try references("NS.objects"))
+    }
     guard keys.count == values.count else {
       throw archive.damaged("it has \(keys.count) keys and \(values.count) values", self)
     }
-    return zip(keys, values).map { ($0, $1) }
-  }
-
-  private func knownKeyEntries() throws(HopdError) -> [(key: ArchivedValue, value: ArchivedValue)] {
-    guard let mapping = try object("searchMapping"), mapping.isKind(of: "NSKnownKeysMappingStrategy1") else {
-      throw archive.damaged("it has no list of keys", self)
-    }
-    let keys = try mapping.elements("keys")
-    let values = try elements("values")
-    guard keys.count == values.count else {
-      throw archive.damaged("it has \(keys.count) keys and \(values.count) values", self)
-    }
-    let empty = try string("emptyToken")
-    return zip(keys, values).compactMap { key, value in
-      if let empty, value.string == empty { return nil }
-      return (key, value)
-    }
+    let pairs = zip(keys, values).map { (key: $0, value: $1) }
+    guard hasKnownKeys, let empty = try string("emptyToken") else { return pairs }
+    return pairs.filter { $0.value.string != empty }
   }
 
   private func references(_ field: String) throws(HopdError) -> [ArchivedValue] {
@@ -170,8 +151,4 @@ package struct ArchivedObject: Sendable {
 
   /// An error for an object whose content does not make sense.
   package func damaged(_ what: String) -> HopdError { archive.damaged(what, self) }
-
-  private func wrong(_ field: String, _ value: ArchivedValue, _ wanted: String) -> HopdError {
-    archive.damaged("\(field) is \(value.kind), not \(wanted)", self)
-  }
 }

@@ -61,24 +61,10 @@ struct BinaryPropertyListReader {
     return try reader.object(top, depth: 0).value
   }
 
-  private init(
-    bytes: [UInt8], limits: PropertyListLimits, place: Place, offsetSize: Int, referenceSize: Int, offsetTable: Int,
-    states: [State]
-  ) {
-    self.bytes = bytes
-    self.limits = limits
-    self.place = place
-    self.offsetSize = offsetSize
-    self.referenceSize = referenceSize
-    self.offsetTable = offsetTable
-    self.states = states
-  }
-
   private mutating func object(_ number: Int, depth: Int) throws(HopdError) -> Made {
     guard number < states.count else { throw damaged("a reference to object \(number) of \(states.count)") }
     switch states[number] {
-    case .inProgress:
-      throw damaged("object \(number) contains itself")
+    case .inProgress: throw damaged("object \(number) contains itself")
     case .made(let made):
       guard depth + made.height <= limits.maximumDepth else { throw tooDeep() }
       return made
@@ -146,8 +132,7 @@ struct BinaryPropertyListReader {
       let (both, overflow) = count.multipliedReportingOverflow(by: 2)
       guard !overflow else { throw damaged("object \(number) is longer than the list") }
       return try dictionary(try references(at: cursor, count: both, object: number), depth: depth, object: number)
-    default:
-      throw damaged("object \(number) has the unknown kind \(marker)")
+    default: throw damaged("object \(number) has the unknown kind \(marker)")
     }
   }
 
@@ -224,10 +209,8 @@ struct BinaryPropertyListReader {
   }
 
   private func utf16(_ content: ArraySlice<UInt8>, object number: Int) throws(HopdError) -> String {
-    var units: [UInt16] = []
-    units.reserveCapacity(content.count / 2)
-    for start in stride(from: content.startIndex, to: content.endIndex, by: 2) {
-      units.append(UInt16(content[start]) << 8 | UInt16(content[start + 1]))
+    let units = stride(from: content.startIndex, to: content.endIndex, by: 2).map { start in
+      UInt16(content[start]) << 8 | UInt16(content[start + 1])
     }
     guard let text = String(validating: units, as: UTF16.self) else {
       throw damaged("object \(number) is text with half a surrogate pair")

@@ -3,25 +3,14 @@
 
 /// Collects the objects of one list, then writes them.
 struct BinaryPropertyListWriter {
-  /// Identity of a scalar. Text counts by its bytes: Swift takes "é" and "e´" for equal, a list must keep both.
-  private enum Scalar: Hashable {
-    case string([UInt8])
-    case integer(Int64)
-    case real(UInt64)
-    case boolean(Bool)
-    case date(UInt64)
-    case data([UInt8])
-    case uid(UInt64)
-  }
-
   private enum Object {
-    case scalar(Scalar)
+    case scalar(PropertyListValue)
     case array([Int])
     case dictionary(keys: [Int], values: [Int])
   }
 
   private var objects: [Object] = []
-  private var numbers: [Scalar: Int] = [:]
+  private var numbers: [ScalarIdentity: Int] = [:]
 
   /// The bytes of a list with `value` on top.
   static func encode(_ value: PropertyListValue) -> [UInt8] {
@@ -32,13 +21,7 @@ struct BinaryPropertyListWriter {
 
   private mutating func collect(_ value: PropertyListValue) -> Int {
     switch value {
-    case .string(let text): return intern(.string(Array(text.utf8)))
-    case .integer(let number): return intern(.integer(number))
-    case .real(let number): return intern(.real(number.bitPattern))
-    case .boolean(let flag): return intern(.boolean(flag))
-    case .date(let seconds): return intern(.date(seconds.bitPattern))
-    case .data(let content): return intern(.data(content))
-    case .uid(let number): return intern(.uid(number))
+    case .string, .integer, .real, .boolean, .date, .data, .uid: return intern(value)
     case .array(let elements):
       let number = reserve()
       objects[number] = .array(elements.map { collect($0) })
@@ -46,16 +29,17 @@ struct BinaryPropertyListWriter {
     case .dictionary(let entries):
       let number = reserve()
       let sorted = entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-      let keys = sorted.map { intern(.string(Array($0.key.utf8))) }
+      let keys = sorted.map { intern(.string($0.key)) }
       objects[number] = .dictionary(keys: keys, values: sorted.map { collect($0.value) })
       return number
     }
   }
 
-  private mutating func intern(_ scalar: Scalar) -> Int {
-    if let number = numbers[scalar] { return number }
+  private mutating func intern(_ scalar: PropertyListValue) -> Int {
+    let identity = ScalarIdentity(scalar)
+    if let number = numbers[identity] { return number }
     objects.append(.scalar(scalar))
-    numbers[scalar] = objects.count - 1
+    numbers[identity] = objects.count - 1
     return objects.count - 1
   }
 
@@ -90,18 +74,16 @@ struct BinaryPropertyListWriter {
     return output
   }
 
-  private static func write(_ scalar: Scalar, to output: inout [UInt8]) {
+  private static func write(_ scalar: PropertyListValue, to output: inout [UInt8]) {
     switch scalar {
-    case .boolean(let flag):
-      output.append(flag ? 0x09 : 0x08)
-    case .integer(let number):
-      write(integer: number, to: &output)
-    case .real(let bits):
+    case .boolean(let flag): output.append(flag ? 0x09 : 0x08)
+    case .integer(let number): write(integer: number, to: &output)
+    case .real(let number):
       output.append(0x23)
-      write(bits, size: 8, to: &output)
-    case .date(let bits):
+      write(number.bitPattern, size: 8, to: &output)
+    case .date(let seconds):
       output.append(0x33)
-      write(bits, size: 8, to: &output)
+      write(seconds.bitPattern, size: 8, to: &output)
     case .data(let content):
       write(marker: 0x4, count: content.count, to: &output)
       output += content
@@ -109,15 +91,16 @@ struct BinaryPropertyListWriter {
       let size = size(of: number)
       output.append(0x80 | UInt8(size - 1))
       write(number, size: size, to: &output)
-    case .string(let utf8):
-      if utf8.allSatisfy({ $0 < 0x80 }) {
-        write(marker: 0x5, count: utf8.count, to: &output)
-        output += utf8
+    case .string(let text):
+      if text.utf8.allSatisfy({ $0 < 0x80 }) {
+        write(marker: 0x5, count: text.utf8.count, to: &output)
+        output += text.utf8
       } else {
-        let units = Array(String(decoding: utf8, as: UTF8.self).utf16)
-        write(marker: 0x6, count: units.count, to: &output)
-        for unit in units { write(UInt64(unit), size: 2, to: &output) }
+        write(marker: 0x6, count: text.utf16.count, to: &output)
+        for unit in text.utf16 { write(UInt64(unit), size: 2, to: &output) }
       }
+    // Containers are no scalars.
+    case .array, .dictionary: break
     }
   }
 

@@ -53,8 +53,7 @@ package struct KeyedArchive: Sendable {
   /// The archive that a property list is.
   package init(_ list: PropertyListValue, at place: Place = Place()) throws(HopdError) {
     guard let list = list.dictionary, let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
-      throw HopdError(
-        .damagedArchive, "the property list is not a keyed archive: it lacks $objects or $top", at: place)
+      throw HopdError(.damagedArchive, "the property list is not a keyed archive: it lacks $objects or $top", at: place)
     }
     // Every archive seen says NSKeyedArchiver and 100000; a later version would mean other rules.
     if let archiver = list["$archiver"]?.string, archiver != "NSKeyedArchiver" {
@@ -164,6 +163,14 @@ extension ArchivedValue {
     switch self {
     case .integer(let number): number
     case .real(let number): Int64(exactly: number)
+    default: nil
+    }
+  }
+  /// The truth value of a boolean, or of a number, which counts by being other than 0; else nil.
+  package var truth: Bool? {
+    switch self {
+    case .boolean(let flag): flag
+    case .integer(let number): number != 0
     default: nil
     }
   }

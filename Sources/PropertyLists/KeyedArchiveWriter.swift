@@ -36,6 +36,17 @@ package struct KeyedArchiveWriter {
     case reference(Reference)
     /// A list of objects.
     case references([Reference])
+
+    /// Nil.
+    package static let null = Field.reference(.null)
+    /// A text of its own, or nil.
+    package static func text(_ text: String?) -> Field { .reference(.text(text)) }
+    /// An object that is written here.
+    package static func object(_ object: Object) -> Field { .reference(.object(object)) }
+    /// An integer in the object itself.
+    package static func integer(_ number: some BinaryInteger) -> Field { .value(.integer(Int64(number))) }
+    /// A truth value in the object itself.
+    package static func boolean(_ flag: Bool) -> Field { .value(.boolean(flag)) }
   }
 
   /// A class by name, then its ancestors'.
@@ -56,14 +67,8 @@ package struct KeyedArchiveWriter {
   /// An empty archive.
   package init() {}
 
-  /// A new object without fields.
-  package mutating func makeObject(_ className: ClassName) -> Object {
-    records.append(Record(className: className))
-    return Object(index: records.count - 1)
-  }
-
   /// A new object.
-  package mutating func makeObject(_ className: ClassName, _ fields: [(key: String, field: Field)]) -> Object {
+  package mutating func makeObject(_ className: ClassName, _ fields: [(key: String, field: Field)] = []) -> Object {
     records.append(Record(className: className, fields: fields))
     return Object(index: records.count - 1)
   }
@@ -100,21 +105,6 @@ package struct KeyedArchiveWriter {
     ])
   }
 
-  /// What makes two scalars one: texts count by their bytes, as Swift takes "é" and "e´" for equal.
-  private enum ScalarKey: Hashable {
-    case text([UInt8])
-    case real(UInt64)
-    case other(PropertyListValue)
-
-    init(_ value: PropertyListValue) {
-      switch value {
-      case .string(let text): self = .text(Array(text.utf8))
-      case .real(let number): self = .real(number.bitPattern)
-      default: self = .other(value)
-      }
-    }
-  }
-
   /// One walk over the graph. It keeps its own stack: chains of objects may be as long as the model is large.
   private struct Pass {
     private struct Frame {
@@ -128,7 +118,7 @@ package struct KeyedArchiveWriter {
     var objects: [PropertyListValue] = [.string("$null")]
     private var numbers: [Int: UInt64] = [:]
     private var written: Set<Int> = []
-    private var scalars: [ScalarKey: UInt64] = [:]
+    private var scalars: [ScalarIdentity: UInt64] = [:]
     private var classes: [ClassName: UInt64] = [:]
     private var frames: [Frame] = []
 
@@ -187,34 +177,37 @@ package struct KeyedArchiveWriter {
     private func uid(_ reference: Reference) -> PropertyListValue {
       switch reference {
       case .null: .uid(0)
-      case .scalar(let value): .uid(scalars[ScalarKey(value)] ?? 0)
+      case .scalar(let value): .uid(scalars[ScalarIdentity(value)] ?? 0)
       case .object(let object), .conditional(let object): .uid(numbers[object.index] ?? 0)
       }
     }
 
     @discardableResult private mutating func number(of index: Int) -> UInt64 {
-      if let number = numbers[index] { return number }
       // Stays nil if the object is referred to only conditionally.
-      objects.append(.string("$null"))
-      numbers[index] = UInt64(objects.count - 1)
-      return UInt64(objects.count - 1)
+      number(of: index, in: \.numbers) { .string("$null") }
     }
 
     @discardableResult private mutating func number(of value: PropertyListValue) -> UInt64 {
-      if let number = scalars[ScalarKey(value)] { return number }
-      objects.append(value)
-      scalars[ScalarKey(value)] = UInt64(objects.count - 1)
-      return UInt64(objects.count - 1)
+      number(of: ScalarIdentity(value), in: \.scalars) { value }
     }
 
     private mutating func number(of className: ClassName) -> UInt64 {
-      if let number = classes[className] { return number }
-      objects.append(
+      number(of: className, in: \.classes) {
         .dictionary([
           "$classname": .string(className.names.first ?? ""), "$classes": .array(className.names.map { .string($0) }),
-        ]))
-      classes[className] = UInt64(objects.count - 1)
-      return UInt64(objects.count - 1)
+        ])
+      }
+    }
+
+    /// The number of an object that a table knows by `key`; where it is new, `make` gives its first content.
+    private mutating func number<Key: Hashable>(
+      of key: Key, in table: WritableKeyPath<Pass, [Key: UInt64]>, _ make: () -> PropertyListValue
+    ) -> UInt64 {
+      if let number = self[keyPath: table][key] { return number }
+      let number = UInt64(objects.count)
+      objects.append(make())
+      self[keyPath: table][key] = number
+      return number
     }
   }
 }

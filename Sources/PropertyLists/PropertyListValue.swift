@@ -25,3 +25,21 @@ extension PropertyListValue {
   /// The entries of a dictionary, else nil.
   package var dictionary: [String: PropertyListValue]? { if case .dictionary(let value) = self { value } else { nil } }
 }
+
+/// What makes two scalars one in a list: texts count by their bytes, as Swift takes "é" and "e´" for equal,
+/// and reals by their bits.
+enum ScalarIdentity: Hashable {
+  case text([UInt8])
+  case real(UInt64)
+  case date(UInt64)
+  case other(PropertyListValue)
+
+  init(_ value: PropertyListValue) {
+    switch value {
+    case .string(let text): self = .text(Array(text.utf8))
+    case .real(let number): self = .real(number.bitPattern)
+    case .date(let seconds): self = .date(seconds.bitPattern)
+    default: self = .other(value)
+    }
+  }
+}

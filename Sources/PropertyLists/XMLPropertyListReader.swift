@@ -77,10 +77,8 @@ final class XMLPropertyListReader: XMLEventHandler {
 
   func endElement(_ name: String, at position: XMLPosition) throws(HopdError) {
     switch stack.popLast() {
-    case .plist(let value)?:
-      result = value
-    case .array(let elements)?:
-      try add(.array(elements), position)
+    case .plist(let value)?: result = value
+    case .array(let elements)?: try add(.array(elements), position)
     case .dictionary(let entries, let key)?:
       guard key == nil else { throw damaged("the last key of a dictionary has no value", position) }
       if entries.count == 1, let number = entries["CF$UID"]?.integer, number >= 0 {
@@ -94,39 +92,32 @@ final class XMLPropertyListReader: XMLEventHandler {
       }
       guard entries[text] == nil else { throw damaged("a dictionary has the same key twice", position) }
       stack.append(.dictionary(entries, key: text))
-    case .scalar(let kind, let text)?:
-      try add(try scalar(kind, text, position), position)
-    case nil:
-      break
+    case .scalar(let kind, let text)?: try add(try scalar(kind, text, position), position)
+    case nil: break
     }
   }
 
   private func add(_ value: PropertyListValue, _ position: XMLPosition) throws(HopdError) {
     // The container is taken out, changed and put back, so that it is never copied.
     switch stack.popLast() {
-    case .plist(nil)?:
-      stack.append(.plist(value))
-    case .plist?:
-      throw damaged("a property list has one value on top", position)
+    case .plist(nil)?: stack.append(.plist(value))
+    case .plist?: throw damaged("a property list has one value on top", position)
     case .array(var elements)?:
       elements.append(value)
       stack.append(.array(elements))
     case .dictionary(var entries, let key?)?:
       entries[key] = value
       stack.append(.dictionary(entries, key: nil))
-    case .dictionary?:
-      throw damaged("a value in a dictionary has no key", position)
-    case .scalar?, nil:
-      throw damaged("a value in the wrong place", position)
+    case .dictionary?: throw damaged("a value in a dictionary has no key", position)
+    case .scalar?, nil: throw damaged("a value in the wrong place", position)
     }
   }
 
   private func scalar(_ kind: String, _ text: String, _ position: XMLPosition) throws(HopdError) -> PropertyListValue {
-    if kind == "string" {
+    switch kind {
+    case "string":
       guard text.utf8.count <= limits.maximumValueBytes else { throw tooLong(position) }
       return .string(text)
-    }
-    switch kind {
     case "true": return .boolean(true)
     case "false": return .boolean(false)
     case "data":
@@ -192,17 +183,13 @@ final class XMLPropertyListReader: XMLEventHandler {
   }
 
   private func damaged(_ what: String, _ position: XMLPosition) -> HopdError {
-    var place = place
-    place.line = position.line
-    place.column = position.column
-    return HopdError(.damagedPropertyList, "the XML property list is damaged: \(what)", at: place)
+    HopdError(.damagedPropertyList, "the XML property list is damaged: \(what)", at: position.place.filled(from: place))
   }
 
   private func tooLong(_ position: XMLPosition) -> HopdError {
-    var place = place
-    place.line = position.line
-    return HopdError(
-      .propertyListTooLarge, "a value of the property list has more than \(limits.maximumValueBytes) bytes", at: place)
+    HopdError(
+      .propertyListTooLarge, "a value of the property list has more than \(limits.maximumValueBytes) bytes",
+      at: Place(line: position.line).filled(from: place))
   }
 }
 

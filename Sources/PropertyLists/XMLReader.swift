@@ -50,6 +50,8 @@ package struct XMLPosition: Sendable, Hashable {
   package let line: Int
   /// Column, from 1.
   package let column: Int
+
+  var place: Place { Place(line: line, column: column) }
 }
 
 /// Receives the events of a document; an error it throws ends the reading and comes out of `XMLReader.read`.
@@ -91,9 +93,7 @@ package enum XMLReader {
     let bridge = Bridge(parser: parser, limits: limits, place: place, handler: handler)
     // The bridge outlives every callback: all of them happen inside XML_Parse below.
     XML_SetUserData(parser, Unmanaged.passUnretained(bridge).toOpaque())
-    XML_SetElementHandler(
-      parser, { Bridge.from($0)?.start($1, $2) },
-      { userData, _ in Bridge.from(userData)?.end() })
+    XML_SetElementHandler(parser, { Bridge.from($0)?.start($1, $2) }, { userData, _ in Bridge.from(userData)?.end() })
     XML_SetCharacterDataHandler(parser, { Bridge.from($0)?.characters($1, $2) })
     XML_SetEntityDeclHandler(parser, { userData, _, _, _, _, _, _, _, _ in Bridge.from(userData)?.refuseEntity() })
     // A declared default is added to every element of that name: few bytes that unfold into many.
@@ -159,13 +159,7 @@ private final class Bridge {
   }
 
   /// The place with the parser's line and column.
-  var here: Place {
-    var place = place
-    let position = position
-    place.line = position.line
-    place.column = position.column
-    return place
-  }
+  var here: Place { position.place.filled(from: place) }
 
   func start(_ name: UnsafePointer<CChar>?, _ values: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
     perform { () throws(HopdError) in
@@ -178,8 +172,7 @@ private final class Bridge {
       var cursor = values
       while let pair = cursor, let name = pair.pointee, let value = pair.advanced(by: 1).pointee {
         guard attributes.count < limits.maximumAttributes else {
-          throw HopdError(
-            .xmlTooLarge, "an element has more than \(limits.maximumAttributes) attributes", at: here)
+          throw HopdError(.xmlTooLarge, "an element has more than \(limits.maximumAttributes) attributes", at: here)
         }
         let text = String(cString: value)
         guard text.utf8.count <= limits.maximumTextBytes else { throw tooMuchText() }
@@ -209,16 +202,12 @@ private final class Bridge {
     }
   }
 
-  func refuseEntity() {
-    perform { () throws(HopdError) in
-      throw HopdError(.damagedXML, "the document declares or uses entities of its own; they are refused", at: here)
-    }
-  }
+  func refuseEntity() { refuse("the document declares or uses entities of its own; they are refused") }
 
-  func refuseDeclaration() {
-    perform { () throws(HopdError) in
-      throw HopdError(.damagedXML, "the document declares attributes of its own; that is refused", at: here)
-    }
+  func refuseDeclaration() { refuse("the document declares attributes of its own; that is refused") }
+
+  private func refuse(_ what: String) {
+    perform { () throws(HopdError) in throw HopdError(.damagedXML, what, at: here) }
   }
 
   private func flush() throws(HopdError) {

@@ -29,11 +29,7 @@ extension Connection {
   /// Core Data's triggers for derived attributes call functions that only Apple's process knows
   /// (docs/formats/store-layout.md, "Derived attributes").
   package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
-    let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
-      { context, _, _ in sqlite3_result_null(context) },
-      nil, nil, nil)
-    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+    try create(name, argumentCount, SQLITE_INNOCUOUS, call: { context, _, _ in sqlite3_result_null(context) })
   }
 
   /// Registers the functions of `ColumnAffinity.stored`. They are not called from the schema of a store.
@@ -46,12 +42,8 @@ extension Connection {
   package func registerFunction(
     _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue
   ) throws(SQLiteError) {
-    let box = FunctionBox(body)
-    functions.append(box)
-    let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
-    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+    try create(
+      name, argumentCount, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, by: FunctionBox(body), call: FunctionBox.call)
   }
 
   /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
@@ -63,19 +55,10 @@ extension Connection {
     _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
     _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
   ) throws(SQLiteError) {
-    let box = FunctionBox(mapping: mapping) { [unowned self] values in
-      do {
-        return try body(values)
-      } catch {
-        functionFailure = error
-        return nil
-      }
-    }
-    functions.append(box)
-    let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0),
-      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
-    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+    let box = FunctionBox(mapping: mapping) { [unowned self] values in caught { try body(values) } }
+    try create(
+      name, argumentCount, SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0), by: box,
+      call: FunctionBox.call)
   }
 
   /// Registers a function of the values of many rows, of `argumentCount` arguments each, that may fail as
@@ -87,29 +70,30 @@ extension Connection {
     let box = AggregateBox { [unowned self] in
       var state = start()
       return AggregateGroup(
-        step: { values in
-          do {
-            try step(&state, values)
-            return true
-          } catch {
-            self.functionFailure = error
-            return false
-          }
-        },
-        finish: {
-          do {
-            return try finish(state)
-          } catch {
-            self.functionFailure = error
-            return nil
-          }
-        })
+        step: { values in self.caught { try step(&state, values) } != nil },
+        finish: { self.caught { try finish(state) } })
     }
-    aggregates.append(box)
+    try create(name, argumentCount, SQLITE_DIRECTONLY, by: box, step: AggregateBox.step, finish: AggregateBox.finish)
+  }
+
+  /// Makes a function of SQL; `box`, which it is called with, lives as long as the connection.
+  private func create(
+    _ name: String, _ argumentCount: Int32, _ flags: Int32, by box: AnyObject? = nil, call: FunctionBox.Call? = nil,
+    step: FunctionBox.Call? = nil, finish: AggregateBox.Finish? = nil
+  ) throws(SQLiteError) {
+    if let box { functions.append(box) }
     let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(box).toOpaque(), nil,
-      AggregateBox.step, AggregateBox.finish, nil)
+      handle, name, argumentCount, SQLITE_UTF8 | flags, box.map { Unmanaged.passUnretained($0).toOpaque() }, call, step,
+      finish, nil)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// What `body` gives; nil where it throws, and then the error is kept.
+  private func caught<Result>(_ body: () throws -> Result) -> Result? {
+    do { return try body() } catch {
+      functionFailure = error
+      return nil
+    }
   }
 
   /// The error of the registered function that made the last statement fail, told once.

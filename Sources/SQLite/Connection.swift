@@ -11,8 +11,7 @@ package final class Connection {
   let handle: OpaquePointer
   let watch = ConnectionGuard()
   var progress: ProgressBox?
-  var functions: [FunctionBox] = []
-  var aggregates: [AggregateBox] = []
+  var functions: [AnyObject] = []
   /// What the last failed call of a registered function threw.
   var functionFailure: (any Error)?
 
@@ -124,9 +123,8 @@ package final class Connection {
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     try execute(
-      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = "
-        + "-\(Self.readingCacheKibibytes);"
-        + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; "
+        + "PRAGMA cache_size = -\(Self.readingCacheKibibytes); PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
     // The schema was read for the size of its cache.
     endSchemaReading(of: "main")
   }
@@ -183,22 +181,13 @@ package final class Connection {
   /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name works.
   package static func uri(_ path: FilePath) -> String {
     path.withPlatformString { pointer in
-      var text = "file:"
-      var cursor = pointer
-      while cursor.pointee != 0 {
-        let byte = UInt8(bitPattern: cursor.pointee)
-        let isPlain =
-          (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
-          || byte == UInt8(ascii: "/") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
-          || byte == UInt8(ascii: "_")
-        if isPlain {
+      UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).reduce(into: "file:") { text, byte in
+        if SQLiteIdentifier.isPlain(byte) || "/.-".utf8.contains(byte) {
           text.unicodeScalars.append(Unicode.Scalar(byte))
         } else {
           text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }
-        cursor += 1
       }
-      return text
     }
   }
 
@@ -241,23 +230,17 @@ package final class Connection {
 
   /// The first column of the first row, or nil when there is no row.
   package func value(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> SQLiteValue? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.value(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.value(at: 0) }
   }
 
   /// The first column of the first row as an integer; 0 for NULL, nil when there is no row.
   package func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.integer(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.integer(at: 0) }
   }
 
   /// The first column of the first row as text; nil for NULL or no row.
   package func text(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> String? {
-    let statement = try prepare(sql)
-    try statement.bind(values)
-    return try statement.first { $0.text(at: 0) } ?? nil
+    try prepare(sql).first(values) { $0.text(at: 0) }
   }
 
   /// Rows inserted, updated or deleted by the last statement.

@@ -38,11 +38,10 @@ extension Connection {
     // where an empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking
     // lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
     try target.execute(
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA cache_size = "
-        + "-512"
-    )
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; "
+        + "PRAGMA cache_size = -512")
     do {
-      try target.overwrite(from: self, schema: schema, pagesPerStep: pagesPerStep) { done, all in
+      try target.replaceContent(with: self, schema: schema, pagesPerStep: pagesPerStep) { done, all in
         if !progress(done, all) { throw SQLiteError(extendedCode: SQLITE_INTERRUPT, message: "interrupted") }
       }
     } catch {
@@ -53,7 +52,7 @@ extension Connection {
     }
   }
 
-  /// Makes the database "main" of this connection the one of `source`, in one transaction of SQLite: before its commit,
+  /// Makes the database "main" of this connection that of `source`, in one transaction of SQLite: before its commit,
   /// which is the last thing done here, every program finds the old content, after it the new one.
   ///
   /// Journal mode and locks stay those of this connection, which must have no statement open; the write lock is kept
@@ -61,14 +60,8 @@ extension Connection {
   /// gets the pages that are done and all of them; an error thrown there is thrown on when everything is rolled back.
   /// The schema's version number (`PRAGMA schema_version`) is the old one plus 1 afterwards [SQLite's backup.c].
   package func replaceContent(
-    with source: Connection, pagesPerStep: Int32 = 1000, progress: (_ done: Int64, _ all: Int64) throws -> Void
-  ) throws {
-    try overwrite(from: source, schema: "main", pagesPerStep: pagesPerStep, progress: progress)
-  }
-
-  /// The loop over SQLite's backup interface, into "main" of this connection.
-  private func overwrite(
-    from source: Connection, schema: String, pagesPerStep: Int32, progress: (Int64, Int64) throws -> Void
+    with source: Connection, schema: String = "main", pagesPerStep: Int32 = 1000,
+    progress: (_ done: Int64, _ all: Int64) throws -> Void
   ) throws {
     guard let backup = sqlite3_backup_init(handle, "main", source.handle, schema) else {
       throw error(sqlite3_errcode(handle), sql: nil)

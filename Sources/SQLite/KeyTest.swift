@@ -30,8 +30,7 @@ private final class KeyTestBox {
 
   init(_ isKnown: @escaping (Int64, Int64) -> Bool) { self.isKnown = isKnown }
 
-  static let call: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
-    context, count, arguments in
+  static let call: FunctionBox.Call = { context, count, arguments in
     guard let context, let data = sqlite3_user_data(context), count > 0, let key = arguments?[0] else { return }
     switch sqlite3_value_type(key) {
     case SQLITE_INTEGER: break

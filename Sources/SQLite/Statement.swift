@@ -28,7 +28,7 @@ package final class Statement {
         bytes.isEmpty
           ? sqlite3_bind_zeroblob(handle, index, 0)
           : bytes.withUnsafeBytes {
-            sqlite3_bind_blob64(handle, index, $0.baseAddress, UInt64($0.count), Statement.transient)
+            sqlite3_bind_blob64(handle, index, $0.baseAddress, UInt64($0.count), FunctionBox.transient)
           }
       }
     guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
@@ -45,8 +45,7 @@ package final class Statement {
     var text = text
     return text.withUTF8 { bytes in
       bytes.withMemoryRebound(to: CChar.self) {
-        sqlite3_bind_text64(
-          handle, index, $0.baseAddress, UInt64($0.count), Statement.transient, UInt8(SQLITE_UTF8))
+        sqlite3_bind_text64(handle, index, $0.baseAddress, UInt64($0.count), FunctionBox.transient, UInt8(SQLITE_UTF8))
       }
     }
   }
@@ -68,10 +67,11 @@ package final class Statement {
     while try step() {}
   }
 
-  /// What `body` reads off the first row, or nil when there is none; the statement is ended with it. A statement that
-  /// gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says whether that worked
-  /// (docs/formats/faults.md, "SQLite and files").
-  func first<Result>(_ body: (Statement) -> Result) throws(SQLiteError) -> Result? {
+  /// What `body` reads off the first row for these parameters, or nil when there is none; the statement is ended with
+  /// it. A statement that gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says
+  /// whether that worked (docs/formats/faults.md, "SQLite and files").
+  func first<Result>(_ values: [SQLiteValue], _ body: (Statement) -> Result?) throws(SQLiteError) -> Result? {
+    try bind(values)
     let result = try step() ? body(self) : nil
     let code = sqlite3_reset(handle)
     guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
@@ -137,11 +137,9 @@ package final class Statement {
     case SQLITE_INTEGER: try body(.integer(integer(at: index)))
     case SQLITE_FLOAT: try body(.real(real(at: index)))
     case SQLITE_TEXT:
-      try body(
-        .text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
+      try body(.text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
     case SQLITE_BLOB:
-      try body(
-        .blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
+      try body(.blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
     default: try body(.null)
     }
   }
@@ -158,12 +156,9 @@ package final class Statement {
     let code =
       isText
       ? sqlite3_bind_text64(
-        handle, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Statement.transient,
+        handle, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), FunctionBox.transient,
         UInt8(SQLITE_UTF8))
-      : sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), Statement.transient)
+      : sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), FunctionBox.transient)
     guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
   }
-
-  /// SQLite copies the bytes before the bind call returns (SQLITE_TRANSIENT is a macro that Swift does not import).
-  private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 }

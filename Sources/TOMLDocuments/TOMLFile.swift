@@ -37,8 +37,7 @@ package enum TOMLFile {
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else {
-        throw HopdError(
-          .inputOutput, "the \(title) cannot be read: \(Errno(rawValue: errno))", at: Place(file: file))
+        throw HopdError(.inputOutput, "the \(title) cannot be read: \(Errno(rawValue: errno))", at: Place(file: file))
       }
       if count == 0 { break }
       bytes += buffer.prefix(count)

@@ -45,13 +45,9 @@ package struct TOMLNode: Sendable {
 
   /// An empty table that is in no file.
   package static let empty = TOMLNode(value: .table([:]))
+}
 
-  init(value: Value, file: FilePath? = nil, position: SourcePosition? = nil) {
-    self.value = value
-    self.file = file
-    self.position = position
-  }
-
+extension TOMLNode {
   /// Parses a text.
   ///
   /// - Throws: `code` with file, line and column of the first mistake, or of what exceeds a limit of `TOMLReader`.

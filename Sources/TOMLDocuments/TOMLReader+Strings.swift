@@ -93,11 +93,11 @@ extension TOMLReader {
     let position = cursor.position
     var number: UInt32 = 0
     for _ in 0..<(byte == UInt8(ascii: "u") ? 4 : 8) {
-      guard let digit = cursor.next.flatMap(Self.hexadecimalDigit) else {
+      guard let next = cursor.next, next < 0x80, let digit = Character(Unicode.Scalar(next)).hexDigitValue else {
         throw expected("a hexadecimal digit", in: .string)
       }
       // At most eight digits: 32 bits.
-      number = number << 4 | digit
+      number = number << 4 | UInt32(digit)
       cursor.advance()
     }
     // NUL would end the value where it is handed to the system, as a path or an argument.
@@ -117,15 +117,6 @@ extension TOMLReader {
     case UInt8(ascii: "f"): 0x0c
     case UInt8(ascii: "r"): 0x0d
     case UInt8(ascii: "\""), UInt8(ascii: "\\"): byte
-    default: nil
-    }
-  }
-
-  private static func hexadecimalDigit(_ byte: UInt8) -> UInt32? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
     default: nil
     }
   }

@@ -65,8 +65,7 @@ struct TOMLReader {
   }
 
   private func error(_ message: String, at position: SourcePosition) -> HopdError {
-    HopdError(
-      code, "no valid TOML: \(message)", at: Place(file: file, line: position.line, column: position.column))
+    HopdError(code, "no valid TOML: \(message)", at: Place(file: file, line: position.line, column: position.column))
   }
 
   /// Counts a key, an element or a table that is `depth` steps from the root.
@@ -221,10 +220,7 @@ struct TOMLReader {
       cursor.advance()
       return try line(quotedBy: quote)
     }
-    let bare = cursor.takeAll { byte in
-      TOMLBareValue.isDigit(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == UInt8(ascii: "_")
-        || byte == UInt8(ascii: "-")
-    }
+    let bare = cursor.takeAll(where: TOMLText.isOfBareKey)
     if bare.isEmpty { throw expected("a key", in: .key) }
     return String(decoding: bare, as: UTF8.self)
   }

@@ -23,10 +23,11 @@ package enum TOMLText {
 
   /// A key, bare where TOML allows it.
   package static func key(_ text: String) -> String {
-    let isBare = text.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-    }
-    return isBare && !text.isEmpty ? text : quoted(text)
+    text.utf8.allSatisfy(isOfBareKey) && !text.isEmpty ? text : quoted(text)
+  }
+
+  /// May a key have the character without quotes?
+  static func isOfBareKey(_ byte: UInt8) -> Bool {
+    TOMLBareValue.isDigit(byte) || (0x61...0x7a).contains(byte | 0x20) || "_-".utf8.contains(byte)
   }
 }

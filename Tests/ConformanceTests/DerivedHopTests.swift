@@ -1,7 +1,6 @@
 // Derived counts and R-Trees through whole migrations: correct values, triggers that continue counting, usable indexes.
 
 import FoundationEssentials
-import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import OtherPrograms
@@ -10,6 +9,8 @@ import SQLite
 import StoreVerification
 import SystemPackage
 import Testing
+
+@testable import ManagedObjectModel
 
 @Suite struct DerivedHopTests {
   /// Migrates a filled store along `versions`; `preparing` runs in the store before, `inspect` after.

@@ -1,8 +1,9 @@
 // Random models of every shape that a store can have, including shapes that RandomModels leaves out because their
 // changes cannot be inferred: these models never change. A failure prints its seed.
 
-import ManagedObjectModel
 import SeededRandom
+
+@testable import ManagedObjectModel
 
 /// One random model, and the same model again with other version hashes.
 struct RandomShapes {

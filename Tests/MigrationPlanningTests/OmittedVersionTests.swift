@@ -2,11 +2,11 @@
 
 import BlockingTests
 import Diagnostics
-import ManagedObjectModel
 import PersistentStore
 import SystemPackage
 import Testing
 
+@testable import ManagedObjectModel
 @testable import MigrationPlanning
 
 @Suite(.blocking) struct OmittedVersionTests {

@@ -2,9 +2,9 @@
 
 import BlockingTests
 import Diagnostics
-import ManagedObjectModel
 import Testing
 
+@testable import ManagedObjectModel
 @testable import PersistentStore
 
 @Suite(.blocking) struct LayoutCornerTests {

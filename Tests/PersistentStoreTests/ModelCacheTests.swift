@@ -3,11 +3,12 @@
 
 import BlockingTests
 import Diagnostics
-import ManagedObjectModel
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
+
+@testable import ManagedObjectModel
 
 @Suite(.blocking) struct ModelCacheTests {
   @Test func everythingComesOutAgain() throws {

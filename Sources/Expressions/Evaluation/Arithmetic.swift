@@ -14,16 +14,17 @@ enum Arithmetic {
     _ operation: ArithmeticOperator, _ left: ExpressionValue, _ right: ExpressionValue
   ) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
-    guard let one = left.asDouble, let other = right.asDouble else {
-      throw .mismatch("\(operation.rawValue) is used on a value that is not a number")
-    }
+    let one = try double(left, operation.rawValue)
+    let other = try double(right, operation.rawValue)
     if operation == .power { return number(pow(one, other)) }
     switch (left, right) {
     case (.decimal, .double), (.double, .decimal), (.decimal, _), (_, .decimal):
       if let result = try decimal(operation, left, right) { return result }
     default: break
     }
-    if let one = integer(left), let other = integer(right) { return .integer(try integers(operation, one, other)) }
+    if let one = left.asInteger, let other = right.asInteger {
+      return .integer(try integers(operation, one, other))
+    }
     let result: Double
     switch operation {
     case .add: result = one + other
@@ -42,12 +43,9 @@ enum Arithmetic {
     }
   }
 
-  private static func integer(_ value: ExpressionValue) -> Int64? {
-    switch value {
-    case .boolean(let value): value ? 1 : 0
-    case .integer(let value): value
-    default: nil
-    }
+  private static func double(_ value: ExpressionValue, _ operation: String) throws(HopdError) -> Double {
+    guard let double = value.asDouble else { throw .mismatch("\(operation) is used on a value that is not a number") }
+    return double
   }
 
   private static func integers(
@@ -112,9 +110,7 @@ enum Arithmetic {
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     if function.isOfReals {
-      guard let real = value.asDouble else {
-        throw .mismatch("\(function.rawValue) is used on a value that is not a number")
-      }
+      let real = try double(value, function.rawValue)
       return switch function {
       case .squareRoot: number(real.squareRoot())
       case .logarithm: number(log10(real))
@@ -122,7 +118,7 @@ enum Arithmetic {
       default: number(exp(real))
       }
     }
-    if let integer = integer(value) {
+    if let integer = value.asInteger {
       guard function == .absolute else { return .integer(integer) }
       guard integer != .min else { throw .overflow("64 bits") }
       return .integer(abs(integer))
@@ -138,9 +134,7 @@ enum Arithmetic {
       guard let result else { throw .overflow("a decimal number") }
       return .decimal(result)
     }
-    guard let real = value.asDouble else {
-      throw .mismatch("\(function.rawValue) is used on a value that is not a number")
-    }
+    let real = try double(value, function.rawValue)
     return switch function {
     case .absolute: number(real.magnitude)
     case .ceiling: number(real.rounded(.up))
@@ -154,7 +148,7 @@ enum Arithmetic {
     _ function: ExpressionFunction, _ left: ExpressionValue, _ right: ExpressionValue
   ) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
-    guard let one = integer(left), let other = integer(right) else {
+    guard let one = left.asInteger, let other = right.asInteger else {
       throw .mismatch("\(function.rawValue) is used on a value that is not an integer")
     }
     switch function {
@@ -172,14 +166,13 @@ enum Arithmetic {
   /// `modulus:by:`: the remainder has the sign of the left side.
   static func modulus(_ left: ExpressionValue, _ right: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
-    if let one = integer(left), let other = integer(right) {
+    if let one = left.asInteger, let other = right.asInteger {
       guard other != 0 else { throw .divisionByZero() }
       // The smallest integer by -1 has a quotient that does not fit, and the remainder 0.
       return .integer(one.remainderReportingOverflow(dividingBy: other).partialValue)
     }
-    guard let one = left.asDouble, let other = right.asDouble else {
-      throw .mismatch("modulus:by: is used on a value that is not a number")
-    }
+    let name = ExpressionFunction.modulus.rawValue
+    let (one, other) = (try double(left, name), try double(right, name))
     guard other != 0 else { throw .divisionByZero() }
     return number(one.truncatingRemainder(dividingBy: other))
   }

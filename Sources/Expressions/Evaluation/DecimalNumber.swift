@@ -1,6 +1,8 @@
 // Decimal arithmetic as NSDecimalNumber has it: 38 digits, rounded half up where more would be needed, exponents from
 // -128 to 127. Written on digits, not on machine words: rows with decimals are few, and this way it is plainly right.
 
+import ManagedObjectModel
+
 /// A decimal number of at most 38 digits.
 package struct DecimalNumber: Sendable, Hashable {
   /// Digits, highest first, without zeros at either end; none for 0.
@@ -63,35 +65,13 @@ package struct DecimalNumber: Sendable, Hashable {
 
   /// Optional sign, digits, at most one point, optional exponent; nothing else.
   package init?(_ text: String) {
-    var rest = text.utf8[...]
-    var isNegative = false
-    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
-      isNegative = sign == UInt8(ascii: "-")
-      rest = rest.dropFirst()
-    }
-    var digits: [UInt8] = []
-    var exponent = 0
-    var hasPoint = false
-    var count = 0
-    while let byte = rest.first, (0x30...0x39).contains(byte) || (byte == UInt8(ascii: ".") && !hasPoint) {
-      rest = rest.dropFirst()
-      if byte == UInt8(ascii: ".") {
-        hasPoint = true
-      } else {
-        count += 1
-        if hasPoint { exponent -= 1 }
-        if !digits.isEmpty || byte != 0x30 { digits.append(byte - 0x30) }
-      }
-    }
-    guard count > 0, count <= 100_000 else { return nil }
-    if let mark = rest.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E") {
-      let tail = rest.dropFirst()
-      guard !tail.isEmpty, tail.count <= 7, let shift = Int(String(decoding: tail, as: UTF8.self)) else { return nil }
+    guard let parts = DecimalParts(text), parts.count <= 100_000 else { return nil }
+    var exponent = -parts.places
+    if let tail = parts.exponent {
+      guard tail.utf8.count <= 7, let shift = Int(tail) else { return nil }
       exponent += shift
-    } else if !rest.isEmpty {
-      return nil
     }
-    self.init(digits, exponent: exponent, isNegative: isNegative)
+    self.init(parts.digits, exponent: exponent, isNegative: parts.isNegative)
   }
 
   /// The nearest double.

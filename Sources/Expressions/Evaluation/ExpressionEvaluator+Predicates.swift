@@ -11,15 +11,13 @@ extension ExpressionEvaluator {
     guard let first = arguments.first else { return .date(moment) }
     let value = try one(first, bindings)
     switch function {
-    case .count: return try collection(.count, value)
-    case .sum: return try collection(.sum, value)
-    case .min: return try collection(.min, value)
-    case .max: return try collection(.max, value)
-    case .average: return try collection(.average, value)
-    case .median: return try members(function, value).map { try ValueStatistics.median($0) } ?? .null
+    case .count, .sum, .min, .max, .average:
+      let operation = function.combination
+      return try collection(operation.rawValue, value) { try ExpressionEvaluator.combine(operation, $0) }
+    case .median: return try collection(function.rawValue, value) { try ValueStatistics.median($0) }
     case .standardDeviation:
-      return try members(function, value).map { try ValueStatistics.standardDeviation($0) } ?? .null
-    case .mode: return try members(function, value).map { .list(try ValueStatistics.mode($0)) } ?? .null
+      return try collection(function.rawValue, value) { try ValueStatistics.standardDeviation($0) }
+    case .mode: return try collection(function.rawValue, value) { .list(try ValueStatistics.mode($0)) }
     case .absolute, .ceiling, .floor, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential:
       return try Arithmetic.apply(function, value)
     case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift:
@@ -37,19 +35,14 @@ extension ExpressionEvaluator {
     }
   }
 
-  private func members(_ function: ExpressionFunction, _ value: ExpressionValue) throws -> [ExpressionValue]? {
-    switch value {
-    case .null: return nil
-    case .list(let members): return members
-    default: throw HopdError.mismatch("\(function.rawValue) is used on a value that is not a collection")
-    }
-  }
-
-  func collection(_ operation: CollectionOperator, _ value: ExpressionValue) throws -> ExpressionValue {
+  /// What `combine` makes of a collection's members; nil of nil.
+  private func collection(
+    _ name: String, _ value: ExpressionValue, _ combine: ([ExpressionValue]) throws -> ExpressionValue
+  ) throws -> ExpressionValue {
     switch value {
     case .null: return .null
-    case .list(let members): return try ExpressionEvaluator.combine(operation, members)
-    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is not a collection")
+    case .list(let members): return try combine(members)
+    default: throw HopdError.mismatch("\(name) is used on a value that is not a collection")
     }
   }
 

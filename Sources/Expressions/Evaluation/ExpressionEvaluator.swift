@@ -44,12 +44,7 @@ package struct ExpressionEvaluator {
     _ node: ExpressionNode, on object: InstanceID?, variables: [String: InstanceID] = [:]
   ) throws -> [InstanceID] {
     try located(object) {
-      switch try evaluate(node, Bindings(object: object, variables: variables)).value {
-      case .null: return []
-      case .object(let id): return [id]
-      case .list(let members): return try ExpressionEvaluator.objects(members)
-      default: throw HopdError.mismatch("a value is used where objects are required")
-      }
+      try collectionObjects(evaluate(node, Bindings(object: object, variables: variables)).value)
     }
   }
 
@@ -176,11 +171,8 @@ package struct ExpressionEvaluator {
     case .position(let position):
       member = Int(exactly: position).flatMap { members.indices.contains($0) ? members[$0] : nil }
     }
-    if case .many(_, let entity?) = reached {
-      if case .object(let id)? = member { return .one(id, entity: id.entity) }
-      return .one(nil, entity: entity)
-    }
     if case .object(let id)? = member { return .one(id, entity: id.entity) }
+    if case .many(_, let entity?) = reached { return .one(nil, entity: entity) }
     return .single(member ?? .null)
   }
 

@@ -35,14 +35,10 @@ package enum ExpressionValue: Sendable {
   case list([ExpressionValue])
 
   /// Is it nil?
-  package var isNull: Bool {
-    if case .null = self { true } else { false }
-  }
+  package var isNull: Bool { if case .null = self { true } else { false } }
 
   /// Is it a collection?
-  var isList: Bool {
-    if case .list = self { true } else { false }
-  }
+  var isList: Bool { if case .list = self { true } else { false } }
 }
 
 /// Where the objects are.
@@ -66,7 +62,8 @@ extension ExpressionValue {
     }
   }
 
-  private var asInteger: Int64? {
+  /// An integer, or a Boolean as 0 or 1; nil for all other values.
+  var asInteger: Int64? {
     switch self {
     case .boolean(let value): value ? 1 : 0
     case .integer(let value): value

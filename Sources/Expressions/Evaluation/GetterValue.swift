@@ -2,6 +2,8 @@
 // for the function that SQL calls.
 
 import Diagnostics
+import ManagedObjectModel
+import PersistentStore
 
 #if canImport(Glibc)
   import Glibc
@@ -22,8 +24,8 @@ enum GetterValue {
       switch getter {
       case .itself: return value
       case .timeIntervalSinceReferenceDate: return .double(seconds)
-      case .timeIntervalSince1970: return .double(seconds + DateText.secondsFrom1970)
-      case .description: return .string(try DateText.description(of: seconds))
+      case .timeIntervalSince1970: return .double(seconds + Double(DateText.secondsFrom1970))
+      case .description: return .string(try text(ofDate: seconds))
       default: throw missing(getter)
       }
     case .uuid:
@@ -90,6 +92,15 @@ enum GetterValue {
     return String(decoding: bytes.prefix(max(0, Int(count))).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
+  /// A moment as NSDate describes it: "2001-01-01 00:00:00 +0000".
+  private static func text(ofDate seconds: Double) throws(HopdError) -> String {
+    // Before the Gregorian calendar, and where a year has no four digits, texts of dates are not agreed on.
+    guard let whole = Int64(exactly: seconds.rounded(.down)), (-13_190_860_800..<252_423_993_600).contains(whole),
+      let (day, time) = DateText.parts(secondsSince2001: whole)
+    else { throw .cast(to: "the text of a date: its year is not between 1583 and 9999") }
+    return "\(day) \(time) +0000"
+  }
+
   // MARK: Texts
 
   private static func apply(_ getter: ValueGetter, toText text: String) throws(HopdError) -> ExpressionValue {
@@ -119,17 +130,7 @@ enum GetterValue {
 
   /// The number that the text begins with, or 0; the nearest end of the range where it is beyond.
   private static func leadingInteger(_ text: String, in range: ClosedRange<Int64>) -> Int64 {
-    var rest = withoutLeadingSpace(text)
-    let isNegative = takeSign(&rest)
-    var result: Int64 = 0
-    for byte in rest.prefix(while: { (0x30...0x39).contains($0) }) {
-      let digit = Int64(byte - 0x30)
-      let (product, tooLarge) = result.multipliedReportingOverflow(by: 10)
-      let (sum, alsoTooLarge) = product.addingReportingOverflow(isNegative ? -digit : digit)
-      guard !tooLarge, !alsoTooLarge else { return isNegative ? range.lowerBound : range.upperBound }
-      result = sum
-    }
-    return min(max(result, range.lowerBound), range.upperBound)
+    min(max(AttributeDefault.leadingInteger(withoutLeadingSpace(text)), range.lowerBound), range.upperBound)
   }
 
   /// The number that the text begins with, or 0.
@@ -168,32 +169,4 @@ enum GetterValue {
 
 extension Substring.UnicodeScalarView {
   fileprivate var utf8Text: Substring.UTF8View { Substring(self).utf8 }
-}
-
-/// Moments as NSDate describes them.
-enum DateText {
-  /// From 1970 to 2001.
-  static let secondsFrom1970: Double = 978_307_200
-
-  /// "2001-01-01 00:00:00 +0000".
-  static func description(of seconds: Double) throws(HopdError) -> String {
-    // Before the Gregorian calendar, and where a year has no four digits, texts of dates are not agreed on.
-    guard let whole = Int64(exactly: seconds.rounded(.down)), (-13_190_860_800..<252_423_993_600).contains(whole) else {
-      throw .cast(to: "the text of a date: its year is not between 1583 and 9999")
-    }
-    let day = Int64((Double(whole) / 86400).rounded(.down))
-    let second = whole - day * 86400
-    // Days since 0000-03-01, in eras of 400 years (the usual civil calendar from day numbers).
-    let number = day + 730_791
-    let era = number / 146_097
-    let ofEra = number - era * 146_097
-    let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
-    let ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    let shifted = (5 * ofYear + 2) / 153
-    let month = shifted < 10 ? shifted + 3 : shifted - 9
-    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-    func two(_ value: Int64) -> String { (value < 10 ? "0" : "") + "\(value)" }
-    let date = "\(year)-\(two(month))-\(two(ofYear - (153 * shifted + 2) / 5 + 1))"
-    return "\(date) \(two(second / 3600)):\(two(second / 60 % 60)):\(two(second % 60)) +0000"
-  }
 }

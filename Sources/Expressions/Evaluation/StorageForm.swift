@@ -26,8 +26,7 @@ package enum StorageForm {
     switch type {
     case .integer16, .integer32, .integer64, .boolean:
       guard value.asDouble != nil else { throw unfit(type) }
-      return .integer(
-        try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.xmlName ?? "its attribute"))
+      return .integer(try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.xmlName ?? "its attribute"))
     case .double, .date, .float:
       guard let number = value.asDouble else { throw unfit(type) }
       // An expression without a result is nil, as where Core Data saves the NaN that NSExpression computes.

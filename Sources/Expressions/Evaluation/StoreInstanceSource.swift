@@ -15,16 +15,11 @@ package final class StoreInstanceSource: InstanceSource {
   private var attributes: [PropertyKey: (attribute: Attribute, sql: String)] = [:]
   private var relationships: [PropertyKey: String?] = [:]
 
-  private struct PropertyKey: Hashable {
-    let entity: String
-    let property: String
-  }
-
   /// Reads the store that `schema` lays out.
   package init(reader: StoreReader, schema: StoreSchema) {
     self.reader = reader
     self.schema = schema
-    entityNames = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+    entityNames = schema.entityNames
   }
 
   /// The object of a row, by the row's entity number.

@@ -72,8 +72,7 @@ enum TextFunction {
       }
       return try patterns.pattern(folded(pattern), ignoringCase: case_).matches(folded(text))
     }
-    return TextComparison.holds(
-      comparison.operation, comparison.folded(text), comparison.folded(pattern))
+    return TextComparison.holds(comparison.operation, comparison.folded(text), comparison.folded(pattern))
   }
 }
 

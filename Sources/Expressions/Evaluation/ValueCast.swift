@@ -2,6 +2,7 @@
 // CAST never fails, so it is not used.
 
 import Diagnostics
+import ManagedObjectModel
 
 /// CAST of a value.
 enum ValueCast {
@@ -28,12 +29,9 @@ enum ValueCast {
     case .integer16: return .integer(try integer(value, in: Int64(Int16.min)...Int64(Int16.max), "16 bits"))
     case .integer32: return .integer(try integer(value, in: Int64(Int32.min)...Int64(Int32.max), "32 bits"))
     case .integer64: return .integer(try integer(value, in: .min ... .max, "64 bits"))
-    case .double:
+    case .double, .float:
       guard let real = try number(value).asDouble else { throw .cast(to: "a number") }
-      return Arithmetic.number(real)
-    case .float:
-      guard let real = try number(value).asDouble else { throw .cast(to: "a number") }
-      return Arithmetic.number(try float(real))
+      return Arithmetic.number(target == .float ? try float(real) : real)
     case .boolean: return .boolean(try integer(value, in: 0...1, "a Boolean") == 1)
     }
   }
@@ -46,7 +44,7 @@ enum ValueCast {
     case .integer(let value): String(value)
     case .double(let value), .date(let value): text(of: value)
     case .decimal(let value): value.description
-    case .uuid(let bytes): uuid(bytes)
+    case .uuid(let bytes): UUIDText.text(of: bytes)
     case .null, .data, .carried, .object, .list: nil
     }
   }
@@ -55,15 +53,6 @@ enum ValueCast {
     if value == 0 { return "0" }
     let text = value.description
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
-  }
-
-  private static func uuid(_ bytes: [UInt8]) -> String {
-    var text = ""
-    for (index, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text += "-" }
-      text += (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-    }
-    return text
   }
 
   /// Sign, digits with at most one point, exponent: `Double(_:)` would take "inf" and hexadecimal too.

@@ -53,8 +53,7 @@ package struct RegularPattern: Sendable {
     for (place, scalar) in scalars.enumerated() {
       if current.isEmpty { return false }
       guard steps <= RegularPattern.mostSteps else {
-        throw HopdError(
-          .matchTooLong, "a text is too long for the pattern of MATCHES", hint: "use a simpler pattern")
+        throw HopdError(.matchTooLong, "a text is too long for the pattern of MATCHES", hint: "use a simpler pattern")
       }
       var next: [Int] = []
       for index in current {

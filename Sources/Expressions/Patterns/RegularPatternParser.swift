@@ -49,10 +49,7 @@ struct RegularPatternParser {
     defer { depth -= 1 }
     guard depth <= Self.deepest else { throw refusal("more than \(Self.deepest) groups in each other") }
     var parts = [try sequence()]
-    while rest.first == "|" {
-      rest.removeFirst()
-      parts.append(try sequence())
-    }
+    while take("|") { parts.append(try sequence()) }
     return parts.count == 1 ? parts[0] : .choice(parts)
   }
 
@@ -66,36 +63,30 @@ struct RegularPatternParser {
     let part = try atom()
     guard let (least, most) = try quantifier() else { return part }
     // Lazy quantifiers take the same texts when the whole text must match; possessive ones do not.
-    if rest.first == "?" { rest.removeFirst() }
+    _ = take("?")
     if rest.first == "+" { throw refusal("a possessive quantifier") }
     if let next = rest.first, "*?{".unicodeScalars.contains(next) { throw refusal("one quantifier behind another") }
     return .repeated(part, least: least, most: most)
   }
 
   private mutating func quantifier() throws(HopdError) -> (Int, Int?)? {
-    switch rest.first {
-    case "*":
-      rest.removeFirst()
-      return (0, nil)
-    case "+":
-      rest.removeFirst()
-      return (1, nil)
-    case "?":
-      rest.removeFirst()
-      return (0, 1)
-    case "{":
-      rest.removeFirst()
-      let least = try number()
-      var most: Int? = least
-      if rest.first == "," {
-        rest.removeFirst()
-        most = rest.first == "}" ? nil : try number()
-      }
-      guard rest.popFirst() == "}" else { throw refusal("a brace that is not a quantifier: write \\{") }
-      if let most, most < least { throw refusal("a quantifier whose bounds are the wrong way round") }
-      return (least, most)
-    default: return nil
-    }
+    if take("*") { return (0, nil) }
+    if take("+") { return (1, nil) }
+    if take("?") { return (0, 1) }
+    guard take("{") else { return nil }
+    let least = try number()
+    var most: Int? = least
+    if take(",") { most = rest.first == "}" ? nil : try number() }
+    guard take("}") else { throw refusal("a brace that is not a quantifier: write \\{") }
+    if let most, most < least { throw refusal("a quantifier whose bounds are the wrong way round") }
+    return (least, most)
+  }
+
+  /// Takes the character, if it is the next one.
+  private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+    guard rest.first == scalar else { return false }
+    rest.removeFirst()
+    return true
   }
 
   private mutating func number() throws(HopdError) -> Int {
@@ -115,12 +106,9 @@ struct RegularPatternParser {
     guard let scalar = rest.popFirst() else { return .empty }
     switch scalar {
     case "(":
-      if rest.first == "?" {
-        rest.removeFirst()
-        guard rest.popFirst() == ":" else { throw refusal("a group of a special kind (?…)") }
-      }
+      if take("?"), !take(":") { throw refusal("a group of a special kind (?…)") }
       let inner = try choice()
-      guard rest.popFirst() == ")" else { throw refusal("a parenthesis that is not closed") }
+      guard take(")") else { throw refusal("a parenthesis that is not closed") }
       return inner
     case "[": return .one(.set(try bracket()))
     case ".": return .one(.any)
@@ -137,15 +125,8 @@ struct RegularPatternParser {
   }
 
   private mutating func escape() throws(HopdError) -> Instruction {
-    switch rest.first {
-    case "b":
-      rest.removeFirst()
-      return .assert(.wordBoundary)
-    case "B":
-      rest.removeFirst()
-      return .assert(.noWordBoundary)
-    default: break
-    }
+    if take("b") { return .assert(.wordBoundary) }
+    if take("B") { return .assert(.noWordBoundary) }
     if let set = classEscape() { return .set(set) }
     return literal(try characterEscape())
   }
@@ -191,10 +172,7 @@ struct RegularPatternParser {
 
   private mutating func bracket() throws(HopdError) -> RegularPattern.CharacterSet {
     var set = RegularPattern.CharacterSet()
-    if rest.first == "^" {
-      rest.removeFirst()
-      set.isNegated = true
-    }
+    set.isNegated = take("^")
     var isFirst = true
     while let scalar = rest.popFirst() {
       if scalar == "]" && !isFirst { return set }

@@ -43,9 +43,9 @@ package enum TextFolding {
     var table: [UInt32: [Unicode.Scalar]] = [:]
     for word in text.split(whereSeparator: \.isWhitespace) {
       let parts = word.split(separator: ":")
-      guard parts.count == 2, let distance = UInt32(parts[0], radix: 16) else { continue }
+      guard let distance = parts.count == 1 ? 1 : UInt32(parts[0], radix: 16), let end = parts.last else { continue }
       last += distance
-      table[last] = parts[1].split(separator: ",").compactMap { UInt32($0, radix: 16).flatMap(Unicode.Scalar.init) }
+      table[last] = end.split(separator: ",").compactMap { UInt32($0, radix: 16).flatMap(Unicode.Scalar.init) }
     }
     return table
   }

@@ -106,8 +106,7 @@ package final class ExpressionFallbacks {
     var variables: [String: InstanceID] = [:]
     for (name, object) in zip(entry.variables, objects.dropFirst()) { variables[name] = object }
     let object = objects.first ?? nil
-    let evaluator =
-      evaluators[index] ?? ExpressionEvaluator(scope: entry.scope, source: source, moment: entry.moment)
+    let evaluator = evaluators[index] ?? ExpressionEvaluator(scope: entry.scope, source: source, moment: entry.moment)
     evaluators[index] = evaluator
     do {
       switch entry.work {
@@ -121,12 +120,10 @@ package final class ExpressionFallbacks {
         return .text("[\(keys.joined(separator: ","))]")
       }
     } catch let error as HopdError {
-      var place = entry.place
-      place.row = object?.key
       // The row that the statement is about, not one that was reached from it.
-      throw HopdError(
-        error.code, error.message, at: place.filled(from: error.place), cause: error.cause, hint: error.hint,
-        reasons: error.reasons)
+      var failure = error
+      failure.place = Place(row: object?.key).filled(from: entry.place).filled(from: error.place)
+      throw failure
     }
   }
 }

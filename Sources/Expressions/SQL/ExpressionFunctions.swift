@@ -66,39 +66,28 @@ package enum ExpressionFunctions {
       }
     }
     let patterns = PatternCache()
-    try connection.registerFailingFunction(matches.text, argumentCount: 5, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let text) = values[0], case .text(let pattern) = values[1],
-          case .integer(let flags) = values[2]
-        else { return .null }
-        let comparison = Comparison(
-          .selfObject, .matches, .selfObject, ignoresCase: flags & 1 != 0, ignoresDiacritics: flags & 2 != 0)
-        return .boolean(try TextFunction.holds(comparison, text, pattern, patterns: patterns))
-      }
+    try register(matches, 5, on: connection) { values in
+      guard case .text(let text) = values[0], case .text(let pattern) = values[1], case .integer(let flags) = values[2]
+      else { return .null }
+      let comparison = Comparison(
+        .selfObject, .matches, .selfObject, ignoresCase: flags & 1 != 0, ignoresDiacritics: flags & 2 != 0)
+      return .boolean(try TextFunction.holds(comparison, text, pattern, patterns: patterns))
     }
   }
 
   private static func registerNumbers(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(arithmetic.text, argumentCount: 5, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let name) = values[0], let operation = ArithmeticOperator(rawValue: name) else { return .null }
-        return try Arithmetic.apply(operation, value(values[1]), value(values[2]))
-      }
+    try register(arithmetic, 5, on: connection) { values in
+      guard case .text(let name) = values[0], let operation = ArithmeticOperator(rawValue: name) else { return .null }
+      return try Arithmetic.apply(operation, value(values[1]), value(values[2]))
     }
-    try connection.registerFailingFunction(number.text, argumentCount: 4, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
-        return try Arithmetic.apply(function, value(values[1]))
-      }
+    try register(number, 4, on: connection) { values in
+      guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
+      return try Arithmetic.apply(function, value(values[1]))
     }
-    try connection.registerFailingFunction(modulus.text, argumentCount: 4, isDeterministic: true) { values in
-      try named(values) { try Arithmetic.modulus(value(values[0]), value(values[1])) }
-    }
-    try connection.registerFailingFunction(bits.text, argumentCount: 5, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
-        return try Arithmetic.bits(function, value(values[1]), value(values[2]))
-      }
+    try register(modulus, 4, on: connection) { values in try Arithmetic.modulus(value(values[0]), value(values[1])) }
+    try register(bits, 5, on: connection) { values in
+      guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
+      return try Arithmetic.bits(function, value(values[1]), value(values[2]))
     }
     try registerSum(sum, on: connection) { sum in try sum.sum() }
     try registerSum(average, on: connection) { sum in try sum.average() }
@@ -122,11 +111,9 @@ package enum ExpressionFunctions {
   }
 
   private static func registerConversions(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(cast.text, argumentCount: 5, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let name) = values[0], let target = CastTarget(rawValue: name) else { return .null }
-        return try ValueCast.apply(target, to: value(values[2], isUUID: values[1] == .integer(1)))
-      }
+    try register(cast, 5, on: connection) { values in
+      guard case .text(let name) = values[0], let target = CastTarget(rawValue: name) else { return .null }
+      return try ValueCast.apply(target, to: value(values[2], isUUID: values[1] == .integer(1)))
     }
     try connection.registerFailingFunction(store.text, argumentCount: 5, isDeterministic: true) { values in
       guard case .integer(let number) = values[0], let type = AttributeType(rawValue: Int(clamping: number)) else {
@@ -146,15 +133,24 @@ package enum ExpressionFunctions {
   }
 
   private static func registerGetter(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(getter.text, argumentCount: 5, isDeterministic: true) { values in
-      try named(values) {
-        guard case .text(let name) = values[0], let getter = ValueGetter(rawValue: name),
-          case .integer(let number) = values[1], let operand = GetterOperand(rawValue: number)
-        else { return .null }
-        var operandValue = value(values[2], isUUID: operand == .uuid)
-        if operand == .date, let seconds = operandValue.asDouble { operandValue = .date(seconds) }
-        return try GetterValue.apply(getter, to: operandValue, isFloat: operand == .float)
-      }
+    try register(getter, 5, on: connection) { values in
+      guard case .text(let name) = values[0], let getter = ValueGetter(rawValue: name),
+        case .integer(let number) = values[1], let operand = GetterOperand(rawValue: number)
+      else { return .null }
+      var operandValue = value(values[2], isUUID: operand == .uuid)
+      if operand == .date, let seconds = operandValue.asDouble { operandValue = .date(seconds) }
+      return try GetterValue.apply(getter, to: operandValue, isFloat: operand == .float)
+    }
+  }
+
+  /// Registers a function of values that may fail.
+  private static func register(
+    _ function: SQLExpression, _ argumentCount: Int32, on connection: Connection,
+    _ body: @escaping ([SQLiteValue]) throws -> ExpressionValue
+  ) throws(SQLiteError) {
+    try connection.registerFailingFunction(function.text, argumentCount: argumentCount, isDeterministic: true) {
+      values in
+      try named(values) { try body(values) }
     }
   }
 
@@ -172,12 +168,9 @@ package enum ExpressionFunctions {
   /// "Entity.property" and the row's key, behind the other arguments.
   private static func place(_ values: [SQLiteValue]) -> Place {
     guard values.count >= 2, case .text(let site) = values[values.count - 2] else { return Place() }
-    var place = Place()
-    let parts = site.split(separator: ".", maxSplits: 1)
-    place.entity = parts.first.map(String.init)
-    place.property = parts.count > 1 ? String(parts[1]) : nil
-    if case .integer(let key)? = values.last { place.row = key }
-    return place
+    let parts = site.split(separator: ".", maxSplits: 1).map(String.init)
+    let key: Int64? = if case .integer(let key)? = values.last { key } else { nil }
+    return Place(entity: parts.first, property: parts.count > 1 ? parts[1] : nil, row: key)
   }
 
   /// What SQL passes, as a value: text is text, numbers are numbers.

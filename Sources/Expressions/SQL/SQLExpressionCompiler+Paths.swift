@@ -55,8 +55,7 @@ extension SQLExpressionCompiler {
 
   /// An expression of the objects at the end of a chain: one value, or one per member.
   private func of(_ chain: SQLChain, _ expression: SQLExpression, _ kind: SQLKind, isColumn: Bool) -> SQLReached {
-    let fragment = SQLFragment(
-      sql: chain.scalar(expression), kind: kind, isColumn: isColumn && chain.tail.isEmpty)
+    let fragment = SQLFragment(sql: chain.scalar(expression), kind: kind, isColumn: isColumn && chain.tail.isEmpty)
     guard chain.isCollection else { return .value(fragment) }
     return .values(SQLValues(tables: chain.tables, conditions: chain.conditions, member: fragment, isPath: true))
   }
@@ -206,30 +205,18 @@ extension SQLExpressionCompiler {
       let table = schema.table(of: chain.entity)
     else { throw NotCompilable("an index is used on values, or on objects that are reached in several ways") }
     var order = chain.order.isEmpty ? ["\(chain.alias).Z_PK"] : chain.order
-    var offset: Int64 = 0
-    switch index {
-    case .last: order = order.map { "\($0) DESC" }
-    case .position(let position):
-      // A negative position is none; SQLite would take it as the first.
-      if position < 0 { return .objects(try none(chain, table)) }
-      offset = position
-    case .first, .size: break
-    }
+    if index == .last { order = order.map { "\($0) DESC" } }
+    let offset: Int64 = if case .position(let position) = index { position } else { 0 }
     let alias = counter.next()
     let key: SQLExpression =
       "(SELECT \(chain.alias).Z_PK FROM \(chain.allTables.joined(separator: ", "))"
       + " WHERE \(chain.allConditions.joined(separator: " AND "))"
       + " ORDER BY \(order.joined(separator: ", ")) LIMIT 1 OFFSET \(offset))"
+    // A negative position is none; SQLite would take it as the first.
     return .objects(
       SQLChain(
-        tail: ["\(qualified(table.name)) AS \(alias)"], tailConditions: ["\(alias).Z_PK = \(key)"], alias: alias,
-        entity: chain.entity))
-  }
-
-  private func none(_ chain: SQLChain, _ table: EntityTable) throws(NotCompilable) -> SQLChain {
-    let alias = counter.next()
-    return SQLChain(
-      tail: ["\(qualified(table.name)) AS \(alias)"], tailConditions: ["0"], alias: alias, entity: chain.entity)
+        tail: ["\(qualified(table.name)) AS \(alias)"], tailConditions: [offset < 0 ? "0" : "\(alias).Z_PK = \(key)"],
+        alias: alias, entity: chain.entity))
   }
 
   // MARK: Collection operators
@@ -266,8 +253,7 @@ extension SQLExpressionCompiler {
         throw NotCompilable("a single object is used where a collection is required")
       }
       let objects = try once(chain)
-      let key = SQLFragment(
-        sql: "\(objects.alias).Z_PK", kind: .object(root: table.rootEntity), isColumn: true)
+      let key = SQLFragment(sql: "\(objects.alias).Z_PK", kind: .object(root: table.rootEntity), isColumn: true)
       return SQLValues(tables: objects.tables, conditions: objects.conditions, member: key)
     case .list(let members):
       guard !members.isEmpty else { throw NotCompilable("an empty list is used where a collection is required") }

@@ -53,8 +53,7 @@ extension SQLExpressionCompiler {
     let condition = try compare(comparison, values.member, frame)
     let test = comparison.modifier == .all ? condition.negated : condition.sql
     // A term that may fail must not meet rows that the joins leave out.
-    let guarded: SQLExpression =
-      test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
+    let guarded: SQLExpression = test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
     let exists: SQLExpression = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
   }
@@ -111,9 +110,7 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLCondition {
     let (one, other) = (left.kind.valueClass, right.kind.valueClass)
     if one != .null && other != .null {
-      if one == .carried || other == .carried {
-        throw NotCompilable("the content is only carried: it can be compared with nil")
-      }
+      if one == .carried || other == .carried { throw .carried }
       if one != other {
         let sign = left.sql.mayFail || right.sql.mayFail ? "&" : "AND"
         let both: SQLExpression = "((\(left.sql) IS NULL) \(sign) (\(right.sql) IS NULL))"
@@ -127,9 +124,7 @@ extension SQLExpressionCompiler {
     _ operation: Comparison.Operator, _ left: SQLFragment, _ right: SQLFragment
   ) throws(NotCompilable) -> SQLCondition {
     let (one, other) = (left.kind.valueClass, right.kind.valueClass)
-    if one == .carried || other == .carried {
-      throw NotCompilable("the content is only carried: it can be compared with nil")
-    }
+    if one == .carried || other == .carried { throw .carried }
     var hasOrder = one == other && one != .null
     if case .object = one { hasOrder = false }
     guard hasOrder else { return .never(after: [left, right]) }
@@ -148,9 +143,7 @@ extension SQLExpressionCompiler {
       return .never(after: [value, right])
     }
     if case .list(let members) = reached {
-      if value.kind.valueClass == .carried {
-        throw NotCompilable("the content is only carried: it can be compared with nil")
-      }
+      if value.kind.valueClass == .carried { throw .carried }
       // A member that may be nil is compared on its own: nil is a member only of what contains it.
       var tests: [SQLExpression] = []
       var constants: [SQLExpression] = []
@@ -191,8 +184,7 @@ extension SQLExpressionCompiler {
   private func fold(_ fragment: SQLFragment, _ comparison: Comparison) -> SQLFragment {
     guard comparison.folds, fragment.kind == .string else { return fragment }
     if case .string(let text)? = fragment.constant { return literal(.string(comparison.folded(text))) }
-    return SQLFragment(
-      sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(comparison.foldFlags))", kind: .string)
+    return SQLFragment(sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(comparison.foldFlags))", kind: .string)
   }
 
   private func text(
@@ -215,8 +207,7 @@ extension SQLExpressionCompiler {
       if value.isEmpty { return .never(after: [text]) }
       if let sql = plain(comparison.operation, text, value) { return SQLCondition(sql: sql, isTwoValued: false) }
     }
-    return SQLCondition(
-      sql: "\(ExpressionFunctions.string)(\(name), \(text.sql), \(pattern.sql))", isTwoValued: false)
+    return SQLCondition(sql: "\(ExpressionFunctions.string)(\(name), \(text.sql), \(pattern.sql))", isTwoValued: false)
   }
 
   /// Operators that plain SQL has, exact also for text with NULs; nil for the rest.

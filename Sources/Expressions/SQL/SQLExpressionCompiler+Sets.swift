@@ -42,7 +42,7 @@ extension SQLExpressionCompiler {
     if operand.kind == .null || getter == .itself { return operand }
     switch operand.kind {
     case .carried, .object: throw NotCompilable("\(getter.rawValue) is used on content that is only carried")
-    case .decimal: throw NotCompilable("decimals are computed in decimal")
+    case .decimal: throw .decimal
     default: break
     }
     let kind: SQLKind

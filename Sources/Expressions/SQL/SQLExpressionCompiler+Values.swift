@@ -91,9 +91,7 @@ extension SQLExpressionCompiler {
     guard left.kind.valueClass == .number, right.kind.valueClass == .number else {
       throw NotCompilable("\(operation.rawValue) is used on a value that is not a number")
     }
-    guard operation == .power || (left.kind != .decimal && right.kind != .decimal) else {
-      throw NotCompilable("decimals are computed in decimal")
-    }
+    guard operation == .power || (left.kind != .decimal && right.kind != .decimal) else { throw .decimal }
     let (isDate, isOtherDate) = (left.kind == .date, right.kind == .date)
     let one = isDate ? left.real : left.sql
     let other = isOtherDate ? right.real : right.sql
@@ -167,13 +165,8 @@ extension SQLExpressionCompiler {
     case .count, .sum, .min, .max, .average:
       let reached = asSet(try reach(first, frame))
       if case .value(let fragment) = reached, fragment.kind == .null { return fragment }
-      switch function {
-      case .count: return try count(reached)
-      case .sum: return try combined(.sum, try values(of: reached), frame)
-      case .min: return try combined(.min, try values(of: reached), frame)
-      case .max: return try combined(.max, try values(of: reached), frame)
-      default: return try combined(.average, try values(of: reached), frame)
-      }
+      if function == .count { return try count(reached) }
+      return try combined(function.combination, try values(of: reached), frame)
     case .modulus: return try modulus(arguments, frame)
     case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement:
       return try bits(function, arguments, frame)
@@ -271,7 +264,7 @@ extension SQLExpressionCompiler {
     guard operand.kind.valueClass == .number else {
       throw NotCompilable("a function of numbers is used on another value")
     }
-    guard operand.kind != .decimal else { throw NotCompilable("decimals are computed in decimal") }
+    guard operand.kind != .decimal else { throw .decimal }
     return operand.kind == .date ? SQLFragment(sql: operand.real, kind: .real) : operand
   }
 
@@ -291,7 +284,7 @@ extension SQLExpressionCompiler {
   private func cast(_ operand: SQLFragment, to target: CastTarget, _ frame: Frame) throws(NotCompilable) -> SQLFragment
   {
     if operand.kind == .null { return operand }
-    guard operand.kind != .decimal, target != .decimal else { throw NotCompilable("decimals are computed in decimal") }
+    guard operand.kind != .decimal, target != .decimal else { throw .decimal }
     switch operand.kind {
     case .carried, .object: throw NotCompilable("CAST is used on content that is only carried, or on an object")
     default: break
@@ -329,7 +322,6 @@ extension SQLExpressionCompiler {
     }
     let name = SQLiteIdentifier.literal(target.rawValue)
     let isUUID = operand.kind == .uuid ? "1" : "0"
-    return SQLFragment(
-      sql: "\(ExpressionFunctions.cast)(\(name), \(isUUID), \(operand.sql)\(frame.site))", kind: kind)
+    return SQLFragment(sql: "\(ExpressionFunctions.cast)(\(name), \(isUUID), \(operand.sql)\(frame.site))", kind: kind)
   }
 }

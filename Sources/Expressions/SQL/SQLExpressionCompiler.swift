@@ -14,6 +14,9 @@ package struct NotCompilable: Error, Sendable, Hashable, CustomStringConvertible
 
   init(_ reason: String) { self.reason = reason }
 
+  static let carried = NotCompilable("the content is only carried: it can be compared with nil")
+  static let decimal = NotCompilable("decimals are computed in decimal")
+
   package var description: String { reason }
 }
 
@@ -84,7 +87,7 @@ package struct SQLExpressionCompiler {
 
   /// An SQL scalar; Booleans 0 and 1, dates and decimals as numbers, objects as Z_PK.
   package func value(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
-    try compiled(.value(node), node, row) { () throws(NotCompilable) in
+    try compiled(.value(node), row) { () throws(NotCompilable) in
       try scalar(node, frame(row, property: nil)).sql
     }
   }
@@ -101,13 +104,15 @@ package struct SQLExpressionCompiler {
       // storage, as that has room for either, and leaves it in SQL.
       var external = attribute
       external.allowsExternalStorage = true
-      let sql = try compiled(.stored(node, external), node, row, property: attribute.name) {
-        () throws(NotCompilable) in
-        try stored(try scalar(node, frame), as: external, frame)
-      }
-      return "\(ExternalDataForm.contentFunction)(\(sql))"
+      return "\(ExternalDataForm.contentFunction)(\(try stored(node, frame, as: external)))"
     }
-    return try compiled(.stored(node, attribute), node, row, property: attribute.name) { () throws(NotCompilable) in
+    return try stored(node, frame, as: attribute)
+  }
+
+  private func stored(
+    _ node: ExpressionNode, _ frame: Frame, as attribute: Attribute
+  ) throws(NotCompilable) -> SQLExpression {
+    try compiled(.stored(node, attribute), frame.row, property: attribute.name) { () throws(NotCompilable) in
       try stored(try scalar(node, frame), as: attribute, frame)
     }
   }
@@ -121,18 +126,25 @@ package struct SQLExpressionCompiler {
 
   /// A condition that is 1 or 0, never NULL.
   package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
-    let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
-      try self.predicate(predicate, frame(row, property: nil)).twoValued
-    }
-    return guarded(sql, row)
+    try condition(predicate, row) { $0.twoValued }
   }
 
   /// A condition for WHERE, where NULL means the same as 0; indexes can serve it.
   package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
-    let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
-      try self.predicate(predicate, frame(row, property: nil)).sql
+    try condition(predicate, row) { $0.sql }
+  }
+
+  /// SQLite tests the terms of WHERE in the order it likes: one that may fail must not meet rows that others leave out.
+  private func condition(
+    _ predicate: PredicateNode, _ row: SQLRow, _ form: (SQLCondition) -> SQLExpression
+  ) throws(NotCompilable) -> SQLExpression {
+    let sql = try compiled(.condition(predicate), row) { () throws(NotCompilable) in
+      form(try self.predicate(predicate, frame(row, property: nil)))
     }
-    return guarded(sql, row)
+    guard sql.mayFail, let number = schema.number(of: row.entity) else { return sql }
+    let numbers = schema.numbersOfSubtree(of: row.entity).map(String.init).joined(separator: ", ")
+    let membership = numbers.isEmpty ? "= \(number)" : "IN (\(numbers))"
+    return "CASE WHEN \(row.alias).Z_ENT \(membership) THEN \(sql) ELSE 0 END"
   }
 
   /// The objects that an expression reaches.
@@ -185,7 +197,7 @@ package struct SQLExpressionCompiler {
   func qualified(_ table: String) -> String { space.qualified(table) }
 
   private func compiled(
-    _ entry: ExpressionFallbacks.Work, _ node: some Sendable, _ row: SQLRow, property: String? = nil,
+    _ entry: ExpressionFallbacks.Work, _ row: SQLRow, property: String? = nil,
     _ body: () throws(NotCompilable) -> SQLExpression
   ) throws(NotCompilable) -> SQLExpression {
     if let reason = entry.needsEngine { throw NotCompilable(reason) }
@@ -195,14 +207,6 @@ package struct SQLExpressionCompiler {
     } catch {
       return fallbacks.call(entry, self, row, property: property, because: error.reason)
     }
-  }
-
-  /// SQLite tests the terms of WHERE in the order it likes: one that may fail must not meet rows that others leave out.
-  private func guarded(_ sql: SQLExpression, _ row: SQLRow) -> SQLExpression {
-    guard sql.mayFail, let number = schema.number(of: row.entity) else { return sql }
-    let numbers = schema.numbersOfSubtree(of: row.entity).map(String.init).joined(separator: ", ")
-    let membership = numbers.isEmpty ? "= \(number)" : "IN (\(numbers))"
-    return "CASE WHEN \(row.alias).Z_ENT \(membership) THEN \(sql) ELSE 0 END"
   }
 
   /// What neither SQL nor an evaluator on the source can do: objects of the destination, methods of a policy.

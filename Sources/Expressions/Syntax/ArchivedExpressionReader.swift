@@ -157,8 +157,7 @@ package struct ArchivedExpressionReader {
       return .cast(arguments[0], target)
     }
     guard let function = ExpressionFunction(rawValue: selector) else {
-      throw unsupported(
-        object, ExpressionRefusal.function(selector), hint: ExpressionRefusal.functionHint(selector))
+      throw unsupported(object, ExpressionRefusal.function(selector), hint: ExpressionRefusal.functionHint(selector))
     }
     if let problem = function.problem(ofCount: arguments.count) { throw object.damaged(problem) }
     return .function(function, arguments)

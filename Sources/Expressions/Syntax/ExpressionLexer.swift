@@ -141,28 +141,13 @@ struct ExpressionLexer {
       index += 2
       return symbol
     }
-    let symbol: ExpressionToken.Symbol
+    // A single = is as good as two.
+    let symbol: ExpressionToken.Symbol? = scalar == "=" ? .equal : ExpressionToken.Symbol(rawValue: String(scalar))
+    if let symbol {
+      index += 1
+      return symbol
+    }
     switch scalar {
-    case "(": symbol = .open
-    case ")": symbol = .close
-    case "{": symbol = .openBrace
-    case "}": symbol = .closeBrace
-    case "[": symbol = .openBracket
-    case "]": symbol = .closeBracket
-    case ",": symbol = .comma
-    case ".": symbol = .dot
-    case "+": symbol = .plus
-    case "-": symbol = .minus
-    case "*": symbol = .times
-    case "/": symbol = .divide
-    case "=": symbol = .equal
-    case "<": symbol = .less
-    case ">": symbol = .greater
-    case "!": symbol = .not
-    case "&": symbol = .bitAnd
-    case "|": symbol = .bitOr
-    case "^": symbol = .bitXor
-    case "~": symbol = .bitNot
     case "%":
       throw source.unsupported(
         "arguments as %@ and %K are not supported: the text must be complete", at: index,
@@ -175,25 +160,17 @@ struct ExpressionLexer {
       let digits = String(repeating: "0", count: max(0, 4 - code.utf8.count)) + code
       throw source.syntax("the character U+\(digits) means nothing here", at: index)
     }
-    index += 1
-    return symbol
   }
 
   private func pair(
     _ first: Unicode.Scalar, _ second: Unicode.Scalar
   ) throws(HopdError) -> ExpressionToken.Symbol? {
     switch (first, second) {
-    case ("=", "="): return .equal
-    case ("!", "="), ("<", ">"): return .notEqual
-    case ("<", "="), ("=", "<"): return .lessOrEqual
-    case (">", "="), ("=", ">"): return .greaterOrEqual
-    case ("&", "&"): return .and
-    case ("|", "|"): return .or
-    case ("*", "*"): return .power
+    case ("<", ">"): return .notEqual
+    case ("=", "<"): return .lessOrEqual
+    case ("=", ">"): return .greaterOrEqual
     case (":", "="): throw source.unsupported("assignment (:=) is not supported", at: index)
-    case ("<", "<"): return .shiftLeft
-    case (">", ">"): return .shiftRight
-    default: return nil
+    default: return ExpressionToken.Symbol(rawValue: "\(first)\(second)")
     }
   }
 
@@ -287,8 +264,7 @@ struct ExpressionLexer {
       }
       throw source.syntax("\\u of a surrogate is allowed only in a pair of them", at: start)
     default:
-      throw source.syntax(
-        "the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
+      throw source.syntax("the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
     }
   }
 

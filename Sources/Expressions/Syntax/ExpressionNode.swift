@@ -34,6 +34,27 @@ package indirect enum ExpressionNode: Sendable, Hashable {
   case policyMethod(selector: String, [ExpressionNode])
 }
 
+extension ExpressionNode {
+  /// The same node over other parts; those of its predicates are the expressions in them.
+  func mapping(_ part: (ExpressionNode) -> ExpressionNode) -> ExpressionNode {
+    switch self {
+    case .constant, .selfObject, .variable: self
+    case .keyPath(let base, let steps): .keyPath(part(base), steps)
+    case .function(let function, let arguments): .function(function, arguments.map(part))
+    case .cast(let operand, let target): .cast(part(operand), target)
+    case .ternary(let condition, let first, let second): .ternary(condition.mapping(part), part(first), part(second))
+    case .subquery(let collection, let variable, let condition):
+      .subquery(part(collection), variable: variable, condition.mapping(part))
+    case .aggregate(let members): .aggregate(members.map(part))
+    case .element(let base, let index): .element(part(base), index)
+    case .arithmetic(let operation, let left, let right): .arithmetic(operation, part(left), part(right))
+    case .negated(let operand): .negated(part(operand))
+    case .destinationInstances(let lookup, let objects): .destinationInstances(lookup, part(objects))
+    case .policyMethod(let selector, let arguments): .policyMethod(selector: selector, arguments.map(part))
+    }
+  }
+}
+
 /// A constant.
 package enum ConstantValue: Sendable, Hashable {
   case null
@@ -166,6 +187,22 @@ package indirect enum PredicateNode: Sendable, Hashable {
   case not(PredicateNode)
 }
 
+extension PredicateNode {
+  /// The same predicate over other expressions.
+  func mapping(_ expression: (ExpressionNode) -> ExpressionNode) -> PredicateNode {
+    switch self {
+    case .constant: return self
+    case .comparison(var comparison):
+      comparison.left = expression(comparison.left)
+      comparison.right = expression(comparison.right)
+      return .comparison(comparison)
+    case .and(let parts): return .and(parts.map { $0.mapping(expression) })
+    case .or(let parts): return .or(parts.map { $0.mapping(expression) })
+    case .not(let part): return .not(part.mapping(expression))
+    }
+  }
+}
+
 /// A comparison of two expressions.
 package struct Comparison: Sendable, Hashable {
   /// ANY (SOME), ALL, NONE, or none of them.
@@ -220,8 +257,8 @@ package struct Comparison: Sendable, Hashable {
 
   /// The same with the sides changed: what `a IN b` and `b CONTAINS a` mean to one another.
   func swapped(_ operation: Operator) -> Comparison {
-    Comparison(
-      right, operation, left, modifier: modifier, ignoresCase: ignoresCase, ignoresDiacritics: ignoresDiacritics,
-      isNormalized: isNormalized)
+    var copy = self
+    (copy.left, copy.operation, copy.right) = (right, operation, left)
+    return copy
   }
 }

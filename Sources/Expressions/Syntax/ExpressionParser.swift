@@ -114,41 +114,31 @@ package struct ExpressionParser {
 
   /// or = and { OR and }
   mutating func predicate() throws(HopdError) -> Built<PredicateNode> {
-    let first = try conjunction()
-    guard isOr else { return first }
+    try chain(.or, .or, PredicateNode.or) { parser throws(HopdError) in
+      // and = not { AND not }
+      try parser.chain(.and, .and, PredicateNode.and) { parser throws(HopdError) in try parser.negation() }
+    }
+  }
+
+  /// Parts with a word or sign between them; one alone is itself.
+  private mutating func chain(
+    _ word: ExpressionKeyword, _ sign: ExpressionToken.Symbol, _ node: ([PredicateNode]) -> PredicateNode,
+    of part: (inout ExpressionParser) throws(HopdError) -> Built<PredicateNode>
+  ) throws(HopdError) -> Built<PredicateNode> {
+    let first = try part(&self)
     var parts = [first.node]
     var height = first.height
-    while isOr {
+    while isNext(word) || peek() == .symbol(sign) {
       advance()
-      let next = try conjunction()
+      let next = try part(&self)
       parts.append(next.node)
       height = max(height, next.height)
     }
-    return try build(.or(parts), above: height)
+    return parts.count == 1 ? first : try build(node(parts), above: height)
   }
 
-  private var isOr: Bool {
-    if case .keyword(.or, _) = peek() { return true }
-    return peek() == .symbol(.or)
-  }
-
-  private mutating func conjunction() throws(HopdError) -> Built<PredicateNode> {
-    let first = try negation()
-    guard isAnd else { return first }
-    var parts = [first.node]
-    var height = first.height
-    while isAnd {
-      advance()
-      let next = try negation()
-      parts.append(next.node)
-      height = max(height, next.height)
-    }
-    return try build(.and(parts), above: height)
-  }
-
-  private var isAnd: Bool {
-    if case .keyword(.and, _) = peek() { return true }
-    return peek() == .symbol(.and)
+  private func isNext(_ word: ExpressionKeyword) -> Bool {
+    if case .keyword(word, _) = peek() { true } else { false }
   }
 
   private mutating func negation() throws(HopdError) -> Built<PredicateNode> {
@@ -244,8 +234,7 @@ package struct ExpressionParser {
     default: break
     }
     return source.syntax(
-      "a comparison operator is missing", at: offset,
-      hint: "write what the value is compared with, as in flag == TRUE")
+      "a comparison operator is missing", at: offset, hint: "write what the value is compared with, as in flag == TRUE")
   }
 
   /// `[cd]`, directly behind the operator.

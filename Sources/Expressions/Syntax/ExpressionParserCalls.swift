@@ -26,11 +26,10 @@ extension ExpressionParser {
     let arithmetic = ArithmeticOperator(functionName: name)
     let function = ExpressionFunction(rawValue: name)
     guard arithmetic != nil || function != nil else {
-      throw source.unsupported(
-        ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
+      throw source.unsupported(ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
     }
     return try call { parser throws(HopdError) in
-      let (arguments, height) = try parser.arguments()
+      let (arguments, height) = try parser.list()
       if let problem = function?.problem(ofCount: arguments.count) { throw parser.source.syntax(problem, at: start) }
       if let arithmetic {
         guard arguments.count == 2 else {
@@ -43,15 +42,18 @@ extension ExpressionParser {
     }
   }
 
-  /// Expressions up to the closing parenthesis, which is left.
-  private mutating func arguments() throws(HopdError) -> (nodes: [ExpressionNode], height: Int) {
+  /// Expressions up to the closing sign, which is left; more than `limit` of a list that begins at `start` are refused.
+  mutating func list(
+    endingWith close: ExpressionToken.Symbol = .close, at start: Int = 0, limit: Int = .max
+  ) throws(HopdError) -> (nodes: [ExpressionNode], height: Int) {
     var nodes: [ExpressionNode] = []
     var height = 0
-    guard peek() != .symbol(.close) else { return (nodes, height) }
+    guard peek() != .symbol(close) else { return (nodes, height) }
     repeat {
-      let argument = try expression()
-      nodes.append(argument.node)
-      height = max(height, argument.height)
+      guard nodes.count < limit else { throw source.syntax("the list has more than \(limit) members", at: start) }
+      let member = try expression()
+      nodes.append(member.node)
+      height = max(height, member.height)
     } while take(.comma)
     return (nodes, height)
   }
@@ -78,8 +80,7 @@ extension ExpressionParser {
   /// Dates, decimals and other values without a literal of their own are casts of one, and become constants when read.
   private func literalCast() -> (value: ConstantValue, tokens: Int)? {
     let sign = peek() == .symbol(.minus) ? 1 : 0
-    guard peek(sign + 1) == .symbol(.comma), case .string(let type) = peek(sign + 2),
-      peek(sign + 3) == .symbol(.close)
+    guard peek(sign + 1) == .symbol(.comma), case .string(let type) = peek(sign + 2), peek(sign + 3) == .symbol(.close)
     else { return nil }
     switch (peek(sign), type) {
     case (.integer(let magnitude), "NSDate"):
@@ -127,7 +128,7 @@ extension ExpressionParser {
     advance()
     var nodes: [ExpressionNode] = []
     var height = 0
-    if take(.comma) { (nodes, height) = try arguments() }
+    if take(.comma) { (nodes, height) = try list() }
     do {
       return try build(try MethodCall.node(receiver: receiver, selector: selector, arguments: nodes), above: height)
     } catch let problem as MethodCall.Problem {

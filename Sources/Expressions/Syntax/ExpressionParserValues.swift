@@ -49,24 +49,21 @@ extension ExpressionParser {
 
   /// additive = multiplicative { (+|-) multiplicative }
   private mutating func sum() throws(HopdError) -> Terms {
-    var left = try product()
-    while peek() == .symbol(.plus) || peek() == .symbol(.minus) {
-      let operation: ArithmeticOperator = peek() == .symbol(.plus) ? .add : .subtract
-      advance()
-      let right = try product().built
-      left = Terms(
-        built: try build(.arithmetic(operation, left.built.node, right.node), above: left.built.height, right.height),
-        isArithmetic: true)
+    try terms([.plus: .add, .minus: .subtract]) { parser throws(HopdError) in
+      // multiplicative = power { (*|/) power }
+      try parser.terms([.times: .multiply, .divide: .divide]) { parser throws(HopdError) in try parser.power() }
     }
-    return left
   }
 
-  private mutating func product() throws(HopdError) -> Terms {
-    var left = try power()
-    while peek() == .symbol(.times) || peek() == .symbol(.divide) {
-      let operation: ArithmeticOperator = peek() == .symbol(.times) ? .multiply : .divide
+  /// Operands with operators of one level between them.
+  private mutating func terms(
+    _ operators: [ExpressionToken.Symbol: ArithmeticOperator],
+    of operand: (inout ExpressionParser) throws(HopdError) -> Terms
+  ) throws(HopdError) -> Terms {
+    var left = try operand(&self)
+    while case .symbol(let symbol) = peek(), let operation = operators[symbol] {
       advance()
-      let right = try power().built
+      let right = try operand(&self).built
       left = Terms(
         built: try build(.arithmetic(operation, left.built.node, right.node), above: left.built.height, right.height),
         isArithmetic: true)
@@ -171,8 +168,7 @@ extension ExpressionParser {
       }
       advance()
       if peek() == .symbol(.open) {
-        throw source.unsupported(
-          "calls of methods are not supported", at: offset, hint: "write the function by itself")
+        throw source.unsupported("calls of methods are not supported", at: offset, hint: "write the function by itself")
       }
     }
     let steps: [KeyPathStep]
@@ -196,8 +192,7 @@ extension ExpressionParser {
     case .keyword(.first, _): index = .first
     case .keyword(.last, _): index = .last
     case .keyword(.size, _): index = .size
-    default:
-      throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
+    default: throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
     }
     advance()
     try expect(.closeBracket, "behind the index")
@@ -263,11 +258,9 @@ extension ExpressionParser {
       return try call { parser throws(HopdError) in try parser.subquery() }
     case .function where peek(1) == .symbol(.open): return try call { parser throws(HopdError) in try parser.message() }
     default:
-      if let refusal = keyword.refusal {
-        throw source.unsupported(refusal, at: offset, hint: "a property of that name is written #\(text)")
-      }
-      throw source.syntax(
-        "\(text) is a keyword and no expression", at: offset, hint: "a property of that name is written #\(text)")
+      let hint = "a property of that name is written #\(text)"
+      if let refusal = keyword.refusal { throw source.unsupported(refusal, at: offset, hint: hint) }
+      throw source.syntax("\(text) is a keyword and no expression", at: offset, hint: hint)
     }
   }
 
@@ -275,18 +268,7 @@ extension ExpressionParser {
     let start = offset
     advance()
     try enter()
-    var members: [ExpressionNode] = []
-    var height = 0
-    if peek() != .symbol(.closeBrace) {
-      repeat {
-        guard members.count < ExpressionLimits.members else {
-          throw source.syntax("the list has more than \(ExpressionLimits.members) members", at: start)
-        }
-        let member = try expression()
-        members.append(member.node)
-        height = max(height, member.height)
-      } while take(.comma)
-    }
+    let (members, height) = try list(endingWith: .closeBrace, at: start, limit: ExpressionLimits.members)
     leave()
     try expect(.closeBrace, "behind the list")
     return try build(.aggregate(members), above: height)

@@ -2,6 +2,9 @@
 // hold them (docs/formats/mapping-models.md, "Compiling a source"): strings in double quotes, arguments behind ", ",
 // `nil` for the constant nil. The text is read back to the same tree.
 
+import Diagnostics
+import ManagedObjectModel
+
 extension ExpressionNode: CustomStringConvertible {
   /// The expression's text.
   package var description: String {
@@ -45,9 +48,7 @@ private struct ExpressionPrinter {
       text += "TERNARY("
       add(condition)
       text += ", "
-      add(first)
-      text += ", "
-      add(second)
+      addList([first, second])
       text += ")"
     case .subquery(let collection, let variable, let condition):
       text += "SUBQUERY("
@@ -70,22 +71,10 @@ private struct ExpressionPrinter {
         add(operand, .primary)
       }
     case .destinationInstances(let lookup, let objects):
-      let parts = lookup.parts
-      text += "FUNCTION($manager, "
-      addQuoted(parts.selector)
-      text += ", "
-      addQuoted(parts.name)
-      text += ", "
-      add(objects)
-      text += ")"
+      let (selector, name) = lookup.parts
+      addCall("FUNCTION", [.variable("manager"), .constant(.string(selector)), .constant(.string(name)), objects])
     case .policyMethod(let selector, let arguments):
-      text += "FUNCTION($entityPolicy, "
-      addQuoted(selector)
-      for argument in arguments {
-        text += ", "
-        add(argument)
-      }
-      text += ")"
+      addCall("FUNCTION", [.variable("entityPolicy"), .constant(.string(selector))] + arguments)
     }
   }
 
@@ -196,13 +185,8 @@ private struct ExpressionPrinter {
     case .decimal(let digits): addLiteral("\"\(digits)\"", "NSDecimalNumber")
     case .string(let string): addQuoted(string)
     case .date(let seconds): addLiteral("\(seconds)", "NSDate")
-    case .data(let bytes): addLiteral("\"\(ConstantLiteral.hexadecimal(bytes))\"", "NSData")
-    case .uuid(let bytes):
-      var digits = ConstantLiteral.hexadecimal(bytes)
-      for group in [20, 16, 12, 8] where digits.utf8.count >= group {
-        digits.insert("-", at: digits.index(digits.startIndex, offsetBy: group))
-      }
-      addLiteral("\"\(digits)\"", "NSUUID")
+    case .data(let bytes): addLiteral("\"\(bytes.hexadecimal.uppercased())\"", "NSData")
+    case .uuid(let bytes): addLiteral("\"\(UUIDText.text(of: bytes))\"", "NSUUID")
     }
   }
 
@@ -221,7 +205,7 @@ private struct ExpressionPrinter {
       case "\r": text += "\\r"
       case "\t": text += "\\t"
       case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-        text += "\\x" + ConstantLiteral.hexadecimal([UInt8(truncatingIfNeeded: scalar.value)])
+        text += "\\x" + [UInt8(truncatingIfNeeded: scalar.value)].hexadecimal.uppercased()
       default: text.unicodeScalars.append(scalar)
       }
     }

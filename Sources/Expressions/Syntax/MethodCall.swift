@@ -1,6 +1,9 @@
 // FUNCTION(…) as texts and archives have it: two methods of the migration manager, and whatever the policy offers. Also
 // the constants that are written as a CAST of a literal, because the language has no literal of their own.
 
+import Diagnostics
+import ManagedObjectModel
+
 /// Makes nodes of method calls.
 enum MethodCall {
   /// NSString's method, the one call on a value: `concat:` by another name.
@@ -42,8 +45,7 @@ enum MethodCall {
           hint: "a selector has one colon for each argument", isUnsupported: false)
       }
       return .policyMethod(selector: selector, arguments)
-    default:
-      throw Problem(message: "methods of $\(receiver) are not supported")
+    default: throw Problem(message: "methods of $\(receiver) are not supported")
     }
   }
 }
@@ -54,8 +56,8 @@ enum ConstantLiteral {
   static func value(_ text: String, type: String) -> ConstantValue? {
     switch type {
     case "NSDecimalNumber": isDecimal(text) ? .decimal(text) : nil
-    case "NSUUID": uuid(text).map { .uuid($0) }
-    case "NSData": bytes(text).map { .data($0) }
+    case "NSUUID": UUIDText.bytes(of: text).map { .uuid($0) }
+    case "NSData": [UInt8](hexadecimal: text).map { .data($0) }
     default: nil
     }
   }
@@ -66,38 +68,5 @@ enum ConstantLiteral {
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 2, omittingEmptySubsequences: false)
     return (1...2).contains(parts.count)
       && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { (0x30...0x39).contains($0) } }
-  }
-
-  private static func uuid(_ text: String) -> [UInt8]? {
-    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
-    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
-    return bytes(groups.joined())
-  }
-
-  private static func bytes(_ text: String) -> [UInt8]? {
-    var result: [UInt8] = []
-    var high: UInt8?
-    for byte in text.utf8 {
-      guard byte < 0x80, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { return nil }
-      let value = UInt8(truncatingIfNeeded: digit)
-      if let first = high {
-        result.append(first << 4 | value)
-        high = nil
-      } else {
-        high = value
-      }
-    }
-    return high == nil ? result : nil
-  }
-
-  /// Bytes as hexadecimal digits.
-  static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789ABCDEF".unicodeScalars)
-    var text = String.UnicodeScalarView()
-    for byte in bytes {
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 15)])
-    }
-    return String(text)
   }
 }

@@ -31,17 +31,15 @@ package struct ElementPaths {
 
   private func reach(_ node: ExpressionNode) -> (node: ExpressionNode, entity: String?) {
     switch node {
-    case .constant: return (node, nil)
     case .selfObject: return (node, objects[""])
     case .variable(let name): return (node, objects[name])
     case .keyPath(let base, let steps):
       let start = reach(base)
       let path = join(steps, from: start.entity)
       return (.keyPath(start.node, path.steps), path.entity)
-    case .function(let function, let arguments):
+    case .function(.noIndex, let arguments):
       let parts = arguments.map(reach)
-      return (.function(function, parts.map(\.node)), function == .noIndex ? parts.first?.entity : nil)
-    case .cast(let operand, let target): return (.cast(reach(operand).node, target), nil)
+      return (.function(.noIndex, parts.map(\.node)), parts.first?.entity)
     case .ternary(let condition, let first, let second):
       let (one, other) = (reach(first), reach(second))
       return (.ternary(join(condition), one.node, other.node), one.entity ?? other.entity)
@@ -50,32 +48,15 @@ package struct ElementPaths {
       var inner = self
       inner.objects[variable] = members.entity
       return (.subquery(members.node, variable: variable, inner.join(condition)), members.entity)
-    case .aggregate(let members): return (.aggregate(members.map { reach($0).node }), nil)
     case .element(let base, let index):
       let members = reach(base)
       return (.element(members.node, index), index == .size ? nil : members.entity)
-    case .arithmetic(let operation, let left, let right):
-      return (.arithmetic(operation, reach(left).node, reach(right).node), nil)
-    case .negated(let operand): return (.negated(reach(operand).node), nil)
-    case .destinationInstances(let lookup, let objects):
-      return (.destinationInstances(lookup, reach(objects).node), nil)
-    case .policyMethod(let selector, let arguments):
-      return (.policyMethod(selector: selector, arguments.map { reach($0).node }), nil)
+    case .constant, .function, .cast, .aggregate, .arithmetic, .negated, .destinationInstances, .policyMethod:
+      return (node.mapping { reach($0).node }, nil)
     }
   }
 
-  private func join(_ predicate: PredicateNode) -> PredicateNode {
-    switch predicate {
-    case .constant: return predicate
-    case .comparison(var comparison):
-      comparison.left = reach(comparison.left).node
-      comparison.right = reach(comparison.right).node
-      return .comparison(comparison)
-    case .and(let parts): return .and(parts.map(join))
-    case .or(let parts): return .or(parts.map(join))
-    case .not(let part): return .not(join(part))
-    }
-  }
+  private func join(_ predicate: PredicateNode) -> PredicateNode { predicate.mapping { reach($0).node } }
 
   private func join(_ steps: [KeyPathStep], from start: String?) -> (steps: [KeyPathStep], entity: String?) {
     var entity = start.flatMap { model.entity(named: $0) }

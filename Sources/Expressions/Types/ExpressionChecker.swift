@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import PersistentStore
 
 /// Checks expressions and predicates, and tells their types.
 package struct ExpressionChecker: Sendable {
@@ -108,13 +109,12 @@ extension ExpressionTyping {
         hint: type.isMany ? "an attribute takes one value: write an operator such as @count, @max or [FIRST]" : nil)
       return
     }
-    if case .constant(.integer(let number)) = node, let range = attribute.type.integerRange, !range.contains(number) {
-      invalid("\(number) does not fit \(attribute.name), which is \(attributeWords(attribute))", hint: nil)
+    if case .constant(.integer(let number)) = node, let range = attribute.type.integers, !range.contains(number) {
+      invalid("\(number) does not fit \(attribute.name), which is \(attributeWords(attribute))")
     }
-    if case .constant(.double(let number)) = node, attribute.type.integerRange != nil,
-      number != number.rounded(.towardZero)
+    if case .constant(.double(let number)) = node, attribute.type.integers != nil, number != number.rounded(.towardZero)
     {
-      invalid("\(number) has a fraction, and \(attribute.name) is \(attributeWords(attribute))", hint: nil)
+      invalid("\(number) has a fraction, and \(attribute.name) is \(attributeWords(attribute))")
     }
   }
 
@@ -143,19 +143,6 @@ extension ExpressionTyping {
         "“\(node)” gives objects of the source, but \(name) needs those that were made for them",
         hint: "write FUNCTION($manager, \"\(InstanceLookup.entityMappingSelector)\", \"<mapping>\", \(node))")
     case .value, .values: invalid("“\(node)” gives \(type.words), but \(name) is a relationship", hint: nil)
-    }
-  }
-}
-
-extension AttributeType {
-  /// What an integer type holds; nil for other types.
-  package var integerRange: ClosedRange<Int64>? {
-    switch self {
-    case .integer16: Int64(Int16.min)...Int64(Int16.max)
-    case .integer32: Int64(Int32.min)...Int64(Int32.max)
-    case .integer64: Int64.min...Int64.max
-    case .boolean: 0...1
-    default: nil
     }
   }
 }

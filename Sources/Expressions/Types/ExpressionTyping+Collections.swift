@@ -10,8 +10,7 @@ extension ExpressionTyping {
       let type = type(of: member)
       if type == .unknown { return .unknown }
       guard !type.isMany else {
-        invalid("a member of the list “\(node)” gives \(type.words)", hint: "a list holds single values")
-        return .unknown
+        return invalid("a member of the list “\(node)” gives \(type.words)", hint: "a list holds single values")
       }
       common = unified(common, type, node)
       if common == .unknown { return .unknown }
@@ -29,8 +28,7 @@ extension ExpressionTyping {
     let type = type(of: base)
     if type == .unknown { return .unknown }
     guard type.isMany, !type.isDestination else {
-      invalid("“\(node)” wants a collection, but “\(base)” gives \(type.words)", hint: nil)
-      return .unknown
+      return invalid("“\(node)” wants a collection, but “\(base)” gives \(type.words)")
     }
     if index == .size { return .value(.integer64) }
     switch type {
@@ -43,10 +41,9 @@ extension ExpressionTyping {
       }
     default: break
     }
-    invalid(
+    return invalid(
       "“\(node)” uses an index on a collection without an order",
       hint: "only ordered relationships and lists have one; @min and @max find a least and a greatest")
-    return .unknown
   }
 
   mutating func subqueryType(
@@ -54,12 +51,11 @@ extension ExpressionTyping {
   ) -> ExpressionType {
     let type = type(of: collection)
     if Self.reservedVariables.contains(variable) || variables[variable] != nil {
-      invalid("the variable $\(variable) of SUBQUERY has a meaning already", hint: "choose another name")
-      return .unknown
+      return invalid("the variable $\(variable) of SUBQUERY has a meaning already", hint: "choose another name")
     }
     guard case .objects(let entity, _) = type else {
       if type != .unknown {
-        invalid("SUBQUERY wants a collection of objects, but “\(collection)” gives \(type.words)", hint: nil)
+        invalid("SUBQUERY wants a collection of objects, but “\(collection)” gives \(type.words)")
       }
       return .unknown
     }
@@ -73,8 +69,7 @@ extension ExpressionTyping {
     _ lookup: InstanceLookup, _ objects: ExpressionNode, _ node: ExpressionNode
   ) -> ExpressionType {
     guard scope.place == .relationship else {
-      invalid("“\(node)” finds objects of the destination, which only a relationship takes", hint: nil)
-      return .unknown
+      return invalid("“\(node)” finds objects of the destination, which only a relationship takes")
     }
     // The name in `sourceRelationship` decides nothing: of a renamed relationship it is the new one, at the end of a
     // path that of another entity. What is looked for are the objects.
@@ -89,8 +84,7 @@ extension ExpressionTyping {
     case .objects, .null: return .destinationObjects(lookup, isMany: true)
     case .unknown: return .unknown
     case .value, .values, .destinationObjects:
-      invalid("“\(node)” wants objects of the source, but “\(objects)” gives \(type.words)", hint: nil)
-      return .unknown
+      return invalid("“\(node)” wants objects of the source, but “\(objects)” gives \(type.words)")
     }
   }
 }

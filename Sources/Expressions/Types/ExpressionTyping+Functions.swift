@@ -8,8 +8,7 @@ extension ExpressionTyping {
     _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ node: ExpressionNode
   ) -> ExpressionType {
     if let problem = function.problem(ofCount: arguments.count) {
-      invalid(problem, hint: nil)
-      return .unknown
+      return invalid(problem)
     }
     guard let first = arguments.first else { return .value(.date) }
     switch function {
@@ -22,17 +21,13 @@ extension ExpressionTyping {
       return .value(.arithmetic(number, .integer16))
     case .squareRoot, .logarithm, .naturalLogarithm, .exponential:
       return number(first, node) == nil ? .unknown : .value(.double)
-    case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement:
-      return integers(arguments, node) ? .value(.integer64) : .unknown
-    case .modulus:
+    case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement, .modulus:
       return integers(arguments, node) ? .value(.integer64) : .unknown
     case .uppercase, .lowercase, .length, .canonical:
       switch type(of: first) {
       case .value(.string), .null: return .value(function == .length ? .integer64 : .string)
       case .unknown: return .unknown
-      case let type:
-        invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)", hint: nil)
-        return .unknown
+      case let type: return invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)")
       }
     case .concatenate:
       for argument in arguments {
@@ -40,10 +35,9 @@ extension ExpressionTyping {
         case .value(.string), .null: continue
         case .unknown: return .unknown
         case let type:
-          invalid(
+          return invalid(
             "\(function.rawValue) wants strings, but “\(argument)” gives \(type.words)",
             hint: type.isCastable ? "write CAST(\(argument), 'NSString')" : nil)
-          return .unknown
         }
       }
       return .value(.string)
@@ -69,10 +63,9 @@ extension ExpressionTyping {
     let operand = type(of: argument)
     if operand == .unknown { return .unknown }
     guard operand.isMany else {
-      invalid(
+      return invalid(
         "\(function.rawValue) wants a collection, but “\(argument)” gives \(operand.words)",
         hint: "a collection is a to-many relationship, a path over one, or a list {a, b}")
-      return .unknown
     }
     if case .keyPath = argument, !checkSet(operand, argument, isExternal: externalValues > externalBefore) {
       return .unknown
@@ -84,8 +77,7 @@ extension ExpressionTyping {
     case (.mode, .value(let type)) where type.kind == .number: return .values(type)
     case (.standardDeviation, .value(let type)) where type.kind == .number: return .value(.double)
     case (.median, let member), (.mode, let member), (.standardDeviation, let member):
-      invalid("“\(node)” wants numbers, but each member gives \(member.words)", hint: nil)
-      return .unknown
+      return invalid("“\(node)” wants numbers, but each member gives \(member.words)")
     default: return combined(function.combination, operand.member, node)
     }
   }
@@ -123,10 +115,9 @@ extension ExpressionTyping {
       if type.kind.isOrdered { return .value(type) }
     default: break
     }
-    invalid(
+    return invalid(
       "“\(node)” wants \(operation == .min || operation == .max ? "values with an order" : "numbers"), "
-        + "but each member gives \(member.words)", hint: nil)
-    return .unknown
+        + "but each member gives \(member.words)")
   }
 }
 

@@ -35,13 +35,21 @@ struct ExpressionTyping {
 
   // MARK: Findings
 
-  mutating func invalid(_ message: String, hint: String?) { add(.expressionInvalid, message, hint) }
+  /// Notes what is wrong; gives the type of what is.
+  @discardableResult
+  mutating func invalid(_ message: String, hint: String? = nil) -> ExpressionType {
+    add(.expressionInvalid, message, hint)
+  }
 
-  mutating func unsupported(_ message: String, hint: String?) { add(.expressionUnsupported, message, hint) }
+  /// Notes what is not supported; gives the type of it.
+  @discardableResult
+  mutating func unsupported(_ message: String, hint: String? = nil) -> ExpressionType {
+    add(.expressionUnsupported, message, hint)
+  }
 
-  private mutating func add(_ code: HopdError.Code, _ message: String, _ hint: String?) {
-    guard findings.count < Self.maximumFindings else { return }
-    findings.append(HopdError(code, message, hint: hint))
+  private mutating func add(_ code: HopdError.Code, _ message: String, _ hint: String?) -> ExpressionType {
+    if findings.count < Self.maximumFindings { findings.append(HopdError(code, message, hint: hint)) }
+    return .unknown
   }
 
   /// Throws what was found.
@@ -49,8 +57,7 @@ struct ExpressionTyping {
     guard let first = findings.first else { return }
     guard findings.count > 1 else { throw first.located(place) }
     throw HopdError(
-      first.code, "the expression has \(findings.count) errors", at: place,
-      reasons: findings.map { $0.located(place) })
+      first.code, "the expression has \(findings.count) errors", at: place, reasons: findings.map { $0.located(place) })
   }
 
   // MARK: Types
@@ -65,10 +72,9 @@ struct ExpressionTyping {
       if case .selfObject = base, scope.place != .sourceFilter {
         // Mapping models have such values; what else should the key be of (docs/formats/expressions.md, "Variables")?
         guard let entity = scope.sourceEntity, isProperty(steps.first, of: entity) else {
-          invalid(
+          return invalid(
             "“\(node)” stands alone, without its object",
             hint: scope.sourceEntity == nil ? nil : "write $source.\(node)")
-          return .unknown
         }
         return follow(.object(entity: entity), steps[...], node)
       }
@@ -116,26 +122,20 @@ struct ExpressionTyping {
 
   private mutating func selfType() -> ExpressionType {
     if scope.place == .sourceFilter, let entity = scope.sourceEntity { return .object(entity: entity) }
-    invalid("SELF has no meaning in a value", hint: "write $source")
-    return .unknown
+    return invalid("SELF has no meaning in a value", hint: "write $source")
   }
 
   private mutating func variableType(_ name: String) -> ExpressionType {
     if let entity = variables[name] { return .object(entity: entity) }
     if name == "source" {
       if let entity = scope.sourceEntity { return .object(entity: entity) }
-      invalid("$source has no meaning here: the entity mapping has no source", hint: nil)
-      return .unknown
+      return invalid("$source has no meaning here: the entity mapping has no source")
     }
     if Self.reservedVariables.contains(name) {
-      unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
-      return .unknown
+      return unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
     }
     let known = (variables.keys.sorted() + ["source"]).map { "$" + $0 }
-    invalid(
-      "the variable $\(name) is not known",
-      hint: "variables are: " + known.joined(separator: ", "))
-    return .unknown
+    return invalid("the variable $\(name) is not known", hint: "variables are: " + known.joined(separator: ", "))
   }
 
   // MARK: Operands
@@ -178,9 +178,8 @@ struct ExpressionTyping {
       case .value(let number) where number.kind == .number: numbers.append(number)
       case .null: numbers.append(.integer16)
       default:
-        invalid(
+        return invalid(
           "“\(node)” wants numbers, but “\(operand)” gives \(type.words)", hint: Self.numberHint(type, operand))
-        return .unknown
       }
     }
     return .value(operation == .power ? .double : .arithmetic(numbers[0], numbers[1]))
@@ -191,8 +190,7 @@ struct ExpressionTyping {
   ) -> ExpressionType {
     let type = type(of: operand)
     switch type {
-    case .null: return .value(target.type(from: nil))
-    case .unknown: return .value(target.type(from: nil))
+    case .null, .unknown: return .value(target.type(from: nil))
     case .value(let from):
       let isPossible =
         switch (from.kind, target) {
@@ -202,19 +200,17 @@ struct ExpressionTyping {
         default: false
         }
       guard isPossible else {
-        unsupported(
-          "CAST cannot make \(AttributeType.words(target.type(from: from))) of \(from.kind.words)",
+        return unsupported(
+          "CAST cannot make \(target.type(from: from).kind.words) of \(from.kind.words)",
           hint: from == .string && target == .date
             ? "dates have no agreed form as text: CAST seconds since 2001-01-01 UTC" : nil)
-        return .unknown
       }
       if case .constant(.string(let text)) = operand, target != .string, Double(text) == nil {
-        invalid("“\(node)” can never be: the text is not a number", hint: nil)
+        invalid("“\(node)” can never be: the text is not a number")
       }
       return .value(target.type(from: from))
     case .values, .object, .objects, .destinationObjects:
-      invalid("CAST wants one value, but “\(operand)” gives \(type.words)", hint: nil)
-      return .unknown
+      return invalid("CAST wants one value, but “\(operand)” gives \(type.words)")
     }
   }
 
@@ -242,8 +238,7 @@ struct ExpressionTyping {
       return .destinationObjects(lookup, isMany: isMany || isAlsoMany)
     default: break
     }
-    invalid("“\(node)” gives either \(one.words) or \(other.words)", hint: nil)
-    return .unknown
+    return invalid("“\(node)” gives either \(one.words) or \(other.words)")
   }
 
   private func commonAncestor(_ left: String, _ right: String) -> String? {
@@ -255,11 +250,6 @@ struct ExpressionTyping {
 
 extension ExpressionType {
   var isDestination: Bool { if case .destinationObjects = self { true } else { false } }
-}
-
-extension AttributeType {
-  /// The type in words, for messages.
-  static func words(_ type: AttributeType) -> String { type.kind.words }
 }
 
 extension ConstantValue {

@@ -21,8 +21,7 @@ extension ExpressionTyping {
         reached = property(name, of: reached, node)
       case .objectPath: reached = objectPath(of: reached, node)
       case .collection(let operation):
-        if rest.startIndex > steps.startIndex + 1,
-          !checkSet(reached, node, isExternal: externalValues > externalBefore)
+        if rest.startIndex > steps.startIndex + 1, !checkSet(reached, node, isExternal: externalValues > externalBefore)
         {
           return .unknown
         }
@@ -55,9 +54,7 @@ extension ExpressionTyping {
       return property(name, of: entity, isMany: true, isOrdered: isOrdered, node)
     case .value(let type): return getter(name, of: type, base, node).map { .value($0) } ?? .unknown
     case .values(let type): return getter(name, of: type, base, node).map { .values($0) } ?? .unknown
-    case .destinationObjects:
-      invalid("in “\(node)”, \(name) is used on \(base.words)", hint: nil)
-      return .unknown
+    case .destinationObjects: return invalid("in “\(node)”, \(name) is used on \(base.words)")
     }
   }
 
@@ -73,9 +70,7 @@ extension ExpressionTyping {
       return nil
     }
     if type == .binary, externalValues > 0 {
-      unsupported(
-        "in “\(node)”, \(name) is used on content in external storage, of which only nil tests are supported",
-        hint: nil)
+      unsupported("in “\(node)”, \(name) is used on content in external storage, of which only nil tests are supported")
       return nil
     }
     return result
@@ -94,20 +89,19 @@ extension ExpressionTyping {
     _ name: String, of entityName: String, isMany: Bool, isOrdered: Bool, _ node: ExpressionNode
   ) -> ExpressionType {
     guard let entity = scope.model.entity(named: entityName) else {
-      invalid("the model \(scope.model.name) has no entity \(entityName)", hint: nil)
-      return .unknown
+      return invalid("the model \(scope.model.name) has no entity \(entityName)")
     }
     for ancestor in scope.model.lineage(of: entity).reversed() {
       if let attribute = ancestor.attributes.first(where: { $0.name == name }) {
         if attribute.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values", hint: nil)
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values")
         }
         if attribute.hasExternalForm { externalValues += 1 }
         return isMany ? .values(attribute.type) : .value(attribute.type)
       }
       if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
         if relationship.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its objects", hint: nil)
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its objects")
         }
         let destination = relationship.destinationEntityName
         if relationship.isToMany {
@@ -116,8 +110,7 @@ extension ExpressionTyping {
         return isMany ? .objects(entity: destination, isOrdered: isOrdered) : .object(entity: destination)
       }
       if ancestor.fetchedProperties.contains(where: { $0.name == name }) {
-        unsupported("in “\(node)”, \(entityName).\(name) is a fetched property, which is not supported", hint: nil)
-        return .unknown
+        return unsupported("in “\(node)”, \(entityName).\(name) is a fetched property, which is not supported")
       }
     }
     refuse(unknown: name, of: entity, node)
@@ -146,8 +139,7 @@ extension ExpressionTyping {
     if hint == nil, names.count <= 40 {
       hint = "\(entity.name) has: " + names.sorted().joined(separator: ", ")
     }
-    invalid(
-      "in “\(node)”, \(entity.name) of \(model.name) has no attribute or relationship \(name)", hint: hint)
+    invalid("in “\(node)”, \(entity.name) of \(model.name) has no attribute or relationship \(name)", hint: hint)
   }
 
   private mutating func objectPath(of base: ExpressionType, _ node: ExpressionNode) -> ExpressionType {
@@ -155,9 +147,7 @@ extension ExpressionTyping {
     case .object, .null: return .value(.string)
     case .objects: return .values(.string)
     case .unknown: return .unknown
-    case .value, .values, .destinationObjects:
-      invalid("in “\(node)”, objectID is used on \(base.words)", hint: nil)
-      return .unknown
+    case .value, .values, .destinationObjects: return invalid("in “\(node)”, objectID is used on \(base.words)")
     }
   }
 
@@ -166,17 +156,14 @@ extension ExpressionTyping {
   ) -> ExpressionType {
     if base == .unknown { return .unknown }
     guard base.isMany, !base.isDestination else {
-      invalid(
-        "in “\(node)”, \(operation.rawValue) wants a to-many relationship before it, but there is \(base.words)",
-        hint: nil)
-      return .unknown
+      return invalid(
+        "in “\(node)”, \(operation.rawValue) wants a to-many relationship before it, but there is \(base.words)")
     }
     let hasSecond = rest.contains { if case .collection = $0 { true } else { false } }
     guard !hasSecond, rest.isEmpty != operation.takesPath else {
-      unsupported(
+      return unsupported(
         "“\(node)” has more than one collection operator in one key path",
         hint: "put the inner one in parentheses: (a.@distinctUnionOfObjects.b).@count")
-      return .unknown
     }
     let inner = follow(base.member, rest, node)
     if inner == .unknown { return .unknown }
@@ -187,15 +174,13 @@ extension ExpressionTyping {
       (.distinctUnionOfSets, .objects(let entity, _)):
       return .objects(entity: entity, isOrdered: false)
     case (.unionOfObjects, _), (.distinctUnionOfObjects, _):
-      invalid(
+      return invalid(
         "in “\(node)”, \(operation.rawValue) wants one value of each member, but there are \(inner.words)",
         hint: "write @distinctUnionOfSets for the members of to-manys")
-      return .unknown
     case (.distinctUnionOfSets, _):
-      invalid(
+      return invalid(
         "in “\(node)”, @distinctUnionOfSets wants a to-many of each member, but there is \(inner.words)",
         hint: "write @distinctUnionOfObjects")
-      return .unknown
     default: return combined(operation, inner, node)
     }
   }

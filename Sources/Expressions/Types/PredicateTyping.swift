@@ -74,7 +74,7 @@ extension ExpressionTyping {
     for (side, type) in [(comparison.left, left.member), (comparison.right, right.member)]
     where type != .null && type != .value(.string) && type != .value(.undefined) {
       let text = PredicateNode.comparison(comparison)
-      invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)", hint: nil)
+      invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)")
       return false
     }
     return true
@@ -102,8 +102,7 @@ extension ExpressionTyping {
         return
       }
       if kind == other.kind, kind != .other { return }
-    case (.object(let one), .object(let other)):
-      if isRelated(one, other) { return }
+    case (.object(let one), .object(let other)): if isRelated(one, other) { return }
     default: break
     }
     clash(left, right, text)
@@ -134,9 +133,8 @@ extension ExpressionTyping {
       hint = "a date is CAST(seconds since 2001-01-01 UTC, 'NSDate')"
     case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
       hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
-    case (.value(.string), .value(let other)) where other.kind == .number:
-      hint = "write numbers without quotes, and texts in quotes"
-    case (.value(let other), .value(.string)) where other.kind == .number:
+    case (.value(.string), .value(let other)) where other.kind == .number,
+      (.value(let other), .value(.string)) where other.kind == .number:
       hint = "write numbers without quotes, and texts in quotes"
     default: break
     }

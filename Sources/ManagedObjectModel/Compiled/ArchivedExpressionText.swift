@@ -6,7 +6,7 @@ import Diagnostics
 import PropertyLists
 
 /// Prints archived expressions and predicates; nesting is bounded.
-enum ArchivedExpressionText {
+struct ArchivedExpressionText {
   /// A comparison that may be a minimum, a maximum or a pattern.
   struct Comparison {
     /// `SELF` or a key path.
@@ -19,18 +19,18 @@ enum ArchivedExpressionText {
 
   private static let maximumDepth = 24
   /// Objects printed for one text: a list that holds itself many times would unfold without end.
-  private static let maximumNodes = 2_000
+  private var nodes = 2_000
 
   /// The text of an expression.
   static func expression(_ object: ArchivedObject) throws(HopdError) -> String {
-    var nodes = maximumNodes
-    return try expression(object, depth: 0, nodes: &nodes)
+    var printer = Self()
+    return try printer.expression(object, depth: 0)
   }
 
   /// The text of a predicate.
   static func predicate(_ object: ArchivedObject) throws(HopdError) -> String {
-    var nodes = maximumNodes
-    return try predicate(object, depth: 0, nodes: &nodes)
+    var printer = Self()
+    return try printer.predicate(object, depth: 0)
   }
 
   /// The predicates that must all hold for `object` to hold.
@@ -58,61 +58,50 @@ enum ArchivedExpressionText {
       let operation = try object.object("NSPredicateOperator"),
       let number = try operation.integer("NSOperatorType"), try operation.integer("NSModifier") ?? 0 == 0
     else { return nil }
-    return Comparison(
-      left: try expression(left), operation: number, right: try right.value("NSConstantValue"))
+    return Comparison(left: try expression(left), operation: number, right: try right.value("NSConstantValue"))
   }
 
   // MARK: Expressions
 
-  private static func expression(
-    _ object: ArchivedObject, depth: Int, nodes: inout Int
-  ) throws(HopdError) -> String {
-    try count(object, depth, &nodes)
+  private mutating func expression(_ object: ArchivedObject, depth: Int) throws(HopdError) -> String {
+    try count(object, depth)
     switch object.className {
     case "NSSelfExpression": return "SELF"
     case "NSVariableExpression": return "$" + (try object.string("NSVariable") ?? "")
     case "NSKeyPathSpecifierExpression": return try object.string("NSKeyPath") ?? ""
-    case "NSConstantValueExpression": return try constant(try object.value("NSConstantValue"), depth, &nodes)
+    case "NSConstantValueExpression": return try constant(try object.value("NSConstantValue"), depth)
     case "NSKeyPathExpression":
-      let path = try arguments(of: object, depth: depth, nodes: &nodes).joined(separator: ".")
+      let path = try texts(try object.elements("NSArguments"), depth: depth).joined(separator: ".")
       guard let operand = try object.object("NSOperand"), operand.className != "NSSelfExpression" else { return path }
-      return try expression(operand, depth: depth + 1, nodes: &nodes) + "." + path
+      return try expression(operand, depth: depth + 1) + "." + path
     case "NSFunctionExpression":
       let selector = try object.string("NSSelectorName") ?? ""
-      let list = try arguments(of: object, depth: depth, nodes: &nodes).joined(separator: ", ")
+      let list = try texts(try object.elements("NSArguments"), depth: depth).joined(separator: ", ")
       if let operand = try object.object("NSOperand"), !operand.isKind(of: "NSConstantValueExpression") {
-        return "FUNCTION(\(try expression(operand, depth: depth + 1, nodes: &nodes)), \"\(selector)\""
+        return "FUNCTION(\(try expression(operand, depth: depth + 1)), \"\(selector)\""
           + (list.isEmpty ? ")" : ", \(list))")
       }
       return "\(selector)(\(list))"
     case "NSAggregateExpression":
-      let parts = try texts(try object.elements("NSCollection"), depth: depth, nodes: &nodes)
+      let parts = try texts(try object.elements("NSCollection"), depth: depth)
       return "{" + parts.joined(separator: ", ") + "}"
     default: return "<\(object.className)>"
     }
   }
 
-  private static func arguments(
-    of object: ArchivedObject, depth: Int, nodes: inout Int
-  ) throws(HopdError) -> [String] {
-    try texts(try object.elements("NSArguments"), depth: depth, nodes: &nodes)
-  }
-
-  private static func texts(
-    _ values: [ArchivedValue], depth: Int, nodes: inout Int
-  ) throws(HopdError) -> [String] {
+  private mutating func texts(_ values: [ArchivedValue], depth: Int) throws(HopdError) -> [String] {
     var result: [String] = []
     for value in values {
       if let object = value.object, object.isKind(of: "NSExpression") {
-        result.append(try expression(object, depth: depth + 1, nodes: &nodes))
+        result.append(try expression(object, depth: depth + 1))
       } else {
-        result.append(try constant(value, depth, &nodes))
+        result.append(try constant(value, depth))
       }
     }
     return result
   }
 
-  private static func constant(_ value: ArchivedValue, _ depth: Int, _ nodes: inout Int) throws(HopdError) -> String {
+  private mutating func constant(_ value: ArchivedValue, _ depth: Int) throws(HopdError) -> String {
     switch value {
     case .null: return "nil"
     case .string(let text): return "\"\(text)\""
@@ -123,17 +112,15 @@ enum ArchivedExpressionText {
     case .data(let bytes): return "<\(bytes.count) bytes>"
     case .object(let object):
       guard object.isList else { return "<\(object.className)>" }
-      try count(object, depth, &nodes)
-      return "{" + (try texts(try object.elements(), depth: depth + 1, nodes: &nodes).joined(separator: ", ")) + "}"
+      try count(object, depth)
+      return "{" + (try texts(try object.elements(), depth: depth + 1).joined(separator: ", ")) + "}"
     }
   }
 
   // MARK: Predicates
 
-  private static func predicate(
-    _ object: ArchivedObject, depth: Int, nodes: inout Int
-  ) throws(HopdError) -> String {
-    try count(object, depth, &nodes)
+  private mutating func predicate(_ object: ArchivedObject, depth: Int) throws(HopdError) -> String {
+    try count(object, depth)
     switch object.className {
     case "NSTruePredicate": return "TRUEPREDICATE"
     case "NSFalsePredicate": return "FALSEPREDICATE"
@@ -141,7 +128,7 @@ enum ArchivedExpressionText {
       var parts: [String] = []
       for value in try object.elements("NSSubpredicates") {
         guard let part = value.object else { throw object.damaged("a part of the predicate is \(value.kind)") }
-        let text = try predicate(part, depth: depth + 1, nodes: &nodes)
+        let text = try predicate(part, depth: depth + 1)
         parts.append(part.isKind(of: "NSCompoundPredicate") ? "(\(text))" : text)
       }
       switch try object.integer("NSCompoundPredicateType") {
@@ -153,15 +140,15 @@ enum ArchivedExpressionText {
     case "NSComparisonPredicate":
       guard let left = try object.object("NSLeftExpression"), let right = try object.object("NSRightExpression"),
         let operation = try object.object("NSPredicateOperator"),
-        let name = names[try operation.integer("NSOperatorType") ?? -1]
+        let name = Self.names[try operation.integer("NSOperatorType") ?? -1]
       else { return "<\(object.className)>" }
       // CONTAINS and IN keep their options under another name.
       let options = try operation.integer(operation.has("NSOptions") ? "NSOptions" : "NSFlags") ?? 0
       // Only operators of text are printed with their options.
       let suffix = Self.textual.contains(name) ? ["", "[c]", "[d]", "[cd]"][Int(options & 3)] : ""
       let modifier = ["", "ALL ", "ANY "][Int(max(0, min(2, try operation.integer("NSModifier") ?? 0)))]
-      return modifier + (try expression(left, depth: depth + 1, nodes: &nodes)) + " \(name)\(suffix) "
-        + (try expression(right, depth: depth + 1, nodes: &nodes))
+      return modifier + (try expression(left, depth: depth + 1)) + " \(name)\(suffix) "
+        + (try expression(right, depth: depth + 1))
     default: return "<\(object.className)>"
     }
   }
@@ -173,10 +160,10 @@ enum ArchivedExpressionText {
   ]
   private static let textual: Set<String> = ["MATCHES", "LIKE", "BEGINSWITH", "ENDSWITH", "CONTAINS", "==", "!="]
 
-  private static func count(_ object: ArchivedObject, _ depth: Int, _ nodes: inout Int) throws(HopdError) {
+  private mutating func count(_ object: ArchivedObject, _ depth: Int) throws(HopdError) {
     nodes -= 1
-    guard depth <= maximumDepth, nodes >= 0 else {
-      throw object.damaged("the expression or predicate is nested deeper than \(maximumDepth) or too long")
+    guard depth <= Self.maximumDepth, nodes >= 0 else {
+      throw object.damaged("the expression or predicate is nested deeper than \(Self.maximumDepth) or too long")
     }
   }
 }

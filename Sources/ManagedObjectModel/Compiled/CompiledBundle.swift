@@ -27,11 +27,9 @@ extension ModelReader {
     let (paths, missing) = try versionPaths(ofBundleAt: path, info: info)
     var versions = BundleVersions(name: name, path: path, hashes: info?.hashes ?? [:])
     if info == nil {
-      versions.warnings.append(
-        ModelWarning(
-          "the bundle has no \(ModelVersionInfo.fileName): hashes cannot be compared and the current version is "
-            + "unknown",
-          at: place))
+      versions.warnings.add(
+        "the bundle has no \(ModelVersionInfo.fileName): hashes cannot be compared and the current version is unknown",
+        at: place)
     }
     for (version, reason) in missing { versions.failures[version] = reason }
     let all = Array(Set(paths.keys).union(missing.keys))
@@ -50,10 +48,9 @@ extension ModelReader {
         let (model, remarks) = try read(compiled: bytes, name: version, at: Place(file: file))
         versions.warnings += remarks
         if let info, info.hashes[version] == nil {
-          versions.warnings.append(
-            ModelWarning(
-              "\(ModelVersionInfo.fileName) does not know the version “\(version)”, its hashes cannot be compared",
-              at: Place(file: file)))
+          versions.warnings.add(
+            "\(ModelVersionInfo.fileName) does not know the version “\(version)”, its hashes cannot be compared",
+            at: Place(file: file))
         }
         versions.models.append(try info?.settled(model) ?? model)
       } catch {
@@ -134,10 +131,9 @@ extension ModelReader {
     guard let info else { return fallback }
     if let name = info.currentVersionName, omitted.contains(name) { return name }
     guard let name = info.currentVersionName, versions.contains(where: { $0.name == name }) else {
-      warnings.append(
-        ModelWarning(
-          info.currentVersionName.map { "the current version “\($0)” is not in the bundle, ignoring it" }
-            ?? "the file does not name the current version, ignoring it", at: Place(file: info.path)))
+      warnings.add(
+        info.currentVersionName.map { "the current version “\($0)” is not in the bundle, ignoring it" }
+          ?? "the file does not name the current version, ignoring it", at: Place(file: info.path))
       return fallback
     }
     return name
@@ -185,10 +181,9 @@ extension ModelBundle {
     }
     var warnings = preferred.warnings + second.warnings
     if let one = preferred.currentName, let two = second.currentName, one != two {
-      warnings.append(
-        ModelWarning(
-          "its current version is “\(one)”, but “\(two)” in \(second.path.printable); taking “\(one)”",
-          at: Place(file: preferred.path)))
+      warnings.add(
+        "its current version is “\(one)”, but “\(two)” in \(second.path.printable); taking “\(one)”",
+        at: Place(file: preferred.path))
     }
     return ModelBundle(
       name: name, path: preferred.path, versions: versions, order: order,

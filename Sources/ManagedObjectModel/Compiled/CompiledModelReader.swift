@@ -20,9 +20,7 @@ extension ModelReader {
       return (model.compiled(to: bytes), source.warnings)
     } catch {
       // Whatever is wrong with an archive, it is the same thing that helps.
-      var failure = error
-      failure.hint = error.hint ?? "Copy the compiled model from the app again, or give the model's source form."
-      throw failure
+      throw error.hinted("Copy the compiled model from the app again, or give the model's source form.")
     }
   }
 }
@@ -31,8 +29,7 @@ extension ModelReader {
 struct CompiledModelReader {
   private let place: Place
   private var source: ModelSource
-  private var propertyCount = 0
-  private var detailCount = 0
+  private var size = ModelSize()
 
   private init(name: String, place: Place) {
     self.place = place
@@ -65,13 +62,13 @@ struct CompiledModelReader {
       guard let name = key.string, let members = value.object else { throw root.damaged("a configuration has no name") }
       var names: [String] = []
       for member in try members.elements() {
-        try countDetail()
+        try size.countDetail(at: place)
         guard let name = try Self.name(of: member, "NSEntityName") else {
           throw members.damaged("a member of a configuration has no name")
         }
         names.append(name)
       }
-      try countDetail()
+      try size.countDetail(at: place)
       source.configurations.append(ModelSource.Configuration(name: name, members: names))
     }
   }
@@ -82,15 +79,12 @@ struct CompiledModelReader {
     let name = try object.string("NSEntityName") ?? ""
     do throws(HopdError) {
       var entity = Entity(
-        name: name, className: try text("NSClassNameForEntity", object),
+        name: name, className: try object.text("NSClassNameForEntity"),
         parentName: try object.object("NSSuperentity")?.string("NSEntityName"),
-        isAbstract: try object.boolean("NSIsAbstract"), renamingIdentifier: try text("NSRenamingIdentifier", object),
-        versionHashModifier: try text("NSVersionHashModifier", object), userInfo: try userInfo(object))
+        isAbstract: try object.boolean("NSIsAbstract"), renamingIdentifier: try object.text("NSRenamingIdentifier"),
+        versionHashModifier: try object.text("NSVersionHashModifier"), userInfo: try userInfo(object))
       for (_, value) in try object.entries("NSProperties") {
-        propertyCount += 1
-        guard propertyCount <= ModelLimits.properties else {
-          throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
-        }
+        try size.countProperty(at: place)
         guard let property = try Self.unproxied(value.object) else {
           throw object.damaged("one of its properties is \(value.kind)")
         }
@@ -143,10 +137,7 @@ struct CompiledModelReader {
       throw property.damaged("it is a composite attribute and not of type Composite")
     }
     for value in try property.elements("NSCompositeElements") {
-      propertyCount += 1
-      guard propertyCount <= ModelLimits.properties else {
-        throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
-      }
+      try size.countProperty(at: place)
       guard let element = try Self.unproxied(value.object), element.isKind(of: "NSAttributeDescription") else {
         throw property.damaged("one of its elements is not an attribute")
       }
@@ -175,8 +166,7 @@ struct CompiledModelReader {
         result.attributes.removeAll { !known.contains($0.name) && ancestor.attributes.contains($0) }
         result.relationships.removeAll { !known.contains($0.name) && ancestor.relationships.contains($0) }
         result.fetchedProperties.removeAll { !known.contains($0.name) && ancestor.fetchedProperties.contains($0) }
-        decided.formUnion(
-          ancestor.attributes.map(\.name) + ancestor.relationships.map(\.name) + ancestor.fetchedProperties.map(\.name))
+        decided.formUnion(ancestor.propertyNames)
         parent = ancestor.parentName
       }
       return result
@@ -189,7 +179,7 @@ struct CompiledModelReader {
   private mutating func tuples(_ field: String, _ object: ArchivedObject) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try object.elements(field) {
-      try countDetail()
+      try size.countDetail(at: place)
       guard let tuple = value.object else {
         // Old compound indexes also hold one text per index, names parted by commas.
         guard let text = value.string else { throw object.damaged("\(field) holds \(value.kind)") }
@@ -198,7 +188,7 @@ struct CompiledModelReader {
       }
       var names: [String] = []
       for member in try tuple.elements() {
-        try countDetail()
+        try size.countDetail(at: place)
         guard let name = try Self.name(of: member, "NSPropertyName") else {
           throw tuple.damaged("a member of \(field) has no name")
         }
@@ -215,7 +205,7 @@ struct CompiledModelReader {
       index.partialPredicate = try ArchivedExpressionText.predicate(predicate)
     }
     for value in try object.elements("NSIndexElements") {
-      try countDetail()
+      try size.countDetail(at: place)
       guard let element = value.object else { throw object.damaged("one of its elements is \(value.kind)") }
       let kind = try element.integer("NSFetchIndexElementType") ?? 0
       guard kind == 0 || kind == 1 else {
@@ -234,21 +224,20 @@ struct CompiledModelReader {
     guard !source.entities[index].fetchIndexes.isEmpty else { return }
     var names: Set<String> = []
     var current: String? = source.entities[index].name
-    let byName = Dictionary(
-      source.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let byName = Dictionary(source.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     for _ in 0...ModelLimits.inheritanceDepth {
       guard let entity = current.flatMap({ byName[$0] }) else { break }
-      names.formUnion(
-        entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name))
+      names.formUnion(entity.propertyNames)
       current = entity.parentName
     }
     for position in source.entities[index].fetchIndexes.indices {
-      for number in source.entities[index].fetchIndexes[position].elements.indices {
-        let name = source.entities[index].fetchIndexes[position].elements[number].propertyName ?? ""
+      var elements = source.entities[index].fetchIndexes[position].elements
+      for number in elements.indices {
+        let name = elements[number].propertyName ?? ""
         guard !names.contains(name), !name.contains(".") else { continue }
-        source.entities[index].fetchIndexes[position].elements[number].propertyName = nil
-        source.entities[index].fetchIndexes[position].elements[number].expression = name.isEmpty ? "archived" : name
+        (elements[number].propertyName, elements[number].expression) = (nil, name.isEmpty ? "archived" : name)
       }
+      source.entities[index].fetchIndexes[position].elements = elements
     }
   }
 
@@ -270,23 +259,9 @@ struct CompiledModelReader {
   private mutating func userInfo(_ object: ArchivedObject) throws(HopdError) -> [String: String] {
     var result: [String: String] = [:]
     for (key, value) in try object.entries("NSUserInfo") {
-      try countDetail()
+      try size.countDetail(at: place)
       if let key = key.string, let value = value.string { result[key] = value }
     }
     return result
-  }
-
-  private func text(_ field: String, _ object: ArchivedObject) throws(HopdError) -> String? {
-    try CompiledProperties.text(field, object)
-  }
-
-  private mutating func countDetail() throws(HopdError) {
-    detailCount += 1
-    guard detailCount <= ModelLimits.details else {
-      throw HopdError(
-        .modelTooLarge,
-        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
-        at: place)
-    }
   }
 }

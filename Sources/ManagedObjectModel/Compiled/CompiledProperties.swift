@@ -19,13 +19,12 @@ enum CompiledProperties {
     var attribute = Attribute(
       name: try object.string("NSPropertyName") ?? "", type: type, isOptional: try object.boolean("NSIsOptional"),
       isTransient: try object.boolean("NSIsTransient"), defaultValue: try defaultValue(of: object, type: type),
-      renamingIdentifier: try text("NSRenamingIdentifier", object),
-      versionHashModifier: try text("NSVersionHashModifier", object), isIndexed: try object.boolean("NSIsIndexed"),
+      renamingIdentifier: try object.text("NSRenamingIdentifier"),
+      versionHashModifier: try object.text("NSVersionHashModifier"), isIndexed: try object.boolean("NSIsIndexed"),
       allowsExternalStorage: flags & 4 != 0, preservesAfterDeletion: flags & 16 != 0,
-      valueTransformerName: try text("NSValueTransformerName", object),
+      valueTransformerName: try object.text("NSValueTransformerName"),
       // All other types carry Foundation's class for the type, which says nothing.
-      customClassName: type == .transformable ? try text("NSAttributeValueClassName", object) : nil,
-      userInfo: userInfo)
+      customClassName: type == .transformable ? try object.text("NSAttributeValueClassName") : nil, userInfo: userInfo)
     if object.isKind(of: "NSDerivedAttributeDescription") {
       guard let expression = try object.object("NSDerivationExpression") else {
         throw object.damaged("it is derived but has no derivation expression")
@@ -50,21 +49,19 @@ enum CompiledProperties {
       throw object.damaged("its delete rule \(rule) is unknown")
     }
     // The names are beside the references; old archives may hold only the latter.
-    var destination = try text("_NSDestinationEntityName", object)
+    var destination = try object.text("_NSDestinationEntityName")
     if destination == nil { destination = try object.object("NSDestinationEntity")?.string("NSEntityName") }
-    var inverse = try text("_NSInverseRelationshipName", object)
+    var inverse = try object.text("_NSInverseRelationshipName")
     if inverse == nil {
       inverse = try CompiledModelReader.unproxied(try object.object("NSInverseRelationship"))?.string("NSPropertyName")
     }
     return Relationship(
-      name: try object.string("NSPropertyName") ?? "",
-      destinationEntityName: destination ?? "", inverseName: inverse,
+      name: try object.string("NSPropertyName") ?? "", destinationEntityName: destination ?? "", inverseName: inverse,
       isOptional: try object.boolean("NSIsOptional"), isTransient: try object.boolean("NSIsTransient"),
-      isToMany: maximum != 1, isOrdered: try object.boolean("NSIsOrdered"),
-      maxCount: Relationship.storedCount(maximum),
+      isToMany: maximum != 1, isOrdered: try object.boolean("NSIsOrdered"), maxCount: Relationship.storedCount(maximum),
       minCount: Relationship.storedCount(try object.integer("NSMinCount") ?? 0), deleteRule: deleteRule,
-      renamingIdentifier: try text("NSRenamingIdentifier", object),
-      versionHashModifier: try text("NSVersionHashModifier", object), userInfo: userInfo)
+      renamingIdentifier: try object.text("NSRenamingIdentifier"),
+      versionHashModifier: try object.text("NSVersionHashModifier"), userInfo: userInfo)
   }
 
   static func fetchedProperty(
@@ -73,8 +70,8 @@ enum CompiledProperties {
     let request = try object.object("NSFetchRequest")
     var property = FetchedProperty(
       name: try object.string("NSPropertyName") ?? "", isOptional: try object.boolean("NSIsOptional"),
-      fetchEntityName: try text("_NSFetchRequestEntityName", object),
-      renamingIdentifier: try text("NSRenamingIdentifier", object), userInfo: userInfo)
+      fetchEntityName: try object.text("_NSFetchRequestEntityName"),
+      renamingIdentifier: try object.text("NSRenamingIdentifier"), userInfo: userInfo)
     if property.fetchEntityName == nil {
       property.fetchEntityName = try request?.object("NSEntity")?.string("NSEntityName")
     }
@@ -82,12 +79,6 @@ enum CompiledProperties {
       property.predicate = try ArchivedExpressionText.predicate(predicate)
     }
     return property
-  }
-
-  /// The text of a field; nil where it is absent or empty.
-  static func text(_ field: String, _ object: ArchivedObject) throws(HopdError) -> String? {
-    guard let text = try object.string(field), !text.isEmpty else { return nil }
-    return text
   }
 
   // MARK: Defaults
@@ -101,18 +92,13 @@ enum CompiledProperties {
     case .integer16, .integer32, .integer64:
       if let whole = value.integer { return .integer(whole) }
       if let number = number(value) { return .integer(Int64(exactly: number.rounded(.towardZero)) ?? 0) }
-    case .boolean:
-      if let number = number(value) { return .boolean(number != 0) }
-    case .double:
-      if let number = number(value), number.isFinite { return .double(number) }
+    case .boolean: if let number = number(value) { return .boolean(number != 0) }
+    case .double: if let number = number(value), number.isFinite { return .double(number) }
     case .float:
       if let number = number(value), number.isFinite { return .double(Double(Float(number))) }
-    case .decimal:
-      if let text = try decimal(value) { return .decimal(text) }
-    case .string:
-      if let text = value.string { return .string(text) }
-    case .date:
-      if case .date(let seconds) = value, seconds.isFinite { return .date(seconds) }
+    case .decimal: if let text = try decimal(value) { return .decimal(text) }
+    case .string: if let text = value.string { return .string(text) }
+    case .date: if case .date(let seconds) = value, seconds.isFinite { return .date(seconds) }
     case .uuid:
       if let uuid = value.object, uuid.isKind(of: "NSUUID"), case .data(let bytes) = try uuid.value("NS.uuidbytes"),
         bytes.count == 16

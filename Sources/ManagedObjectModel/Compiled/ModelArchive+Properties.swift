@@ -29,25 +29,28 @@ extension ModelArchive {
 
   private mutating func common(
     name: String, entity: Entity, renamingIdentifier: String, modifier: String?, userInfo entries: [String: String],
-    isIndexed: Bool, flags: PropertyFlags
+    isIndexed: Bool, isOptional: Bool, isTransient: Bool, isReadOnly: Bool = false, isOrdered: Bool = false,
+    hasPredicates: Bool = false
   ) -> Fields {
-    var flags = flags
-    flags.hasUserInfo = !entries.isEmpty
-    flags.hasModifier = modifier != nil
+    // docs/formats/model-files.md, "Property flags".
+    let flags: [(bits: Int64, isSet: Bool)] = [
+      (0x01, true), (0x02, isOptional), (0x04, isReadOnly), (0x08, isTransient), (0x30, !hasPredicates),
+      (0x40, entries.isEmpty), (0x80, modifier == nil), (0x400, isOrdered),
+    ]
     var fields: Fields = [
-      ("NSPropertyName", .reference(.text(name))),
-      ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
-      ("NSRenamingIdentifier", .reference(.text(renamingIdentifier))), ("_P", .value(.integer(flags.number))),
+      ("NSPropertyName", .text(name)), ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
+      ("NSRenamingIdentifier", .text(renamingIdentifier)),
+      ("_P", .integer(flags.reduce(0) { $0 | ($1.isSet ? $1.bits : 0) })),
     ]
     // Truth values are written only where they hold.
     for (key, value) in [
-      ("NSIsOptional", flags.isOptional), ("NSIsTransient", flags.isTransient), ("NSIsReadOnly", flags.isReadOnly),
+      ("NSIsOptional", isOptional), ("NSIsTransient", isTransient), ("NSIsReadOnly", isReadOnly),
       ("NSIsIndexed", isIndexed),
     ] where value {
-      fields.append((key, .value(.boolean(true))))
+      fields.append((key, .boolean(true)))
     }
-    if let modifier { fields.append(("NSVersionHashModifier", .reference(.text(modifier)))) }
-    if !entries.isEmpty { fields.append(("NSUserInfo", .reference(.object(userInfo(entries))))) }
+    if let modifier { fields.append(("NSVersionHashModifier", .text(modifier))) }
+    if !entries.isEmpty { fields.append(("NSUserInfo", .object(userInfo(entries)))) }
     return fields
   }
 
@@ -60,40 +63,36 @@ extension ModelArchive {
       Writer.Reference.object(makeAttribute(element, isIndexed: false, of: entity, isElement: true))
     }
     return writer.makeObject(
-      .compositeAttribute,
-      fields + [("NSCompositeElements", .reference(.object(writer.makeList(elements, .mutableArray))))])
+      .compositeAttribute, fields + [("NSCompositeElements", .object(writer.makeList(elements, .mutableArray)))])
   }
 
   private mutating func makeAttribute(
     _ attribute: Attribute, isIndexed: Bool, of entity: Entity, isElement: Bool = false
   ) -> Writer.Object {
     let rules = validation(of: attribute, in: entity)
-    var flags = PropertyFlags(isOptional: attribute.isOptional, isTransient: attribute.isTransient)
-    flags.isReadOnly = attribute.isDerived
-    flags.hasPredicates = !rules.isEmpty
     var fields = common(
       name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
       modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
-      isIndexed: attribute.isIndexed || isIndexed, flags: flags)
-    if isElement { fields = fields.map { $0.key == "NSEntity" ? ($0.key, .reference(.null)) : $0 } }
+      isIndexed: attribute.isIndexed || isIndexed, isOptional: attribute.isOptional,
+      isTransient: attribute.isTransient, isReadOnly: attribute.isDerived, hasPredicates: !rules.isEmpty)
+    if isElement { fields = fields.map { $0.key == "NSEntity" ? ($0.key, .null) : $0 } }
     if !rules.isEmpty {
       let predicates = writer.makeList(rules.map { .object($0.predicate) })
       let codes = writer.makeList(rules.map { .scalar(.integer($0.errorCode)) })
-      fields.append(("NSValidationPredicates", .reference(.object(predicates))))
-      fields.append(("NSValidationWarnings", .reference(.object(codes))))
+      fields.append(("NSValidationPredicates", .object(predicates)))
+      fields.append(("NSValidationWarnings", .object(codes)))
     }
     let storage: Int64 = (attribute.allowsExternalStorage ? 4 : 0) | (attribute.preservesAfterDeletion ? 16 : 0)
     fields += [
-      ("NSAttributeType", .value(.integer(Int64(attribute.type.rawValue)))),
-      ("NSAttributeValueClassName", .reference(.text(valueClass(of: attribute, in: entity)))),
+      ("NSAttributeType", .integer(attribute.type.rawValue)),
+      ("NSAttributeValueClassName", .text(valueClass(of: attribute, in: entity))),
       ("NSDefaultValue", .reference(defaultValue(of: attribute, in: entity))),
-      ("NSValueTransformerName", .reference(.text(attribute.valueTransformerName))),
-      ("NSFlagsKey", .value(.integer(storage))),
+      ("NSValueTransformerName", .text(attribute.valueTransformerName)), ("NSFlagsKey", .integer(storage)),
     ]
     if !attribute.elements.isEmpty, !attribute.isNestedComposite { return makeComposite(attribute, fields, of: entity) }
     guard let expression = attribute.derivationExpression else { return writer.makeObject(.attribute, fields) }
     fields.append(("NSDerivationExpression", .reference(derivation(expression, of: attribute, in: entity))))
-    fields.append(("NSFilteringPredicate", .reference(.null)))
+    fields.append(("NSFilteringPredicate", .null))
     return writer.makeObject(.derivedAttribute, fields)
   }
 
@@ -102,11 +101,10 @@ extension ModelArchive {
     if relationship.isToMany && relationship.maxCount == 1 {
       refuse("a to-many relationship of at most one object reads as to-one", entity.name, relationship.name)
     }
-    let flags = PropertyFlags(
-      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
     var fields = common(
       name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
-      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed, flags: flags)
+      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed,
+      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
     // The inverse is the one that the destination itself has, own or inherited.
     let inverse = relationship.inverseName.flatMap {
       relationships[PropertyKey(entity: relationship.destinationEntityName, property: $0)]
@@ -114,14 +112,14 @@ extension ModelArchive {
     fields += [
       ("NSDestinationEntity", .reference(reference(toEntity: relationship.destinationEntityName, isOwner: false))),
       ("NSInverseRelationship", .reference(inverse.map { .object($0) } ?? .null)),
-      ("_NSDestinationEntityName", .reference(.text(relationship.destinationEntityName))),
-      ("_NSInverseRelationshipName", .reference(.text(relationship.inverseName))),
-      ("NSDeleteRule", .value(.integer(Int64(relationship.deleteRule.rawValue)))),
+      ("_NSDestinationEntityName", .text(relationship.destinationEntityName)),
+      ("_NSInverseRelationshipName", .text(relationship.inverseName)),
+      ("NSDeleteRule", .integer(relationship.deleteRule.rawValue)),
       // Cut to 32 bits: the largest 64-bit count reads −1.
-      ("NSMinCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.minCount))))),
-      ("NSMaxCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.maxCount))))),
+      ("NSMinCount", .integer(Int32(truncatingIfNeeded: relationship.minCount))),
+      ("NSMaxCount", .integer(Int32(truncatingIfNeeded: relationship.maxCount))),
     ]
-    if relationship.isOrdered { fields.append(("NSIsOrdered", .value(.boolean(true)))) }
+    if relationship.isOrdered { fields.append(("NSIsOrdered", .boolean(true))) }
     writer.setFields(of: object, fields)
     return object
   }

@@ -37,6 +37,7 @@ struct ModelArchive {
   private let hasFetchIndexes: Bool
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
+  /// By entity, own and inherited: subentities have objects of their own for what they inherit.
   var relationships: [PropertyKey: Writer.Object] = [:]
   /// The composite attribute whose elements are being written: what is wrong with them is reported of it.
   var openComposite: String?
@@ -44,37 +45,6 @@ struct ModelArchive {
   /// All expressions share one object for SELF.
   var selfExpression: Writer.Object?
   private var problems: [HopdError] = []
-
-  /// A property as one entity has it: subentities have objects of their own for what they inherit.
-  struct PropertyKey: Hashable {
-    let entity: String
-    let property: String
-  }
-
-  /// What the flags of a property (`_P`) are made of.
-  struct PropertyFlags {
-    var isOptional = false
-    var isReadOnly = false
-    var isTransient = false
-    var isOrdered = false
-    var hasPredicates = false
-    var hasUserInfo = false
-    var hasModifier = false
-
-    /// 0x01 always; 0x10 and 0x20 without validation, 0x40 without user info, 0x80 without a version hash modifier
-    /// (docs/formats/model-files.md, "Property flags").
-    var number: Int64 {
-      var bits: Int64 = 0x01
-      if isOptional { bits |= 0x02 }
-      if isReadOnly { bits |= 0x04 }
-      if isTransient { bits |= 0x08 }
-      if !hasPredicates { bits |= 0x30 }
-      if !hasUserInfo { bits |= 0x40 }
-      if !hasModifier { bits |= 0x80 }
-      if isOrdered { bits |= 0x400 }
-      return bits
-    }
-  }
 
   init(model: ManagedObjectModel, frameworkVersion: Int64) {
     self.model = model
@@ -116,8 +86,7 @@ struct ModelArchive {
   static let hint = "nothing needs to be done: apps bring their own model; or give the compiled model (.momd, .mom)"
 
   static func leftEmpty(_ message: String, _ place: Place) -> HopdError {
-    HopdError(
-      .modelCacheLeftEmpty, "the copy of the model in the store is left out: \(message)", at: place, hint: hint)
+    HopdError(.modelCacheLeftEmpty, "the copy of the model in the store is left out: \(message)", at: place, hint: hint)
   }
 
   mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
@@ -143,28 +112,22 @@ struct ModelArchive {
     let names = writer.makeList(model.entities.map { .text($0.name) })
     let mapping = writer.makeObject(
       .knownKeysMapping,
-      [
-        ("keys", .reference(.object(names))), ("length", .value(.integer(Int64(model.entities.count)))),
-        ("version", .value(.integer(1))),
-      ])
+      [("keys", .object(names)), ("length", .integer(model.entities.count)), ("version", .integer(1))])
     let values = writer.makeList(model.entities.map { reference(toEntity: $0.name, isOwner: true) })
     let byName = writer.makeObject(
       .knownKeysDictionary,
       [
-        ("searchMapping", .reference(.object(mapping))),
-        ("emptyToken", .reference(.text("__empty_slot_token_4c24_98dc_ac1e_b773__"))),
-        ("values", .reference(.object(values))), ("version", .value(.integer(1))),
+        ("searchMapping", .object(mapping)), ("emptyToken", .text("__empty_slot_token_4c24_98dc_ac1e_b773__")),
+        ("values", .object(values)), ("version", .integer(1)),
       ])
-    var fields: Fields = [
-      ("NSEntities", .reference(.object(byName))), ("NSFetchRequestTemplates", .reference(.null)),
-    ]
+    var fields: Fields = [("NSEntities", .object(byName)), ("NSFetchRequestTemplates", .null)]
     if !model.configurations.isEmpty {
       let entries = model.configurations.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         .map { (key: $0.key, value: Writer.Reference.object(makeSet(ofEntities: $0.value))) }
-      fields.append(("NSConfigurations", .reference(.object(writer.makeDictionary(entries, .mutableDictionary)))))
+      fields.append(("NSConfigurations", .object(writer.makeDictionary(entries, .mutableDictionary))))
     }
     let identifiers = writer.makeList(model.versionIdentifiers.map { .text($0) }, .set)
-    fields.append(("NSVersionIdentifiers", .reference(.object(identifiers))))
+    fields.append(("NSVersionIdentifiers", .object(identifiers)))
     writer.setFields(of: root, fields)
     return root
   }
@@ -188,25 +151,24 @@ struct ModelArchive {
       (key: $0.name, value: reference(toEntity: $0.name, isOwner: true))
     }
     var fields: Fields = [
-      ("NSEntityName", .reference(.text(entity.name))), ("NSClassNameForEntity", .reference(.text(entity.className))),
+      ("NSEntityName", .text(entity.name)), ("NSClassNameForEntity", .text(entity.className)),
       ("NSManagedObjectModel", .reference(.conditional(root))),
       ("NSSuperentity", .reference(reference(toEntity: entity.parentName, isOwner: false))),
-      ("NSSubentities", .reference(.object(writer.makeDictionary(children, .mutableDictionary)))),
-      ("NSProperties", .reference(.object(writer.makeDictionary(properties(of: entity), .mutableDictionary)))),
-      ("NSUserInfo", .reference(.object(userInfo(entity.userInfo)))),
-      ("NSRenamingIdentifier", .reference(.text(entity.renamingIdentifier))),
-      ("NSVersionHashModifier", .reference(.text(entity.versionHashModifier))),
+      ("NSSubentities", .object(writer.makeDictionary(children, .mutableDictionary))),
+      ("NSProperties", .object(writer.makeDictionary(properties(of: entity), .mutableDictionary))),
+      ("NSUserInfo", .object(userInfo(entity.userInfo))), ("NSRenamingIdentifier", .text(entity.renamingIdentifier)),
+      ("NSVersionHashModifier", .text(entity.versionHashModifier)),
     ]
-    if entity.isAbstract { fields.append(("NSIsAbstract", .value(.boolean(true)))) }
+    if entity.isAbstract { fields.append(("NSIsAbstract", .boolean(true))) }
     let fetchIndexes = allFetchIndexes(of: entity)
     if hasFetchIndexes && !fetchIndexes.isEmpty {
       let indexes = fetchIndexes.map { Writer.Reference.object(makeIndex($0, of: entity)) }
-      fields.append(("NSFetchIndexDescriptions", .reference(.object(writer.makeList(indexes, .mutableArray)))))
+      fields.append(("NSFetchIndexDescriptions", .object(writer.makeList(indexes, .mutableArray))))
     }
     let compound = compoundIndexes(of: entity)
-    if !compound.isEmpty { fields.append(("NSCompoundIndexes", .reference(.object(makeLists(compound))))) }
+    if !compound.isEmpty { fields.append(("NSCompoundIndexes", .object(makeLists(compound)))) }
     if !entity.uniquenessConstraints.isEmpty {
-      fields.append(("NSUniqueTuples", .reference(.object(makeLists(entity.uniquenessConstraints)))))
+      fields.append(("NSUniqueTuples", .object(makeLists(entity.uniquenessConstraints))))
     }
     writer.setFields(of: object, fields)
   }
@@ -240,17 +202,16 @@ struct ModelArchive {
         writer.makeObject(
           .fetchIndexElement,
           [
-            ("NSPropertyName", .reference(.text(property))),
-            ("NSFetchIndexElementType", .value(.integer(element.kind == .rTree ? 1 : 0))),
+            ("NSPropertyName", .text(property)), ("NSFetchIndexElementType", .integer(element.kind == .rTree ? 1 : 0)),
             ("NSFetchIndexDescription", .reference(.conditional(object))),
-            ("NSAscending", .value(.boolean(element.isAscending))),
+            ("NSAscending", .boolean(element.isAscending)),
           ]))
     }
     writer.setFields(
       of: object,
       [
-        ("NSIndexName", .reference(.text(index.name))), ("NSPartialIndexPredicate", .reference(.null)),
-        ("NSIndexElements", .reference(.object(writer.makeList(elements)))),
+        ("NSIndexName", .text(index.name)), ("NSPartialIndexPredicate", .null),
+        ("NSIndexElements", .object(writer.makeList(elements))),
         ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
       ])
     return object
@@ -283,13 +244,7 @@ struct ModelArchive {
 
   /// … and those over one as a flag of the property, if ascending.
   static func implicitlyIndexed(in entity: Entity) -> Set<String> {
-    Set(
-      entity.fetchIndexes.compactMap { index in
-        guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
-          element.isAscending, index.partialPredicate == nil
-        else { return nil }
-        return element.propertyName
-      })
+    Set(entity.fetchIndexes.compactMap(\.plainProperty))
   }
 }
 

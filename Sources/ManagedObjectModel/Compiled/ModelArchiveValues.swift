@@ -41,9 +41,7 @@ extension ModelArchive {
     case .boolean(let flag)?: return .scalar(.boolean(flag))
     case .double(let number)?: return .scalar(.real(number))
     case .string(let text)? where attribute.type == .uri:
-      return .object(
-        writer.makeObject(
-          Writer.ClassName("NSURL"), [("NS.base", .reference(.null)), ("NS.relative", .reference(.text(text)))]))
+      return .object(writer.makeObject(Writer.ClassName("NSURL"), [("NS.base", .null), ("NS.relative", .text(text))]))
     case .string(let text)?: return .text(text)
     case .date(let seconds)?:
       return .object(writer.makeObject(Writer.ClassName("NSDate"), [("NS.time", .value(.real(seconds)))]))
@@ -65,12 +63,11 @@ extension ModelArchive {
     writer.makeObject(
       Writer.ClassName("NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue"),
       [
-        ("NS.exponent", .value(.integer(Int64(decimal.exponent)))),
-        ("NS.length", .value(.integer(Int64(decimal.length)))),
-        ("NS.negative", .value(.boolean(decimal.isNegative))),
+        ("NS.exponent", .integer(decimal.exponent)),
+        ("NS.length", .integer(decimal.length)), ("NS.negative", .boolean(decimal.isNegative)),
         // Says only that no trailing zeros were taken off; they may be there.
-        ("NS.compact", .value(.boolean(false))),
-        ("NS.mantissa.bo", .value(.integer(1))), ("NS.mantissa", .value(.data(decimal.mantissa))),
+        ("NS.compact", .boolean(false)),
+        ("NS.mantissa.bo", .integer(1)), ("NS.mantissa", .value(.data(decimal.mantissa))),
       ])
   }
 
@@ -87,22 +84,12 @@ extension ModelArchive {
     var rules: [ValidationRule] = []
     for (text, isMinimum) in [(attribute.minimum, true), (attribute.maximum, false)] {
       guard let text else { continue }
-      let limit: PropertyListValue?
-      let codes: (minimum: Int64, maximum: Int64)
-      switch attribute.type {
-      case .integer16, .integer32, .integer64:
-        limit = Int64(text).map { .integer($0) }
-        codes = (1620, 1610)
-      case .double, .float:
-        limit = Double(text).flatMap { $0.isFinite ? .real($0) : nil }
-        codes = (1620, 1610)
-      case .string:
-        limit = Int64(text).map { .integer($0) }
-        codes = (1670, 1660)
-      default:
-        limit = nil
-        codes = (0, 0)
-      }
+      let limit: PropertyListValue? =
+        switch attribute.type {
+        case .integer16, .integer32, .integer64, .string: Int64(text).map { .integer($0) }
+        case .double, .float: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
+        default: nil
+        }
       guard let limit else {
         refuse(
           "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
@@ -110,11 +97,11 @@ extension ModelArchive {
       }
       // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like
       // (docs/formats/model-files.md, "Compiled models").
-      let subject = attribute.type == .string ? makeKey("length") : makeSelf()
+      let isLength = attribute.type == .string
       rules.append(
         ValidationRule(
-          predicate: makeComparison(subject, isAtLeast: isMinimum, limit),
-          errorCode: isMinimum ? codes.minimum : codes.maximum))
+          predicate: makeComparison(isLength ? makeKey("length") : makeSelf(), isAtLeast: isMinimum, limit),
+          errorCode: (isLength ? 1660 : 1610) + (isMinimum ? 10 : 0)))
     }
     return rules
   }
@@ -123,19 +110,19 @@ extension ModelArchive {
     _ left: Writer.Object, isAtLeast: Bool, _ limit: PropertyListValue
   ) -> Writer.Object {
     let right = writer.makeObject(
-      .constant, [("NSConstantValue", .reference(.scalar(limit))), ("NSExpressionType", .value(.integer(0)))])
+      .constant, [("NSConstantValue", .reference(.scalar(limit))), ("NSExpressionType", .integer(0))])
     let number: Int64 = isAtLeast ? 3 : 1
     let comparison = writer.makeObject(
       Writer.ClassName("NSComparisonPredicateOperator", "NSPredicateOperator"),
       [
-        ("NSModifier", .value(.integer(0))), ("NSVariant", .value(.integer(number))),
-        ("NSOptions", .value(.integer(0))), ("NSOperatorType", .value(.integer(number))),
+        ("NSModifier", .integer(0)), ("NSVariant", .integer(number)),
+        ("NSOptions", .integer(0)), ("NSOperatorType", .integer(number)),
       ])
     return writer.makeObject(
       Writer.ClassName("NSComparisonPredicate", "NSPredicate"),
       [
-        ("NSLeftExpression", .reference(.object(left))), ("NSRightExpression", .reference(.object(right))),
-        ("NSPredicateOperator", .reference(.object(comparison))),
+        ("NSLeftExpression", .object(left)), ("NSRightExpression", .object(right)),
+        ("NSPredicateOperator", .object(comparison)),
       ])
   }
 
@@ -144,7 +131,7 @@ extension ModelArchive {
   private mutating func makeSelf() -> Writer.Object {
     if let selfExpression { return selfExpression }
     let object = writer.makeObject(
-      Writer.ClassName("NSSelfExpression", "NSExpression"), [("NSExpressionType", .value(.integer(1)))])
+      Writer.ClassName("NSSelfExpression", "NSExpression"), [("NSExpressionType", .integer(1))])
     selfExpression = object
     return object
   }
@@ -153,13 +140,13 @@ extension ModelArchive {
   private mutating func makeKey(_ key: String) -> Writer.Object {
     let specifier = writer.makeObject(
       Writer.ClassName("NSKeyPathSpecifierExpression", "NSExpression"),
-      [("NSExpressionType", .value(.integer(10))), ("NSKeyPath", .reference(.text(key)))])
+      [("NSExpressionType", .integer(10)), ("NSKeyPath", .text(key))])
     let arguments = writer.makeList([.object(specifier)], .mutableArray)
     return writer.makeObject(
       Writer.ClassName("NSKeyPathExpression", "NSFunctionExpression", "NSExpression"),
       [
-        ("NSSelectorName", .reference(.text("valueForKey:"))), ("NSOperand", .reference(.object(makeSelf()))),
-        ("NSArguments", .reference(.object(arguments))), ("NSExpressionType", .value(.integer(3))),
+        ("NSSelectorName", .text("valueForKey:")), ("NSOperand", .object(makeSelf())),
+        ("NSArguments", .object(arguments)), ("NSExpressionType", .integer(3)),
       ])
   }
 
@@ -180,17 +167,13 @@ extension ModelArchive {
       return .null
     }
     let owner = writer.makeObject(
-      .constant,
-      [
-        ("NSConstantValueClassName", .reference(.text("_NSPredicateUtilities"))),
-        ("NSExpressionType", .value(.integer(0))),
-      ])
+      .constant, [("NSConstantValueClassName", .text("_NSPredicateUtilities")), ("NSExpressionType", .integer(0))])
     return .object(
       writer.makeObject(
         Writer.ClassName("NSFunctionExpression", "NSExpression"),
         [
-          ("NSSelectorName", .reference(.text(selector))), ("NSOperand", .reference(.object(owner))),
-          ("NSArguments", .reference(.object(writer.makeList(arguments)))), ("NSExpressionType", .value(.integer(4))),
+          ("NSSelectorName", .text(selector)), ("NSOperand", .object(owner)),
+          ("NSArguments", .object(writer.makeList(arguments))), ("NSExpressionType", .integer(4)),
         ]))
   }
 }
@@ -212,36 +195,25 @@ struct ArchivedDecimal: Hashable {
 
   /// Reads sign, digits, point and exponent; nil for a number that does not fit (38 digits always do).
   init?(_ text: String) {
+    guard let parts = DecimalParts(text) else { return nil }
     var words = [UInt32](repeating: 0, count: 8)
-    var exponent = 0
-    var isAfterPoint = false
-    var bytes = text.utf8[...]
-    let isNegative = bytes.first == UInt8(ascii: "-")
-    if let first = bytes.first, first == UInt8(ascii: "-") || first == UInt8(ascii: "+") { bytes = bytes.dropFirst() }
-    while let byte = bytes.first, byte == UInt8(ascii: ".") || (0x30...0x39).contains(byte) {
-      bytes = bytes.dropFirst()
-      if byte == UInt8(ascii: ".") {
-        isAfterPoint = true
-        continue
-      }
-      var carry = UInt32(byte) - 0x30
+    for digit in parts.digits {
+      var carry = UInt32(digit)
       for index in words.indices {
         let value = words[index] * 10 + carry
         words[index] = value & 0xffff
         carry = value >> 16
       }
       guard carry == 0 else { return nil }
-      if isAfterPoint { exponent -= 1 }
     }
-    if let mark = bytes.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E"),
-      let power = Int16(Substring(bytes.dropFirst()))
-    {
+    var exponent = -parts.places
+    if let shift = parts.exponent {
+      guard let power = Int16(shift) else { return nil }
       exponent += Int(power)
-      bytes = bytes[bytes.endIndex...]
     }
     // The exponent has eight bits.
-    guard bytes.isEmpty, (-128...127).contains(exponent) else { return nil }
-    self.isNegative = isNegative && words.contains { $0 != 0 }
+    guard (-128...127).contains(exponent) else { return nil }
+    isNegative = parts.isNegative && !parts.digits.isEmpty
     self.exponent = exponent
     mantissa = words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
   }

@@ -1,5 +1,7 @@
 // The digest of bytes of any origin. It is here because this target alone links a cryptographic library.
 
+import Diagnostics
+
 /// SHA-256 of bytes.
 package enum ContentDigest {
   /// The digest in lower-case hexadecimal, as `sha256sum` prints it.
@@ -20,8 +22,6 @@ package enum ContentDigest {
     package mutating func add(_ bytes: some Sequence<UInt8>) { digest.add(bytes) }
 
     /// The digest of all bytes so far, as `ContentDigest.sha256` gives it.
-    package consuming func sha256() -> String {
-      digest.finish().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
+    package consuming func sha256() -> String { digest.finish().hexadecimal }
   }
 }

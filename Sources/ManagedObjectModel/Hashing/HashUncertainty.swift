@@ -50,36 +50,31 @@ extension ManagedObjectModel {
   package var uncertainHashes: [HashUncertainty] {
     entities.filter { declaredVersionHashes[$0.name] == nil }.flatMap { entity in
       var found: [HashUncertainty] = []
-      if entity.versionHashModifier != nil {
-        found.append(HashUncertainty(corner: .entityModifier, entity: entity.name, property: nil))
+      func note(_ corner: HashUncertainty.Corner?, _ property: String?) {
+        guard let corner else { return }
+        found.append(HashUncertainty(corner: corner, entity: entity.name, property: property))
       }
-      for attribute in entity.attributes where !attribute.isTransient {
-        let corner: HashUncertainty.Corner?
-        if let expression = attribute.derivationExpression {
-          corner = DerivationText(expression).isProven ? nil : .derivation
-        } else {
-          switch attribute.type {
-          case .composite: corner = .composite
-          case .undefined, .objectID: corner = .untyped
-          default: corner = nil
-          }
-        }
-        if let corner {
-          found.append(HashUncertainty(corner: corner, entity: entity.name, property: attribute.name))
-        }
-      }
+      if entity.versionHashModifier != nil { note(.entityModifier, nil) }
+      for attribute in entity.attributes where !attribute.isTransient { note(corner(of: attribute), attribute.name) }
       for relationship in entity.relationships where !relationship.isTransient {
-        let corner: HashUncertainty.Corner?
         if relationship.isOwnInverse(in: entity) {
-          corner = .ownInverse
-        } else {
-          corner = relationship.inverseName != nil && inverse(of: relationship) == nil ? .bentInverse : nil
-        }
-        if let corner {
-          found.append(HashUncertainty(corner: corner, entity: entity.name, property: relationship.name))
+          note(.ownInverse, relationship.name)
+        } else if relationship.inverseName != nil, inverse(of: relationship) == nil {
+          note(.bentInverse, relationship.name)
         }
       }
       return found
+    }
+  }
+
+  private func corner(of attribute: Attribute) -> HashUncertainty.Corner? {
+    if let expression = attribute.derivationExpression {
+      return DerivationText(expression).isProven ? nil : .derivation
+    }
+    return switch attribute.type {
+    case .composite: .composite
+    case .undefined, .objectID: .untyped
+    default: nil
     }
   }
 

@@ -69,7 +69,5 @@ struct MessageDigest: ~Copyable {
     return digest
   }
 
-  private static func require(_ status: CInt) {
-    if status != 1 { abort() }
-  }
+  private static func require(_ status: CInt) { if status != 1 { abort() } }
 }

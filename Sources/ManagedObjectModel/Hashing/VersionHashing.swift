@@ -65,9 +65,7 @@ struct VersionHashing {
   private let model: ManagedObjectModel
   private var known: [String: VersionHash] = [:]
 
-  init(model: ManagedObjectModel) {
-    self.model = model
-  }
+  init(model: ManagedObjectModel) { self.model = model }
 
   /// The entity hash E (docs/formats/version-hashes.md, "Entity hash").
   mutating func hash(of entity: Entity) -> VersionHash? {
@@ -128,15 +126,13 @@ struct VersionHashing {
     } else if attribute.type == .composite {
       // The elements alone, nested ones opened, sorted by name (docs/formats/version-hashes.md, "Composite
       // attributes").
-      for element in elements(of: attribute, depth: 0).sorted(by: {
-        $0.name.utf16.lexicographicallyPrecedes($1.name.utf16)
-      }) {
+      let elements = elements(of: attribute, depth: 0)
+      for element in elements.sorted(by: { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }) {
         hasher.add(digest(of: element))
       }
     } else {
       hasher.add(
-        Self.property(
-          name: attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier))
+        Self.property(name: attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier))
       hasher.add(littleEndian: UInt32(truncatingIfNeeded: attribute.type.rawValue))
       if attribute.allowsExternalStorage { hasher.add([1]) }
       if attribute.preservesAfterDeletion { hasher.add([1]) }

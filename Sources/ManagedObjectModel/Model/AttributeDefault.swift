@@ -26,7 +26,7 @@ extension AttributeDefault {
     case .string: self = .string(text)
     case .uri: self = .string(text)
     case .uuid:
-      guard let bytes = Self.uuidBytes(text) else { return nil }
+      guard let bytes = UUIDText.bytes(of: text) else { return nil }
       self = .uuid(bytes)
     case .undefined, .date, .binary, .transformable, .objectID, .composite: return nil
     }
@@ -35,8 +35,13 @@ extension AttributeDefault {
   /// The number at the beginning of the text; 0 where there is none ("YES" compiled to 0, ten times).
   private static func leadingInteger(_ text: String) -> Int64 {
     let trimmed = text.utf8.drop { $0 == 0x20 || $0 == 0x09 }
-    let isNegative = trimmed.first == UInt8(ascii: "-")
-    let digits = isNegative || trimmed.first == UInt8(ascii: "+") ? trimmed.dropFirst() : trimmed
+    return leadingInteger(trimmed)
+  }
+
+  /// The number at the beginning of the text, with its sign; the nearest one where it has more than 64 bits.
+  package static func leadingInteger(_ text: Substring.UTF8View) -> Int64 {
+    let isNegative = text.first == UInt8(ascii: "-")
+    let digits = isNegative || text.first == UInt8(ascii: "+") ? text.dropFirst() : text
     var value: Int64 = 0
     for digit in digits {
       guard (0x30...0x39).contains(digit) else { break }
@@ -54,16 +59,5 @@ extension AttributeDefault {
     let rest = text.utf8.drop { $0 == 0x20 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == 0x30 }
     guard let first = rest.first else { return false }
     return "YyTt123456789".utf8.contains(first)
-  }
-
-  /// `8-4-4-4-12` hexadecimal digits as 16 bytes.
-  private static func uuidBytes(_ text: String) -> [UInt8]? {
-    // Most texts that are no UUID are told by their length, however long they are.
-    guard text.utf8.count == 36 else { return nil }
-    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
-    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
-    let digits = groups.joined().utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-    guard digits.count == 32 else { return nil }
-    return stride(from: 0, to: 32, by: 2).map { UInt8(truncatingIfNeeded: digits[$0] << 4 | digits[$0 + 1]) }
   }
 }

@@ -18,8 +18,7 @@ package enum Derivation: Sendable, Hashable {
     } else {
       key = ""
     }
-    let isKey = !key.isEmpty && key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-    self = isKey ? .count(relationship: String(key)) : .other(expression: expression)
+    self = DerivationText.isKey(key) ? .count(relationship: String(key)) : .other(expression: expression)
   }
 
   /// The key path inside an expression: of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b` the keys, of `now()`
@@ -32,10 +31,7 @@ package enum Derivation: Sendable, Hashable {
       path = path[path.index(after: start)...].dropLast()
     }
     let keys = path.split(separator: ".", omittingEmptySubsequences: false).filter { !$0.hasPrefix("@") }
-    let areKeys =
-      !keys.isEmpty
-      && keys.allSatisfy { key in !key.isEmpty && key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } }
-    return areKeys ? keys.map(String.init) : nil
+    return !keys.isEmpty && keys.allSatisfy(DerivationText.isKey) ? keys.map(String.init) : nil
   }
 }
 

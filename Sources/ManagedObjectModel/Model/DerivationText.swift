@@ -29,7 +29,8 @@ struct DerivationText: Hashable {
 
   private static let functions = ["@count": "count", "@sum": "sum", "@min": "min", "@max": "max", "@avg": "average"]
 
-  private static func isKey(_ text: Substring) -> Bool {
+  /// Is it the name of one property?
+  static func isKey(_ text: Substring) -> Bool {
     !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
   }
 }

@@ -1,3 +1,14 @@
+/// A property by its entity and its name.
+package struct PropertyKey: Hashable, Sendable {
+  package let entity: String
+  package let property: String
+
+  package init(entity: String, property: String) {
+    self.entity = entity
+    self.property = property
+  }
+}
+
 /// One entity as the model declares it: its own properties only, inherited ones are found through the model.
 package struct Entity: Sendable, Hashable {
   /// Name, unique in the model.
@@ -55,20 +66,21 @@ package struct Entity: Sendable, Hashable {
   /// Does the entity itself declare an attribute, relationship or fetched property of that name?
   package func hasProperty(named name: String) -> Bool {
     attributes.contains { $0.name == name } || composites.contains { $0.name == name }
-      || relationships.contains { $0.name == name }
-      || fetchedProperties.contains { $0.name == name }
+      || relationships.contains { $0.name == name } || fetchedProperties.contains { $0.name == name }
   }
+
+  /// Names of its own attributes, relationships and fetched properties, in that order.
+  var propertyNames: [String] {
+    attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
+  }
+
+  /// The relationship of that name that the entity itself declares.
+  package func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
 
   /// Sets the old flag `isIndexed` of each attribute that has a fetch index of its own with one ascending binary
   /// element, as the model compiler does (docs/formats/store-layout.md, "Indexes"). Models built in code do not get it.
   mutating func markIndexedAttributes() {
-    let names = Set(
-      fetchIndexes.compactMap { index -> String? in
-        guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
-          element.isAscending, index.partialPredicate == nil
-        else { return nil }
-        return element.propertyName
-      })
+    let names = Set(fetchIndexes.compactMap(\.plainProperty))
     for index in attributes.indices where names.contains(attributes[index].name) { attributes[index].isIndexed = true }
   }
 

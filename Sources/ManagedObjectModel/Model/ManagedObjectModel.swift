@@ -44,8 +44,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
     self.configurations = configurations
     let isOpened = !self.entities.contains { $0.attributes.contains { $0.type == .composite } }
     self.composites = isOpened ? [:] : composites
-    indexByName = Dictionary(
-      self.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    indexByName = self.entities.map(\.name).places
     // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
     childrenByName = self.entities.enumerated()
       .sorted { Entity.numberingOrder($0.element, $1.element) }
@@ -137,12 +136,15 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func namedInverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
     guard let inverseName = relationship.inverseName,
       let destination = entity(named: relationship.destinationEntityName),
-      let owner = lineage(of: destination).last(where: { entity in
-        entity.relationships.contains { $0.name == inverseName }
-      }),
-      let inverse = owner.relationships.first(where: { $0.name == inverseName })
+      let owner = lineage(of: destination).last(where: { $0.relationship(named: inverseName) != nil }),
+      let inverse = owner.relationship(named: inverseName)
     else { return nil }
     return (owner, inverse)
+  }
+
+  /// The relationship that an entity itself declares under that name.
+  package func ownRelationship(_ name: String, of entity: String) -> Relationship? {
+    self.entity(named: entity)?.relationship(named: name)
   }
 }
 

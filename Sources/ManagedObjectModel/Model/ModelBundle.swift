@@ -19,6 +19,11 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
   package var description: String { place.isEmpty ? message : "\(place): \(message)" }
 }
 
+extension [ModelWarning] {
+  /// Adds a remark.
+  mutating func add(_ message: String, at place: Place) { append(ModelWarning(message, at: place)) }
+}
+
 /// A version that the bundle has and that cannot be read or used; the others continue without it.
 package struct OmittedVersion: Sendable {
   /// Its name.
@@ -26,17 +31,9 @@ package struct OmittedVersion: Sendable {
   /// Why.
   package let reason: HopdError
   /// Its version hashes, where the app's compiled model states them.
-  package let hashes: [String: VersionHash]?
+  package var hashes: [String: VersionHash]?
   /// Is it the current version of its bundle?
-  package let isCurrent: Bool
-
-  /// Makes one.
-  package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
-    self.name = name
-    self.reason = reason
-    self.hashes = hashes
-    self.isCurrent = isCurrent
-  }
+  package var isCurrent = false
 }
 
 /// Where the order of a model's versions comes from.

@@ -1,6 +1,8 @@
 // Numbers that a model's source writes as text and its archive as values: decimals, bounds of validation, counts. Both
 // readers bring them to one form, so that a model is the same value whichever way it came (docs/decisions/0011).
 
+import Diagnostics
+
 /// Decimal numbers as text without exponent and without leading zeros, the scale kept.
 package enum DecimalText {
   /// The number mantissa × 10^exponent; the mantissa in units of 16 bits, lowest first.
@@ -22,36 +24,13 @@ package enum DecimalText {
 
   /// The text of a model in that form; nil where it is no decimal number.
   package static func normalized(_ text: String) -> String? {
-    var rest = Array(text.utf8)[...]
-    var isNegative = false
-    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
-      isNegative = sign == UInt8(ascii: "-")
-      rest = rest.dropFirst()
-    }
-    var digits: [UInt8] = []
-    var exponent: Int64 = 0
-    var hasPoint = false
-    var count = 0
-    while let byte = rest.first, (0x30...0x39).contains(byte) || (byte == UInt8(ascii: ".") && !hasPoint) {
-      rest = rest.dropFirst()
-      guard byte != UInt8(ascii: ".") else {
-        hasPoint = true
-        continue
-      }
-      count += 1
-      digits.append(byte - 0x30)
-      if hasPoint { exponent -= 1 }
-    }
-    guard count > 0 else { return nil }
-    if let mark = rest.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E") {
-      guard let power = Int64(String(decoding: rest.dropFirst(), as: UTF8.self)), power.magnitude < 1_000 else {
-        return nil
-      }
+    guard let parts = DecimalParts(text) else { return nil }
+    var exponent = -Int64(parts.places)
+    if let shift = parts.exponent {
+      guard let power = Int64(shift), power.magnitude < 1_000 else { return nil }
       exponent += power
-      rest = []
     }
-    guard rest.isEmpty else { return nil }
-    return Self.text(digits: Array(digits.drop { $0 == 0 }), exponent: exponent, isNegative: isNegative)
+    return Self.text(digits: parts.digits, exponent: exponent, isNegative: parts.isNegative)
   }
 
   private static func text(digits: [UInt8], exponent: Int64, isNegative: Bool) -> String {
@@ -69,6 +48,44 @@ package enum DecimalText {
     let sign = isNegative && !digits.isEmpty ? "-" : ""
     let text = { (digits: [UInt8]) in String(decoding: digits.map { $0 + 0x30 }, as: UTF8.self) }
     return sign + (whole.isEmpty ? "0" : text(whole)) + (fraction.isEmpty ? "" : "." + text(fraction))
+  }
+}
+
+/// The text of a decimal number, taken apart: perhaps a sign, digits, at most one point, perhaps an exponent.
+package struct DecimalParts {
+  package private(set) var isNegative = false
+  /// The digits as numbers, without leading zeros.
+  package private(set) var digits: [UInt8] = []
+  /// How many digits there are, zeros included, and how many behind the point.
+  package private(set) var count = 0
+  package private(set) var places = 0
+  /// What is behind `e` or `E`, whatever it is.
+  package private(set) var exponent: Substring?
+
+  /// Nil without a digit, and for texts with anything else in them.
+  package init?(_ text: String) {
+    var rest = text.utf8[...]
+    if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
+      isNegative = sign == UInt8(ascii: "-")
+      rest = rest.dropFirst()
+    }
+    var hasPoint = false
+    while let byte = rest.first, (0x30...0x39).contains(byte) || (byte == UInt8(ascii: ".") && !hasPoint) {
+      rest = rest.dropFirst()
+      guard byte != UInt8(ascii: ".") else {
+        hasPoint = true
+        continue
+      }
+      count += 1
+      if hasPoint { places += 1 }
+      if !digits.isEmpty || byte != 0x30 { digits.append(byte - 0x30) }
+    }
+    if let mark = rest.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E") {
+      exponent = Substring(rest.dropFirst())
+    } else if !rest.isEmpty {
+      return nil
+    }
+    if count == 0 { return nil }
   }
 }
 
@@ -110,4 +127,26 @@ extension Relationship {
   /// and −1 in an archive made from code, and both enter the hash as ff ff ff ff (docs/formats/version-hashes.md,
   /// "Relationship digest").
   static func storedCount(_ count: Int64) -> Int64 { Int64(UInt32(truncatingIfNeeded: count)) }
+}
+
+/// UUIDs as text.
+package enum UUIDText {
+  /// `8-4-4-4-12` hexadecimal digits, in upper case.
+  package static func text(of bytes: [UInt8]) -> String {
+    var text = ""
+    for (index, byte) in bytes.enumerated() {
+      if [4, 6, 8, 10].contains(index) { text += "-" }
+      text += (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+    return text
+  }
+
+  /// The 16 bytes of such a text; nil for any other.
+  package static func bytes(of text: String) -> [UInt8]? {
+    // Most texts that are no UUID are told by their length, however long they are.
+    guard text.utf8.count == 36 else { return nil }
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
+    return [UInt8](hexadecimal: groups.joined())
+  }
 }

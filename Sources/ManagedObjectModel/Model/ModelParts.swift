@@ -29,20 +29,18 @@ extension ManagedObjectModel {
     let inside = Set(members)
     let part = entities.filter { inside.contains($0.name) }
     var reasons: [HopdError] = []
+    func miss(_ message: String, _ entity: Entity, _ property: String? = nil) {
+      reasons.append(HopdError(.configurationNotClosed, message, at: Place(entity: entity.name, property: property)))
+    }
     for entity in part {
       if let parent = entity.parentName, !inside.contains(parent) {
-        reasons.append(
-          HopdError(
-            .configurationNotClosed, "the parent \(parent) is not in the configuration", at: Place(entity: entity.name))
-        )
+        miss("the parent \(parent) is not in the configuration", entity)
       }
       for relationship in entity.relationships
       where !relationship.isTransient && !inside.contains(relationship.destinationEntityName) {
-        reasons.append(
-          HopdError(
-            .configurationNotClosed,
-            "the destination \(relationship.destinationEntityName) is not in the configuration, and there are no "
-              + "relationships between stores", at: Place(entity: entity.name, property: relationship.name)))
+        miss(
+          "the destination \(relationship.destinationEntityName) is not in the configuration, and there are no "
+            + "relationships between stores", entity, relationship.name)
       }
     }
     guard reasons.isEmpty, !part.isEmpty else {

@@ -86,30 +86,19 @@ package struct FetchIndex: Sendable, Hashable {
     package var expression: String?
     /// Type of the expression's value, as the model writes it.
     package var expressionType: String?
-    package var kind: Kind
-    package var isAscending: Bool
-
-    /// Makes an element.
-    package init(
-      propertyName: String?, expression: String? = nil, expressionType: String? = nil, kind: Kind = .binary,
-      isAscending: Bool = true
-    ) {
-      self.propertyName = propertyName
-      self.expression = expression
-      self.expressionType = expressionType
-      self.kind = kind
-      self.isAscending = isAscending
-    }
+    package var kind = Kind.binary
+    package var isAscending = true
   }
 
   package var name: String
   package var elements: [Element]
   package var partialPredicate: String?
 
-  /// Makes a fetch index.
-  package init(name: String, elements: [Element], partialPredicate: String? = nil) {
-    self.name = name
-    self.elements = elements
-    self.partialPredicate = partialPredicate
+  /// The property of an index over one alone, if it is plain and ascending.
+  var plainProperty: String? {
+    guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,
+      partialPredicate == nil
+    else { return nil }
+    return element.propertyName
   }
 }

@@ -1,3 +1,5 @@
+import Diagnostics
+
 /// The 32-byte hash by which Core Data names one version of an entity.
 package struct VersionHash: Sendable, Hashable, CustomStringConvertible {
   /// Exactly 32 bytes (SHA-256).
@@ -10,5 +12,5 @@ package struct VersionHash: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Lower-case hexadecimal, 64 digits.
-  package var description: String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+  package var description: String { bytes.hexadecimal }
 }

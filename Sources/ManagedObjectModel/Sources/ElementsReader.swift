@@ -10,8 +10,8 @@ import PropertyLists
 struct ElementsReader {
   private let place: Place
   private var source: ModelSource
-  private var propertyCount = 0
-  private var detailCount = 0
+  private var size = ModelSize()
+  private var factCount = 0
   private var warned: Set<String> = []
 
   private init(name: String, place: Place) {
@@ -59,13 +59,13 @@ struct ElementsReader {
     }
     var members: [String] = []
     for member in try list.elements() {
-      try countDetail()
+      try countFact()
       var entity = member.string
       if let object = member.object { entity = try object.string("_name") }
       guard let entity else { throw list.damaged("a member of a configuration has no name") }
       members.append(entity)
     }
-    try countDetail()
+    try countFact()
     source.configurations.append(ModelSource.Configuration(name: name, members: members))
   }
 
@@ -81,10 +81,7 @@ struct ElementsReader {
         versionHashModifier: try facts.text("XD_PSK_versionHashModifier"),
         userInfo: try userInfo(facts, "XD_PSK_userInfo"))
       for (_, value) in try object.entries("XDBucketForOwnedAttributesstorage") {
-        propertyCount += 1
-        guard propertyCount <= ModelLimits.properties else {
-          throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
-        }
+        try size.countProperty(at: place)
         guard let property = value.object else { throw object.damaged("one of its properties is \(value.kind)") }
         try add(property, to: &entity)
       }
@@ -175,8 +172,7 @@ struct ElementsReader {
       name: name, destinationEntityName: try facts.name("XD_PRK_destination") ?? "",
       inverseName: try facts.name("XD_PRK_inverseRelationship"), isOptional: try facts.isTrue("XD_PPSK_isOptional"),
       isTransient: try facts.isTrue("XD_PPSK_isTransient"), isToMany: isToMany,
-      isOrdered: try facts.isTrue("XD_PRK_ordered"),
-      maxCount: isToMany ? bound : 1,
+      isOrdered: try facts.isTrue("XD_PRK_ordered"), maxCount: isToMany ? bound : 1,
       minCount: Relationship.storedCount(try facts.integer("XD_PRK_minCount") ?? 0), deleteRule: deleteRule,
       renamingIdentifier: try facts.text("XD_PPSK_elementID"),
       versionHashModifier: try facts.text("XD_PPSK_versionHashModifier"),
@@ -191,45 +187,27 @@ struct ElementsReader {
     let object: ArchivedObject
 
     /// The text of a key, also an empty one.
-    func string(_ key: String) throws(HopdError) -> String? {
-      guard let value = values[key], !value.isNull else { return nil }
-      guard let text = value.string else { throw object.damaged("\(key) is \(value.kind), not text") }
-      return text
-    }
+    func string(_ key: String) throws(HopdError) -> String? { try object.typed(values[key], key, "text", \.string) }
 
     /// The text of a key; nil where it is absent or empty.
-    func text(_ key: String) throws(HopdError) -> String? {
-      guard let text = try string(key), !text.isEmpty else { return nil }
-      return text
-    }
+    func text(_ key: String) throws(HopdError) -> String? { try string(key).flatMap { $0.isEmpty ? nil : $0 } }
 
     func integer(_ key: String) throws(HopdError) -> Int64? {
-      guard let value = values[key], !value.isNull else { return nil }
-      guard let number = value.integer else { throw object.damaged("\(key) is \(value.kind), not an integer") }
-      return number
+      try object.typed(values[key], key, "an integer", \.integer)
     }
 
     func isTrue(_ key: String) throws(HopdError) -> Bool {
-      switch values[key] {
-      case nil, .null?: return false
-      case .boolean(let flag)?: return flag
-      case .integer(let number)?: return number != 0
-      case let value?: throw object.damaged("\(key) is \(value.kind), not a boolean")
-      }
+      try object.typed(values[key], key, "a boolean", \.truth) ?? false
     }
 
     /// The name of the entity or property that a key leads to.
     func name(_ key: String) throws(HopdError) -> String? {
-      guard let value = values[key], !value.isNull else { return nil }
-      guard let target = value.object else { throw object.damaged("\(key) is \(value.kind), not an object") }
-      return try target.string("_name")
+      try object.typed(values[key], key, "an object", \.object)?.string("_name")
     }
 
     /// The list under a key.
     func elements(_ key: String) throws(HopdError) -> [ArchivedValue] {
-      guard let value = values[key], !value.isNull else { return [] }
-      guard let list = value.object else { throw object.damaged("\(key) is \(value.kind), not a list") }
-      return try list.elements()
+      try object.typed(values[key], key, "a list", \.object)?.elements() ?? []
     }
   }
 
@@ -251,15 +229,14 @@ struct ElementsReader {
     for (_, stereotype) in try object.entries("XDBucketForStereotypesstorage") {
       guard let stereotype = stereotype.object else { throw object.damaged("a stereotype is \(stereotype.kind)") }
       for (key, property) in try stereotype.entries("XDBucketForOwnedAttributesstorage") {
-        try countDetail()
+        try countFact()
         guard let key = key.string, let property = property.object else {
           throw stereotype.damaged("one of its values has no name")
         }
         guard Self.known.contains(key) else {
           let shown = String(key.prefix(100))
           if warned.count < ModelLimits.findings, warned.insert(shown).inserted {
-            source.warnings.append(
-              ModelWarning("the model states “\(shown)”, which is not known, ignoring it", at: place))
+            source.warnings.add("the model states “\(shown)”, which is not known, ignoring it", at: place)
           }
           continue
         }
@@ -273,12 +250,12 @@ struct ElementsReader {
   private mutating func tuples(_ facts: Facts, _ key: String) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try facts.elements(key) {
-      try countDetail()
+      try countFact()
       var names: [String] = []
       var members = [value]
       if let list = value.object { members = try list.elements() }
       for member in members {
-        try countDetail()
+        try countFact()
         guard let text = member.string else { throw facts.object.damaged("\(key) holds \(member.kind)") }
         names += text.utf8.split(separator: UInt8(ascii: ",")).map { Substring($0).trimmingSpaces }
       }
@@ -292,16 +269,16 @@ struct ElementsReader {
     guard let dictionary = facts.values[key]?.object, dictionary.isDictionary else { return [:] }
     var result: [String: String] = [:]
     for (key, value) in try dictionary.entries() {
-      try countDetail()
+      try countFact()
       if let key = key.string, let value = value.string { result[key] = value }
     }
     return result
   }
 
   /// A stereotype has some eight values for each property, so this allows for more than other readers.
-  private mutating func countDetail() throws(HopdError) {
-    detailCount += 1
-    guard detailCount <= ModelLimits.details * 4 else {
+  private mutating func countFact() throws(HopdError) {
+    factCount += 1
+    guard factCount <= ModelLimits.details * 4 else {
       throw HopdError(.modelTooLarge, "the model states more than \(ModelLimits.details * 4) facts", at: place)
     }
   }

@@ -5,7 +5,7 @@ import Diagnostics
 extension ModelCheck {
   mutating func checkReferences() {
     for (index, entity) in source.entities.enumerated() {
-      let line = source.line(ofEntity: index)
+      let place = place(ofEntity: index)
       let lineage = self.line(of: index)
       func missing(_ name: String) -> Bool {
         // A key path leads into a composite; its first key is the attribute.
@@ -15,26 +15,22 @@ extension ModelCheck {
         }
       }
       for name in entity.uniquenessConstraints.joined() where missing(name) {
-        fault("a uniqueness constraint names “\(name)”, which the entity has not", line: line, entity: entity.name)
+        fault("a uniqueness constraint names “\(name)”, which the entity has not", at: place)
       }
       for name in entity.compoundIndexes.joined() where missing(name) {
-        fault("a compound index names “\(name)”, which the entity has not", line: line, entity: entity.name)
+        fault("a compound index names “\(name)”, which the entity has not", at: place)
       }
       var indexNames: Set<String> = []
       for fetchIndex in entity.fetchIndexes {
         if !indexNames.insert(fetchIndex.name).inserted {
-          fault("there is a second fetch index “\(fetchIndex.name)”", line: line, entity: entity.name)
+          fault("there is a second fetch index “\(fetchIndex.name)”", at: place)
         }
         for element in fetchIndex.elements {
           if let name = element.propertyName {
             guard missing(name) else { continue }
-            fault(
-              "the fetch index “\(fetchIndex.name)” names “\(name)”, which the entity has not", line: line,
-              entity: entity.name)
+            fault("the fetch index “\(fetchIndex.name)” names “\(name)”, which the entity has not", at: place)
           } else if element.expression == nil {
-            fault(
-              "the fetch index “\(fetchIndex.name)” has an element without property and expression", line: line,
-              entity: entity.name)
+            fault("the fetch index “\(fetchIndex.name)” has an element without property and expression", at: place)
           }
         }
       }
@@ -46,7 +42,7 @@ extension ModelCheck {
       for member in configuration.members where indexByName[member] == nil {
         fault(
           "the configuration “\(configuration.name)” names the entity “\(member)”, which is not in the model",
-          line: configuration.line)
+          at: Place(line: configuration.line))
       }
     }
   }
@@ -54,47 +50,38 @@ extension ModelCheck {
   // MARK: Composites
 
   mutating func checkComposites() {
-    let byName = Dictionary(
-      source.composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    if byName.count < source.composites.count {
-      var seen: Set<String> = []
-      for composite in source.composites where !seen.insert(composite.name).inserted {
-        fault("there is a second composite type “\(composite.name)”", line: composite.line)
-      }
+    let byName = Dictionary(source.composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var seen: Set<String> = []
+    for composite in source.composites where !seen.insert(composite.name).inserted {
+      fault("there is a second composite type “\(composite.name)”", at: Place(line: composite.line))
     }
     for composite in source.composites where opened[composite.name] == nil {
       _ = open(composite, among: byName, depth: 0)
     }
     for (index, entity) in source.entities.enumerated() {
       for attribute in entity.attributes where attribute.type == .composite {
-        checkElements(of: attribute, byName[attribute.compositeTypeName ?? ""]?.elements, entity: index)
+        let typeName = attribute.compositeTypeName ?? ""
+        let place = place(ofProperty: attribute.name, entity: index)
+        checkElements(of: attribute, byName[typeName]?.elements, entity: index, at: place)
         // A compiled model has the elements in the attribute itself.
-        guard attribute.elements.isEmpty else { continue }
-        guard byName[attribute.compositeTypeName ?? ""] == nil else { continue }
-        fault(
-          "its composite type “\(attribute.compositeTypeName ?? "")” is not in the model",
-          line: source.line(ofProperty: attribute.name, entity: index), entity: entity.name, property: attribute.name)
+        guard attribute.elements.isEmpty, byName[typeName] == nil else { continue }
+        fault("its composite type “\(typeName)” is not in the model", at: place)
       }
     }
   }
 
   /// Elements are named by their key path, so no other property may have that name.
-  private mutating func checkElements(of attribute: Attribute, _ typed: [Attribute]?, entity index: Int) {
-    let entity = source.entities[index]
-    let line = source.line(ofProperty: attribute.name, entity: index)
+  private mutating func checkElements(
+    of attribute: Attribute, _ typed: [Attribute]?, entity index: Int, at place: Place
+  ) {
     var seen: Set<String> = []
     for element in attribute.elements.isEmpty ? typed ?? [] : attribute.elements {
       if element.name.isEmpty || element.name.unicodeScalars.contains("\0") {
-        fault(
-          "an element of the composite has no proper name", line: line, entity: entity.name, property: attribute.name)
+        fault("an element of the composite has no proper name", at: place)
       } else if !seen.insert(element.name).inserted {
-        fault(
-          "the composite has a second element “\(element.name)”", line: line, entity: entity.name,
-          property: attribute.name)
+        fault("the composite has a second element “\(element.name)”", at: place)
       } else if let number = numbers["\(attribute.name).\(element.name)"], ownNames[index].contains(number) {
-        fault(
-          "another property has the name of the element “\(element.name)”", line: line, entity: entity.name,
-          property: attribute.name)
+        fault("another property has the name of the element “\(element.name)”", at: place)
       }
       guard seen.count <= ModelValidation.maximumCompositeElements else { return }
     }
@@ -114,7 +101,7 @@ extension ModelCheck {
   ) -> Opened {
     if let known = opened[composite.name] {
       if !known.isComplete {
-        fault("the composite type “\(composite.name)” contains itself", line: composite.line)
+        fault("the composite type “\(composite.name)” contains itself", at: Place(line: composite.line))
       }
       return known
     }
@@ -128,15 +115,14 @@ extension ModelCheck {
       }
       guard let nested = byName[element.compositeTypeName ?? ""] else {
         fault(
-          "its composite type “\(element.compositeTypeName ?? "")” is not in the model", line: composite.line,
-          entity: composite.name, property: element.name)
+          "its composite type “\(element.compositeTypeName ?? "")” is not in the model",
+          at: Place(line: composite.line, entity: composite.name, property: element.name))
         continue
       }
       // The depth bounds the recursion, the height catches types that were opened before.
       let inner =
         depth < ModelValidation.maximumCompositeDepth
-        ? open(nested, among: byName, depth: depth + 1)
-        : Opened(height: ModelValidation.maximumCompositeDepth)
+        ? open(nested, among: byName, depth: depth + 1) : Opened(height: ModelValidation.maximumCompositeDepth)
       result.elements += inner.elements
       result.bytes += inner.bytes
       result.height = max(result.height, inner.height + 1)
@@ -145,13 +131,13 @@ extension ModelCheck {
     if result.elements > ModelValidation.maximumCompositeElements {
       fault(
         "the composite type “\(composite.name)” has more than \(ModelValidation.maximumCompositeElements) elements",
-        line: composite.line, code: .modelTooLarge)
+        at: Place(line: composite.line), code: .modelTooLarge)
       result.elements = 0
     }
     if result.height > ModelValidation.maximumCompositeDepth {
       fault(
         "composite types are nested deeper than \(ModelValidation.maximumCompositeDepth) in “\(composite.name)”",
-        line: composite.line, code: .modelTooLarge)
+        at: Place(line: composite.line), code: .modelTooLarge)
       result.height = 0
     }
     result.isComplete = true
@@ -159,15 +145,22 @@ extension ModelCheck {
     return result
   }
 
-  mutating func fault(
-    _ message: String, line: Int? = nil, entity: String? = nil, property: String? = nil,
-    code: HopdError.Code = .invalidModel
-  ) {
+  mutating func fault(_ message: String, at place: Place = Place(), code: HopdError.Code = .invalidModel) {
     count += 1
     guard faults.count < ModelLimits.findings else { return }
-    let place = Place(
-      line: line, entity: entity.flatMap { $0.isEmpty ? nil : $0 }, property: property.flatMap { $0.isEmpty ? nil : $0 }
-    )
+    var place = place
+    if place.entity == "" { place.entity = nil }
+    if place.property == "" { place.property = nil }
     faults.append(HopdError(code, message, at: place))
+  }
+
+  func place(ofEntity index: Int) -> Place {
+    Place(line: source.line(ofEntity: index), entity: source.entities[index].name)
+  }
+
+  func place(ofProperty name: String, occurrence: Int = 0, entity index: Int) -> Place {
+    Place(
+      line: source.line(ofProperty: name, occurrence: occurrence, entity: index), entity: source.entities[index].name,
+      property: name)
   }
 }

@@ -23,6 +23,29 @@ package enum ModelLimits {
   package static let findings = 100
 }
 
+/// How much of a model was read.
+struct ModelSize {
+  private var properties = 0
+  private var details = 0
+
+  mutating func countProperty(at place: Place) throws(HopdError) {
+    properties += 1
+    guard properties <= ModelLimits.properties else {
+      throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
+    }
+  }
+
+  mutating func countDetail(at place: Place) throws(HopdError) {
+    details += 1
+    guard details <= ModelLimits.details else {
+      throw HopdError(
+        .modelTooLarge,
+        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
+        at: place)
+    }
+  }
+}
+
 /// Builds the source of one model version from XML events.
 final class ModelContentsReader: XMLEventHandler {
   /// What an open element is, which decides what its children mean.
@@ -43,8 +66,7 @@ final class ModelContentsReader: XMLEventHandler {
   private var source: ModelSource
   private var stack: [Node] = []
   private var warned: Set<String> = []
-  private var propertyCount = 0
-  private var detailCount = 0
+  private var size = ModelSize()
 
   private var entity: Entity?
   private var entityLine = 0
@@ -183,40 +205,25 @@ final class ModelContentsReader: XMLEventHandler {
   func endElement(_ name: String, at position: XMLPosition) {
     switch stack.popLast() {
     case .entity?:
-      entity?.markIndexedAttributes()
-      if let entity {
-        source.entities.append(entity)
-        source.entityLines.append(entityLine)
-        source.propertyLines.append(lines)
-      }
-      entity = nil
+      guard var finished = entity.take() else { return }
+      finished.markIndexedAttributes()
+      source.entities.append(finished)
+      source.entityLines.append(entityLine)
+      source.propertyLines.append(lines)
     case .attribute?:
-      guard let finished = attribute else { return }
-      attribute = nil
+      guard let finished = attribute.take() else { return }
       if composite != nil {
         composite?.elements.append(finished)
       } else {
         entity?.attributes.append(finished)
       }
-    case .relationship?:
-      if let relationship { entity?.relationships.append(relationship) }
-      relationship = nil
-    case .fetchedProperty?:
-      if let fetchedProperty { entity?.fetchedProperties.append(fetchedProperty) }
-      fetchedProperty = nil
-    case .fetchIndex?:
-      if let fetchIndex { entity?.fetchIndexes.append(fetchIndex) }
-      fetchIndex = nil
-    case .uniquenessConstraint?:
-      if !names.isEmpty { entity?.uniquenessConstraints.append(names) }
-    case .compoundIndex?:
-      if !names.isEmpty { entity?.compoundIndexes.append(names) }
-    case .configuration?:
-      if let configuration { source.configurations.append(configuration) }
-      configuration = nil
-    case .composite?:
-      if let composite { source.composites.append(composite) }
-      composite = nil
+    case .relationship?: if let finished = relationship.take() { entity?.relationships.append(finished) }
+    case .fetchedProperty?: if let finished = fetchedProperty.take() { entity?.fetchedProperties.append(finished) }
+    case .fetchIndex?: if let finished = fetchIndex.take() { entity?.fetchIndexes.append(finished) }
+    case .uniquenessConstraint?: if !names.isEmpty { entity?.uniquenessConstraints.append(names) }
+    case .compoundIndex?: if !names.isEmpty { entity?.compoundIndexes.append(names) }
+    case .configuration?: if let finished = configuration.take() { source.configurations.append(finished) }
+    case .composite?: if let finished = composite.take() { source.composites.append(finished) }
     default: break
     }
   }
@@ -340,23 +347,11 @@ final class ModelContentsReader: XMLEventHandler {
   }
 
   private func countProperty(_ element: ModelElement) throws(HopdError) {
-    propertyCount += 1
-    guard propertyCount <= ModelLimits.properties else {
-      throw HopdError(
-        .modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: at(element.line))
-    }
+    try size.countProperty(at: at(element.line))
     lines[element["name"] ?? "", default: []].append(element.line)
   }
 
-  private func countDetail(_ element: ModelElement) throws(HopdError) {
-    detailCount += 1
-    guard detailCount <= ModelLimits.details else {
-      throw HopdError(
-        .modelTooLarge,
-        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
-        at: at(element.line))
-    }
-  }
+  private func countDetail(_ element: ModelElement) throws(HopdError) { try size.countDetail(at: at(element.line)) }
 
   private func warnOfRenamingIdentifier(_ element: ModelElement) {
     guard element.text("renamingIdentifier") != nil else { return }
@@ -368,20 +363,14 @@ final class ModelContentsReader: XMLEventHandler {
 
   private func fault(_ message: String, _ element: ModelElement, property: String?) {
     guard source.errors.count < ModelLimits.findings else { return }
-    var place = at(element.line)
-    place.entity = entity?.name ?? composite?.name
-    place.property = property
-    source.errors.append(HopdError(.invalidModel, message, at: place))
+    let part = Place(entity: entity?.name ?? composite?.name, property: property)
+    source.errors.append(HopdError(.invalidModel, message, at: part.filled(from: at(element.line))))
   }
 
   private func warn(once key: String, _ message: String, _ element: ModelElement) {
     guard warned.count < ModelLimits.findings, warned.insert(key).inserted else { return }
-    source.warnings.append(ModelWarning(message, at: at(element.line)))
+    source.warnings.add(message, at: at(element.line))
   }
 
-  private func at(_ line: Int) -> Place {
-    var place = place
-    place.line = line
-    return place
-  }
+  private func at(_ line: Int) -> Place { Place(line: line).filled(from: place) }
 }

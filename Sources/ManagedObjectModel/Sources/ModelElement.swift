@@ -89,13 +89,9 @@ extension AttributeType {
 extension Relationship.DeleteRule {
   /// The rule with that name in XML; nil for an unknown name.
   init?(xmlName: String) {
-    switch xmlName {
-    case "No Action": self = .noAction
-    case "Nullify": self = .nullify
-    case "Cascade": self = .cascade
-    case "Deny": self = .deny
-    default: return nil
-    }
+    let rules: [String: Self] = ["No Action": .noAction, "Nullify": .nullify, "Cascade": .cascade, "Deny": .deny]
+    guard let rule = rules[xmlName] else { return nil }
+    self = rule
   }
 }
 

@@ -128,17 +128,11 @@ package struct FolderSearch {
   ///
   /// Throws `tooMany` for more than 200,000 entries.
   package static func paths(
-    below folder: FilePath, tooMany: HopdError,
-    judge: @escaping (FilePath) throws(HopdError) -> Answer
+    below folder: FilePath, tooMany: HopdError, judge: @escaping (FilePath) throws(HopdError) -> Answer
   ) throws(HopdError) -> [FilePath] {
     var search = FolderSearch(judge: judge, tooMany: tooMany.located(Place(file: folder)))
     try search.visit(folder, depth: 0)
     return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
-  }
-
-  private init(judge: @escaping (FilePath) throws(HopdError) -> Answer, tooMany: HopdError) {
-    self.judge = judge
-    self.tooMany = tooMany
   }
 
   private mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {

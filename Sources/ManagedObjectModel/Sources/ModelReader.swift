@@ -29,24 +29,20 @@ package enum ModelReader {
     do throws(HopdError) {
       return try readForm(at: path, declaredOrder: declaredOrder)
     } catch {
-      var failure = error
-      switch error.code {
-      case _ where error.hint != nil || !error.reasons.isEmpty: break
-      case .notFound: failure.hint = "Check the path."
-      case .modelTooLarge: failure.hint = "No app has a model of this size: was the right file named, and is it whole?"
-      default: failure.hint = "Open the model in Xcode and save it again, or copy it from the app again."
+      throw switch error.code {
+      case _ where !error.reasons.isEmpty: error
+      case .notFound: error.hinted("Check the path.")
+      case .modelTooLarge: error.hinted("No app has a model of this size: was the right file named, and is it whole?")
+      default: error.hinted("Open the model in Xcode and save it again, or copy it from the app again.")
       }
-      throw failure
     }
   }
 
   private static func readForm(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
-    case (_, .missing):
-      throw HopdError(.notFound, "there is no model here", at: place)
-    case (.bundle, .folder):
-      return try readBundle(at: path, declaredOrder: declaredOrder)
+    case (_, .missing): throw HopdError(.notFound, "there is no model here", at: place)
+    case (.bundle, .folder): return try readBundle(at: path, declaredOrder: declaredOrder)
     case (.version, .folder):
       let source = try source(ofVersionAt: path)
       let model = try ModelValidation.validated(source, at: Place(file: file(ofVersionAt: path)))
@@ -55,10 +51,8 @@ package enum ModelReader {
       return ModelBundle(
         name: model.name, path: path, versions: try settled([model], ofBundleAt: path, warnings: &warnings).versions,
         order: declaredOrder.isEmpty ? .names : .declared, currentVersionName: model.name, warnings: warnings)
-    case (.compiledBundle, .folder):
-      return try readCompiledBundle(at: path, declaredOrder: declaredOrder)
-    case (.compiledVersion, .file):
-      return try readCompiledVersion(at: path, declaredOrder: declaredOrder)
+    case (.compiledBundle, .folder): return try readCompiledBundle(at: path, declaredOrder: declaredOrder)
+    case (.compiledVersion, .file): return try readCompiledVersion(at: path, declaredOrder: declaredOrder)
     case (.image, _):
       throw HopdError(
         .unsupportedModel, "an .omo is a private memory image of a model, which is not read", at: place,
@@ -135,10 +129,8 @@ package enum ModelReader {
     guard !reasons.isEmpty else { return }
     throw HopdError(
       .versionOrder, "the declared order of versions does not fit the model", at: Place(file: path),
-      hint: "Declare every version once, oldest first: "
-        + versions.map { "\"\($0)\"" }.joined(separator: ", ")
-        + ". Or declare none: `hopctl model list` shows the order that hopd takes then.",
-      reasons: reasons)
+      hint: "Declare every version once, oldest first: " + versions.map { "\"\($0)\"" }.joined(separator: ", ")
+        + ". Or declare none: `hopctl model list` shows the order that hopd takes then.", reasons: reasons)
   }
 
   /// What a path's extension says.

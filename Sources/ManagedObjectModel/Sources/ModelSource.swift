@@ -29,16 +29,9 @@ package struct ModelSource: Sendable {
     /// Name.
     package var name: String
     /// Entity names.
-    package var members: [String]
+    package var members: [String] = []
     /// Line, if known.
     package var line: Int?
-
-    /// Makes a configuration.
-    package init(name: String, members: [String] = [], line: Int? = nil) {
-      self.name = name
-      self.members = members
-      self.line = line
-    }
   }
 
   /// A composite type.
@@ -46,16 +39,9 @@ package struct ModelSource: Sendable {
     /// Name.
     package var name: String
     /// Elements in the order of the file.
-    package var elements: [Attribute]
+    package var elements: [Attribute] = []
     /// Line, if known.
     package var line: Int?
-
-    /// Makes a composite type.
-    package init(name: String, elements: [Attribute] = [], line: Int? = nil) {
-      self.name = name
-      self.elements = elements
-      self.line = line
-    }
   }
 
   /// Makes an empty source.

@@ -18,40 +18,27 @@ extension ModelSource {
   var tooMuchText: HopdError? {
     var total = 0
     var longest = 0
-    func add(_ text: String?) {
-      guard let text else { return }
+    func add(_ texts: String?...) {
       // Both stay far below the size of the file.
-      total += text.utf8.count
-      longest = max(longest, text.utf8.count)
+      for case let text? in texts {
+        total += text.utf8.count
+        longest = max(longest, text.utf8.count)
+      }
     }
     func add(_ attribute: Attribute) {
-      add(attribute.name)
-      add(attribute.renamingIdentifier)
-      add(attribute.versionHashModifier)
-      add(attribute.derivationExpression)
-      add(attribute.compositeTypeName)
-      add(attribute.valueTransformerName)
-      add(attribute.customClassName)
+      add(
+        attribute.name, attribute.renamingIdentifier, attribute.versionHashModifier, attribute.derivationExpression,
+        attribute.compositeTypeName, attribute.valueTransformerName, attribute.customClassName)
     }
     for entity in entities {
-      add(entity.name)
-      add(entity.className)
-      add(entity.parentName)
-      add(entity.renamingIdentifier)
-      add(entity.versionHashModifier)
+      add(entity.name, entity.className, entity.parentName, entity.renamingIdentifier, entity.versionHashModifier)
       for attribute in entity.attributes { add(attribute) }
       for relationship in entity.relationships {
-        add(relationship.name)
-        add(relationship.destinationEntityName)
-        add(relationship.inverseName)
-        add(relationship.renamingIdentifier)
-        add(relationship.versionHashModifier)
+        add(
+          relationship.name, relationship.destinationEntityName, relationship.inverseName,
+          relationship.renamingIdentifier, relationship.versionHashModifier)
       }
-      for fetched in entity.fetchedProperties {
-        add(fetched.name)
-        add(fetched.fetchEntityName)
-        add(fetched.renamingIdentifier)
-      }
+      for fetched in entity.fetchedProperties { add(fetched.name, fetched.fetchEntityName, fetched.renamingIdentifier) }
       for index in entity.fetchIndexes {
         add(index.name)
         for element in index.elements { add(element.propertyName) }

@@ -17,25 +17,21 @@ package enum ModelValidation {
     -> ManagedObjectModel
   {
     if let error = source.tooMuchText { throw error.located(place) }
-    var check = ModelCheck(source: source)
-    check.run()
+    let check = ModelCheck(source: source)
     guard check.count > 0 else { return source.model }
     var reasons = check.faults.map { $0.located(place) }
     if check.count > reasons.count {
       reasons.append(HopdError(.invalidModel, "and \(check.count - reasons.count) more"))
     }
     throw HopdError(
-      .invalidModel,
-      "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
+      .invalidModel, "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
       at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
   }
 
   /// What is wrong with `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
   package static func faults(in source: ModelSource) -> [HopdError] {
     if let error = source.tooMuchText { return [error] }
-    var check = ModelCheck(source: source)
-    check.run()
-    return check.faults
+    return ModelCheck(source: source).faults
   }
 }
 
@@ -61,8 +57,7 @@ struct ModelCheck {
 
   init(source: ModelSource) {
     self.source = source
-    let indexByName = Dictionary(
-      source.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let indexByName = source.entities.map(\.name).places
     self.indexByName = indexByName
     parents = source.entities.map { $0.parentName.flatMap { indexByName[$0] } }
     var numbers: [String: Int] = [:]
@@ -79,9 +74,10 @@ struct ModelCheck {
         .union(entity.fetchedProperties.map { number($0.name) })
     }
     self.numbers = numbers
+    run()
   }
 
-  mutating func run() {
+  private mutating func run() {
     faults = source.errors
     count = faults.count
     if source.entities.isEmpty { fault("the model has no entities") }
@@ -101,32 +97,27 @@ struct ModelCheck {
 
   private mutating func checkNames() {
     for (index, entity) in source.entities.enumerated() {
-      let line = source.line(ofEntity: index)
-      checkName(entity.name, "an entity", line: line, entity: entity.name, property: nil)
+      checkName(entity.name, "an entity", at: place(ofEntity: index))
       if let first = indexByName[entity.name], first != index {
         let other = source.line(ofEntity: first).map { " (first in line \($0))" } ?? ""
-        fault("there is a second entity of this name\(other)", line: line, entity: entity.name)
+        fault("there is a second entity of this name\(other)", at: place(ofEntity: index))
       }
       var seen: [String: Int] = [:]
-      let names =
-        entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name)
-      for name in names {
+      for name in entity.propertyNames {
         let occurrence = seen[name, default: 0]
         seen[name] = occurrence + 1
-        let line = source.line(ofProperty: name, occurrence: occurrence, entity: index)
-        checkName(name, "a property", line: line, entity: entity.name, property: name)
-        if occurrence > 0 {
-          fault("the entity has a second property of this name", line: line, entity: entity.name, property: name)
-        }
+        let place = place(ofProperty: name, occurrence: occurrence, entity: index)
+        checkName(name, "a property", at: place)
+        if occurrence > 0 { fault("the entity has a second property of this name", at: place) }
       }
     }
   }
 
-  private mutating func checkName(_ name: String, _ what: String, line: Int?, entity: String, property: String?) {
+  private mutating func checkName(_ name: String, _ what: String, at place: Place) {
     if name.isEmpty {
-      fault("\(what) has no name", line: line, entity: entity, property: property)
+      fault("\(what) has no name", at: place)
     } else if name.unicodeScalars.contains("\0") {
-      fault("the name of \(what) contains a NUL character", line: line, entity: entity, property: property)
+      fault("the name of \(what) contains a NUL character", at: place)
     }
   }
 
@@ -140,9 +131,8 @@ struct ModelCheck {
     /// Entities on or below a circle or a line that is too deep: told once.
     var told: Set<Int> = []
     for (index, entity) in source.entities.enumerated() {
-      let line = source.line(ofEntity: index)
       if let parent = entity.parentName, indexByName[parent] == nil {
-        fault("the parent entity “\(parent)” is not in the model", line: line, entity: entity.name)
+        fault("the parent entity “\(parent)” is not in the model", at: place(ofEntity: index))
       }
       var path: [Int] = []
       var onPath: Set<Int> = []
@@ -162,7 +152,7 @@ struct ModelCheck {
           let circle = path.drop { $0 != current }.map { source.entities[$0].name } + [source.entities[current].name]
           fault(
             "its inheritance goes in a circle: \(circle.prefix(20).joined(separator: " → "))",
-            line: source.line(ofEntity: current), entity: source.entities[current].name)
+            at: place(ofEntity: current))
           base = -1
           break
         }
@@ -178,9 +168,7 @@ struct ModelCheck {
         depths[member] = base
         if base == ModelLimits.inheritanceDepth + 1 {
           isSound = false
-          fault(
-            "it has more than \(ModelLimits.inheritanceDepth) entities above it", line: source.line(ofEntity: member),
-            entity: source.entities[member].name)
+          fault("it has more than \(ModelLimits.inheritanceDepth) entities above it", at: place(ofEntity: member))
         }
       }
     }
@@ -245,16 +233,13 @@ struct ModelCheck {
   private mutating func checkRelationships() {
     for (index, entity) in source.entities.enumerated() {
       for relationship in entity.relationships {
-        let line = source.line(ofProperty: relationship.name, entity: index)
-        let told = { (check: inout ModelCheck, message: String) in
-          check.fault(message, line: line, entity: entity.name, property: relationship.name)
-        }
+        let place = place(ofProperty: relationship.name, entity: index)
         let destination = relationship.destinationEntityName
         guard let target = indexByName[destination] else {
-          told(
-            &self,
+          fault(
             destination.isEmpty
-              ? "it has no destination entity" : "its destination entity “\(destination)” is not in the model")
+              ? "it has no destination entity" : "its destination entity “\(destination)” is not in the model",
+            at: place)
           continue
         }
         // One-way relationships are legal (1,430 of 33,750 seen).
@@ -263,7 +248,7 @@ struct ModelCheck {
           let owner = self.line(of: target).first(where: { ownRelationships[$0][number] != nil }),
           let inverse = ownRelationships[owner][number]
         else {
-          told(&self, "its inverse “\(inverseName)” is not a relationship of “\(destination)”")
+          fault("its inverse “\(inverseName)” is not a relationship of “\(destination)”", at: place)
           continue
         }
         if inverse.inverseName != relationship.name {
@@ -271,10 +256,11 @@ struct ModelCheck {
           // of the tables and columns of the others no store shows (docs/formats/model-files.md, "Bent inverses").
           if !relationship.isToMany, !inverse.isOrdered { continue }
           let actual = inverse.inverseName.map { "“\($0)”" } ?? "none"
-          told(&self, "its inverse “\(destination).\(inverseName)” names another inverse: \(actual)")
+          fault("its inverse “\(destination).\(inverseName)” names another inverse: \(actual)", at: place)
         } else if !isRelated(index, to: inverse.destinationEntityName) {
-          told(
-            &self, "its inverse “\(destination).\(inverseName)” leads to “\(inverse.destinationEntityName)”, not back")
+          fault(
+            "its inverse “\(destination).\(inverseName)” leads to “\(inverse.destinationEntityName)”, not back",
+            at: place)
         }
       }
     }

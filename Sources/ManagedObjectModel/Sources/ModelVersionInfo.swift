@@ -35,9 +35,7 @@ struct ModelVersionInfo {
     do {
       list = try PropertyList.decode(try ModelFiles.bytes(of: path, limit: 4 << 20), at: place)
     } catch {
-      var failure = error
-      failure.hint = error.hint ?? hint
-      throw failure
+      throw error.hinted(hint)
     }
     guard let entries = list.dictionary, let versions = entries["NSManagedObjectModel_VersionHashes"]?.dictionary else {
       throw HopdError(

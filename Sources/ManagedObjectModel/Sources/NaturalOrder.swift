@@ -113,8 +113,7 @@ package enum NaturalOrder {
       case "0"..."9":
         if !word.isEmpty { close() }
         digits.append(UInt8(truncatingIfNeeded: scalar.value))
-      case " ", ".", "-", "_":
-        close()
+      case " ", ".", "-", "_": close()
       default:
         if !digits.isEmpty { close() }
         word.unicodeScalars.append(scalar)

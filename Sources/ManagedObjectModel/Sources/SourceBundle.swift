@@ -121,9 +121,7 @@ extension ModelReader {
       return try ModelContentsReader.read(bytes, name: name, at: place)
     } catch {
       // Whatever is wrong with the file, it is the same thing that helps.
-      var failure = error
-      failure.hint = error.hint ?? "Copy the model from the app's sources again, or open and save it with Xcode."
-      throw failure
+      throw error.hinted("Copy the model from the app's sources again, or open and save it with Xcode.")
     }
   }
 
@@ -143,8 +141,7 @@ extension ModelReader {
     let place = Place(file: file)
     guard try ModelFiles.kind(of: file) != .missing else {
       if versions.count > 1 {
-        warnings.append(
-          ModelWarning("the bundle has several versions and does not say which is current", at: Place(file: path)))
+        warnings.add("the bundle has several versions and does not say which is current", at: Place(file: path))
       }
       return versions.count == 1 ? versions.first : nil
     }
@@ -153,17 +150,17 @@ extension ModelReader {
     do {
       list = try PropertyList.decode(try ModelFiles.bytes(of: file, limit: 64 << 10), at: place)
     } catch {
-      warnings.append(ModelWarning("the current version is unknown: \(error.message)", at: place))
+      warnings.add("the current version is unknown: \(error.message)", at: place)
       return fallback
     }
     guard let entry = list.dictionary?["_XCCurrentVersionName"]?.string, !entry.isEmpty else {
-      warnings.append(ModelWarning("the file does not name the current version, ignoring it", at: place))
+      warnings.add("the file does not name the current version, ignoring it", at: place)
       return fallback
     }
     // Written with the extension; taken off as text, because the name itself may hold dots: "1.8.xcdatamodel".
     let name = entry.hasSuffix(".xcdatamodel") ? String(entry.dropLast(".xcdatamodel".count)) : entry
     guard versions.contains(name) else {
-      warnings.append(ModelWarning("the current version “\(name)” is not in the bundle, ignoring it", at: place))
+      warnings.add("the current version “\(name)” is not in the bundle, ignoring it", at: place)
       return fallback
     }
     return name

@@ -16,7 +16,7 @@ package enum VersionOrdering {
     guard names.count > 1, let dates = ProjectFile.additions(ofVersionsIn: path), names.allSatisfy({ dates[$0] != nil })
     else { return (.names, byName) }
     // Versions that were added to the project at once, with the whole bundle, keep the order of their names.
-    let ranks = Dictionary(byName.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let ranks = byName.places
     let sorted = names.sorted { left, right in
       let (first, second) = (dates[left] ?? 0, dates[right] ?? 0)
       return first != second ? first < second : (ranks[left] ?? 0) < (ranks[right] ?? 0)

@@ -20,7 +20,7 @@ enum AttributeText {
     // As text, so that readers do not squeeze it through a double of theirs.
     case (.decimal, .integer(let number)): try lines.string(String(number))
     case (.decimal, .real(let number)): try lines.string(decimal(number))
-    case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(uuid(bytes))
+    case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(UUIDText.text(of: bytes))
     case (.binary, .blob(let bytes)) where attribute.hasExternalForm: try binary.write(external: bytes, into: &lines)
     case (_, .blob(let bytes)): try binary.write(bytes[...], into: &lines)
     case (_, .integer(let number)): try lines.raw(String(number))
@@ -47,16 +47,5 @@ enum AttributeText {
     if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
     let text = String(number)
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
-  }
-
-  private static func uuid(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var text: [UInt8] = []
-    for (index, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 15)])
-    }
-    return String(decoding: text, as: UTF8.self)
   }
 }

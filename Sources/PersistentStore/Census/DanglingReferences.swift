@@ -39,25 +39,19 @@ package struct DanglingReferences: Sendable, Hashable {
     var places: [Place] = []
     for table in schema.tables {
       for column in table.columns {
+        let (entity, relationship, end): (String, String, String?)
         switch column.role {
-        case .toOne(let entity, let relationship):
-          guard
-            let destination = schema.model.entity(named: entity)?.relationships.first(where: {
-              $0.name == relationship
-            })?.destinationEntityName, let target = schema.table(of: destination)
-          else { continue }
-          places.append(
-            Place(
-              entity: entity, relationship: relationship, table: table.name, ends: [(column.name, target.name)],
-              isJoin: false))
-        case .owner(let entity, let relationship):
-          guard let owners = schema.table(of: entity) else { continue }
-          places.append(
-            Place(
-              entity: entity, relationship: relationship, table: table.name, ends: [(column.name, owners.name)],
-              isJoin: false))
+        case .toOne(let owner, let name):
+          (entity, relationship) = (owner, name)
+          end = schema.model.ownRelationship(name, of: owner)?.destinationEntityName
+        case .owner(let owner, let name): (entity, relationship, end) = (owner, name, owner)
         default: continue
         }
+        guard let target = end.flatMap(schema.table(of:)) else { continue }
+        places.append(
+          Place(
+            entity: entity, relationship: relationship, table: table.name, ends: [(column.name, target.name)],
+            isJoin: false))
       }
     }
     for join in schema.joinTables {

@@ -25,7 +25,7 @@ package struct ExternalDataColumn: Sendable, Hashable {
         else { return nil }
         return ExternalDataColumn(
           table: table.name, column: column.name, entity: name, property: property,
-          numbers: schema.model.subtree(of: entity).compactMap { schema.number(of: $0.name) }.sorted())
+          numbers: schema.numbersOfSubtree(of: name))
       }
     }
   }
@@ -64,7 +64,7 @@ package struct ExternalDataCount: Sendable, Hashable {
     inline &+= other.inline
     inlineBytes &+= other.inlineBytes
     found &+= other.found
-    foundBytes = foundBytes.addingReportingOverflow(other.foundBytes).partialValue
+    foundBytes &+= other.foundBytes
     if other.largestRow != nil, other.largest > largest || largestRow == nil {
       (largest, largestRow) = (other.largest, other.largestRow)
     }
@@ -84,12 +84,12 @@ package struct ExternalDataCount: Sendable, Hashable {
     switch form {
     case .inline(let count):
       inline &+= 1
-      inlineBytes = inlineBytes.addingReportingOverflow(count).partialValue
+      inlineBytes &+= count
     case .reference(let name):
       switch directory?.status(of: name) ?? .missing {
       case .file(let bytes):
         found &+= 1
-        foundBytes = foundBytes.addingReportingOverflow(bytes).partialValue
+        foundBytes &+= bytes
         if bytes > largest || largestRow == nil { (largest, largestRow) = (bytes, row) }
       case .missing:
         missing &+= 1

@@ -22,8 +22,7 @@ package struct RowRemoval: Sendable {
         case .toOne(let entity, let relationship):
           guard let owner = layout.model.entity(named: entity),
             let target = layout.model.allRelationships(of: owner)[relationship]?.destinationEntityName,
-            members.contains(target),
-            let columns = layout.storage(ofRelationship: relationship, in: entity)?.ownColumns
+            members.contains(target), let columns = layout.storage(ofRelationship: relationship, in: entity)?.ownColumns
           else { continue }
           let cleared = columns.names.map { "\(quoted($0)) = NULL" }
           statements.append(
@@ -32,9 +31,8 @@ package struct RowRemoval: Sendable {
         case .owner(let entity, _):
           guard members.contains(entity) else { continue }
           statements.append(
-            "UPDATE \(qualified(other.name)) SET \(quoted(column.name)) = NULL WHERE \(quoted(column.name)) IN "
-              + "(\(keys))"
-          )
+            "UPDATE \(qualified(other.name)) SET \(quoted(column.name)) = NULL"
+              + " WHERE \(quoted(column.name)) IN (\(keys))")
         case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey: continue
         }
       }

@@ -215,9 +215,7 @@ package final class StoreCensus {
         guard case .orderKey(let entity, let relationship) = column.role,
           let key = schema.storage(ofRelationship: relationship, in: entity)?.ownColumns?.key
         else { return nil }
-        return (
-          table.name, "\(RowCounter.column(key)) IS NOT NULL AND \(RowCounter.column(column.name)) IS NULL"
-        )
+        return (table.name, "\(RowCounter.column(key)) IS NOT NULL AND \(RowCounter.column(column.name)) IS NULL")
       }
     }
     let joins = schema.joinTables.flatMap { join in

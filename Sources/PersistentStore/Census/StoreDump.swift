@@ -20,7 +20,7 @@ package struct StoreDump {
     self.binary = binary
     self.reader = reader
     self.schema = schema
-    entityByNumber = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+    entityByNumber = schema.entityNames
   }
 
   /// Writes every object by entity number and Z_PK; `emit` gets portions of text, of which one line may span several.
@@ -246,16 +246,10 @@ private final class PairCursor {
   /// entities of the same table are passed over.
   func next(of owner: Int64) throws(SQLiteError) -> (target: Int64, number: Int64?)? {
     while true {
-      if waiting == nil {
-        guard !isAtEnd else { return nil }
-        guard try statement.step() else {
-          isAtEnd = true
-          return nil
-        }
-        waiting = (
-          statement.integer(at: 0), statement.integer(at: 1),
-          statement.isNull(at: 2) ? nil : statement.integer(at: 2)
-        )
+      if waiting == nil, !isAtEnd {
+        isAtEnd = try !statement.step()
+        let number = isAtEnd || statement.isNull(at: 2) ? nil : statement.integer(at: 2)
+        waiting = isAtEnd ? nil : (statement.integer(at: 0), statement.integer(at: 1), number)
       }
       guard let pair = waiting, pair.owner <= owner else { return nil }
       waiting = nil

@@ -44,6 +44,9 @@ package struct HistoryColumns: Sendable, Hashable {
     let model = schema.model
     guard let value = model.entity(named: entity) else { return nil }
     var groups: [Group: [Bit]] = [:]
+    func add(_ group: Group, _ property: String, element: String? = nil) {
+      groups[group, default: []].append(Bit(group: group, property: property, element: element))
+    }
     var doubt: String?
     // Inherited properties come first, level by level.
     for level in model.lineage(of: value) {
@@ -52,40 +55,33 @@ package struct HistoryColumns: Sendable, Hashable {
         guard let storage = schema.storage(ofRelationship: name, in: level.name) else { continue }
         switch storage {
         case .toOne(let own, _):
-          groups[.toOne, default: []].append(Bit(group: .toOne, property: name))
-          if own.discriminator != nil {
-            groups[.discriminator, default: []].append(Bit(group: .discriminator, property: name))
-          }
+          add(.toOne, name)
+          if own.discriminator != nil { add(.discriminator, name) }
           if own.orderKey != nil {
-            groups[.orderKey, default: []].append(Bit(group: .orderKey, property: name))
+            add(.orderKey, name)
             doubt = doubt ?? "the order key of \(name)"
           }
-        case .members, .owned:
-          groups[.toMany, default: []].append(Bit(group: .toMany, property: name))
-        case .join:
-          groups[.manyToMany, default: []].append(Bit(group: .manyToMany, property: name))
+        case .members, .owned: add(.toMany, name)
+        case .join: add(.manyToMany, name)
         }
       }
       for attribute in level.attributes.sorted(by: { $0.name < $1.name }) where !attribute.isTransient {
         guard attribute.type == .composite else {
-          groups[.attribute, default: []].append(Bit(group: .attribute, property: attribute.name))
+          add(.attribute, attribute.name)
           continue
         }
         let elements = attribute.compositeTypeName.flatMap { model.composites[$0] } ?? []
         if elements.isEmpty || elements.contains(where: { $0.type == .composite }) {
           doubt = doubt ?? "the composite attribute \(attribute.name)"
         }
-        groups[.attribute, default: []] += elements.map(\.name).sorted().map {
-          Bit(group: .attribute, property: attribute.name, element: $0)
-        }
+        for element in elements.map(\.name).sorted() { add(.attribute, attribute.name, element: element) }
       }
     }
     let lineage = Set(model.lineage(of: value).map(\.name))
     // Whether the column of an owner has a bit of its own was never seen.
     let owned = schema.tables.flatMap(\.columns).lazy.compactMap { column -> String? in
       guard case .owner(let owner, let relationship) = column.role,
-        let target = model.entity(named: owner)?.relationships.first(where: { $0.name == relationship }),
-        lineage.contains(target.destinationEntityName)
+        let target = model.ownRelationship(relationship, of: owner), lineage.contains(target.destinationEntityName)
       else { return nil }
       return "\(owner).\(relationship)"
     }

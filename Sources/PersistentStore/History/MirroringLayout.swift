@@ -130,9 +130,7 @@ package struct MirroringLayout: Sendable, Hashable {
   }
 
   private static func notKnown(_ message: String) -> HopdError {
-    HopdError(
-      .cloudKitNotSupported, message,
-      hint: "migrate the store with its app, on a device that is signed in")
+    HopdError(.cloudKitNotSupported, message, hint: "migrate the store with its app, on a device that is signed in")
   }
 
   /// The statements: tables, then indexes.

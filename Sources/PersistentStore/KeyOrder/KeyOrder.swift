@@ -29,7 +29,7 @@ package struct KeyOrder: Sendable {
     self.keys = keys
     self.orderKeys = orderKeys
     self.doubt = doubt
-    places = Dictionary(keys.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    places = keys.places
   }
 
   /// Which of two relationships comes first.
@@ -96,8 +96,7 @@ package struct KeyOrders {
     }
     let all = withOrderKeys.names
     let order = SizedKeyTable.order(all)
-    let doubt =
-      self.doubt(of: entity, keys: all) ?? (order == nil ? .tooManyKeys(count: all.count) : nil)
+    let doubt = self.doubt(of: entity, keys: all) ?? (order == nil ? .tooManyKeys(count: all.count) : nil)
     return State(
       names: table.names, orderKeys: orderKeys,
       order: KeyOrder(keys: (order ?? all).map(\.text), orderKeys: orderKeys, doubt: doubt))
@@ -146,17 +145,14 @@ package struct KeyOrders {
 
   /// A to-one whose inverse is an ordered to-many has an order key.
   private func isOrderedByInverse(_ relationship: Relationship) -> Bool {
-    guard !relationship.isToMany, !relationship.isTransient,
-      let inverse = model.inverse(of: relationship)?.relationship
+    guard !relationship.isToMany, !relationship.isTransient, let inverse = model.inverse(of: relationship)?.relationship
     else { return false }
     return inverse.isToMany && inverse.isOrdered && !inverse.isTransient
   }
 
   private func doubt(of entity: Entity, keys: [KeyName]) -> KeyOrder.Doubt? {
-    for member in model.lineage(of: entity) {
-      if let owner = oneWayToManys[member.name] {
-        return .hiddenKey(entity: owner.entity, relationship: owner.relationship)
-      }
+    if let owner = model.lineage(of: entity).lazy.compactMap({ oneWayToManys[$0.name] }).first {
+      return .hiddenKey(entity: owner.entity, relationship: owner.relationship)
     }
     return keys.first { !$0.text.utf8.allSatisfy { $0 < 0x80 } }.map { .lettersOutsideASCII(name: $0.text) }
   }

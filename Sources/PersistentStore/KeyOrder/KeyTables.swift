@@ -19,8 +19,7 @@ package struct KeyName: Sendable, Hashable {
     longHash =
       count <= 96
       ? KeyName.hash([units[...]], count: count)
-      : KeyName.hash(
-        [units.prefix(32), units.dropFirst(count / 2 - 16).prefix(32), units.suffix(32)], count: count)
+      : KeyName.hash([units.prefix(32), units.dropFirst(count / 2 - 16).prefix(32), units.suffix(32)], count: count)
     shortHash =
       count < 24
       ? KeyName.hash([units[...]], count: count) : KeyName.hash([units.prefix(8), units.suffix(16)], count: count)

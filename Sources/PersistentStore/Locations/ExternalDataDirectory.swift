@@ -122,8 +122,7 @@ package final class ExternalDataDirectory {
     case EIO, ENOMEM, EMFILE, ENFILE:
       throw HopdError(
         .inputOutput, "the directory of external data cannot be opened: \(Errno(rawValue: code))",
-        at: Place(file: path),
-        hint: "see that it is readable, then start again")
+        at: Place(file: path), hint: "see that it is readable, then start again")
     default: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
     }
   }

@@ -44,8 +44,7 @@ package struct StoreLocation: Sendable, Hashable {
   /// migration")?
   package static func isAuxiliaryFile(fileName: String) -> Bool {
     fileName.hasSuffix("-wal") || fileName.hasSuffix("-shm") || fileName.hasSuffix("-journal")
-      || (fileName.hasPrefix(".") && fileName.contains(".hop-"))
-      || fileName.contains(".migrationdestination_")
+      || (fileName.hasPrefix(".") && fileName.contains(".hop-")) || fileName.contains(".migrationdestination_")
       || fileName.contains(".hopd-backup")
   }
 }

@@ -19,17 +19,12 @@ extension StoreMetadata {
   /// version has, besides what it had, as the formulas give them.
   package func migrated(to model: ManagedObjectModel, autoVacuum: Int64? = nil) -> StoreMetadata {
     var copy = self
-    copy.describe(model)
     let hadDigest = entries[Key.versionHashesDigest] != nil
     let hadChecksum = entries[Key.versionChecksum] != nil
-    if hadDigest || hadChecksum {
-      if hadDigest || FrameworkVersion.hasDigest(frameworkVersion) {
-        copy.entries[Key.versionHashesDigest] = .string(model.versionHashesDigest)
-      }
-      if hadChecksum || FrameworkVersion.hasChecksum(frameworkVersion) {
-        copy.entries[Key.versionChecksum] = .string(model.versionChecksum)
-      }
-    }
+    let hadEither = hadDigest || hadChecksum
+    copy.describe(
+      model, withDigest: hadDigest || hadEither && FrameworkVersion.hasDigest(frameworkVersion),
+      withChecksum: hadChecksum || hadEither && FrameworkVersion.hasChecksum(frameworkVersion))
     if let autoVacuum, entries[Key.autoVacuumLevel] != nil {
       copy.entries[Key.autoVacuumLevel] = .string(String(autoVacuum))
     }
@@ -47,21 +42,19 @@ extension StoreMetadata {
         Key.frameworkVersion: .integer(frameworkVersion), Key.storeType: .string("SQLite"),
         Key.autoVacuumLevel: .string("2"),
       ])
-    metadata.describe(model)
-    if FrameworkVersion.hasDigest(frameworkVersion) {
-      metadata.entries[Key.versionHashesDigest] = .string(model.versionHashesDigest)
-    }
-    if FrameworkVersion.hasChecksum(frameworkVersion) {
-      metadata.entries[Key.versionChecksum] = .string(model.versionChecksum)
-    }
+    metadata.describe(
+      model, withDigest: FrameworkVersion.hasDigest(frameworkVersion),
+      withChecksum: FrameworkVersion.hasChecksum(frameworkVersion))
     return metadata
   }
 
-  /// Hashes and identifiers of a model; they are in every store.
-  private mutating func describe(_ model: ManagedObjectModel) {
+  /// Hashes and identifiers of a model, which are in every store, and the two values over all hashes.
+  private mutating func describe(_ model: ManagedObjectModel, withDigest: Bool, withChecksum: Bool) {
     entries[Key.versionHashes] = .dictionary(model.versionHashes.mapValues { .data($0.bytes) })
     entries[Key.versionHashesVersion] = .integer(3)
     entries[Key.versionIdentifiers] = .array(model.versionIdentifiers.map { .string($0) })
+    if withDigest { entries[Key.versionHashesDigest] = .string(model.versionHashesDigest) }
+    if withChecksum { entries[Key.versionChecksum] = .string(model.versionChecksum) }
   }
 
   /// Values of this store's metadata that contradict its own hashes or its file; a migration puts them right.

@@ -12,12 +12,6 @@ package struct StoreMetadata: Sendable, Hashable {
   /// Every entry of Z_PLIST, also those that hopd does not know.
   package var entries: [String: PropertyListValue]
 
-  /// Makes metadata from its parts.
-  package init(uuid: String, entries: [String: PropertyListValue]) {
-    self.uuid = uuid
-    self.entries = entries
-  }
-
   /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few
   /// kilobytes.
   package static let maximumBytes: Int64 = 16 << 20

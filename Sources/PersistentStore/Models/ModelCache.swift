@@ -21,8 +21,7 @@ package enum ModelCache {
   /// Bytes of a model, compressed or not; the largest seen has 13 kilobytes.
   package static let maximumBytes = 16 << 20
 
-  private static let hint =
-    "the store itself may be sound; give its model with --models, the app's .momd or its source"
+  private static let hint = "the store itself may be sound; give its model with --models, the app's .momd or its source"
 
   /// Raw DEFLATE of level 5, which gives the bytes that Apple's software writes (docs/formats/store-layout.md, "Model
   /// cache").
@@ -169,8 +168,7 @@ extension StoreReader {
     case "blob" where row.bytes == 0: return nil
     case "blob" where row.bytes <= ModelCache.maximumBytes: break
     case "blob":
-      throw ModelCache.damaged(
-        "it has \(row.bytes) bytes; more than \(ModelCache.maximumBytes) are not read", Place())
+      throw ModelCache.damaged("it has \(row.bytes) bytes; more than \(ModelCache.maximumBytes) are not read", Place())
     default: throw ModelCache.damaged("it holds a value of type \(row.type)", Place())
     }
     return try connection.rows("SELECT \"Z_CONTENT\" FROM \(table) LIMIT 1") { $0.blob(at: 0) }.first ?? nil

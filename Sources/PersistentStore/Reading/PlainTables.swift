@@ -19,19 +19,13 @@ extension StoreReader {
       }
       guard isCoreDataName(object.name) else { continue }
       let text = object.sql ?? ""
-      let problem: String?
-      switch object.type {
-      case "table":
-        if !text.uppercased().hasPrefix("CREATE TABLE") {
-          problem = "is not a plain table"
-        } else if let word = foreignWord(in: text) {
-          problem = "has a column that is more than a name and a type: \(word)"
-        } else {
-          problem = nil
+      let problem: String? =
+        switch object.type {
+        case "table" where !text.uppercased().hasPrefix("CREATE TABLE"): "is not a plain table"
+        case "table": foreignWord(in: text).map { "has a column that is more than a name and a type: \($0)" }
+        case "view": "is a view"
+        default: nil
         }
-      case "view": problem = "is a view"
-      default: problem = nil
-      }
       guard let problem else { continue }
       throw HopdError(
         .schemaForeign, "\(object.name) \(problem), which no table of Core Data does", at: place,
@@ -62,10 +56,7 @@ extension StoreReader {
         if scalar == end { closing = nil }
         continue
       }
-      if ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || scalar == "_" || scalar == "$"
-        || ("0"..."9").contains(scalar)
-        || scalar.value > 0x7f
-      {
+      if !scalar.isASCII || scalar == "$" || SQLiteIdentifier.isPlain(UInt8(scalar.value)) {
         // Longer ones are none of the words.
         if word.utf8.count < 64 { word.unicodeScalars.append(scalar) }
         continue

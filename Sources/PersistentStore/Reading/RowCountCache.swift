@@ -7,7 +7,7 @@ import SQLite
 package final class RowCountCache {
   private var totals: [String: Int64] = [:]
   private var counts: [String: [String: Int64]] = [:]
-  private var ends: [String: KeyEnds] = [:]
+  fileprivate var ends: [String: KeyEnds] = [:]
   private var rows: [String: [Int64: Int64]] = [:]
   private var books: [String: StoreBooks] = [:]
 
@@ -56,12 +56,6 @@ package final class RowCountCache {
     keep(0, for: "\(RowCounter.column(column)) IS NULL", in: table)
   }
 
-  /// The ends of a table's keys.
-  func ends(of table: String) -> KeyEnds? { ends[table] }
-
-  /// Keeps the ends of a table's keys.
-  func keep(_ found: KeyEnds, of table: String) { ends[table] = found }
-
   /// Keeps a total.
   func keep(total: Int64, of table: String) { totals[table] = total }
 
@@ -100,18 +94,17 @@ extension StoreReader {
   /// The ends of a table's keys, asked for once where there is a memory.
   package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
     let name = qualified(table)
-    if let known = memory?.ends(of: name) { return known }
+    if let known = memory?.ends[name] { return known }
     if let below = try keyEndsBelow(table) {
-      memory?.keep(below, of: name)
+      memory?.ends[name] = below
       return below
     }
     // Each by itself is found at one end of the table; both in one question would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
-        KeyEnds(
-          low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
+        KeyEnds(low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
       }.first ?? KeyEnds(low: nil, high: nil)
-    memory?.keep(found, of: name)
+    memory?.ends[name] = found
     return found
   }
 

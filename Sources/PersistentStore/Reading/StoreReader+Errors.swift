@@ -31,51 +31,37 @@ extension StoreReader {
     if error.isInterrupt {
       return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
     }
+    func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
+      HopdError(code, message, at: place, cause: error, hint: hint)
+    }
     if error.isBusy {
-      return HopdError(
-        .storeBusy, "another process has the store open", at: place, cause: error,
-        hint: "close the app that uses it, or try again later")
+      return meaning(.storeBusy, "another process has the store open", "close the app that uses it, or try again later")
     }
-    if error.isDamage {
-      return HopdError(
-        .storeDamaged, "SQLite finds the database damaged", at: place, cause: error,
-        hint: HopdError.damageHint)
-    }
-    if error.isFull {
-      return HopdError(.noSpace, "the disk is full", at: place, cause: error, hint: "free space and try again")
-    }
-    if error.code == SQLITE_READONLY || error.code == SQLITE_PERM || error.code == SQLITE_AUTH {
-      return HopdError(
-        .noPermission, "the store or its directory cannot be written", at: place, cause: error,
-        hint: "give hopd the right to write both")
+    if error.isDamage { return meaning(.storeDamaged, "SQLite finds the database damaged", HopdError.damageHint) }
+    if error.isFull { return meaning(.noSpace, "the disk is full", "free space and try again") }
+    if [SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH].contains(error.code) {
+      return meaning(.noPermission, "the store or its directory cannot be written", "give hopd the right to write both")
     }
     if error.code == SQLITE_CANTOPEN {
-      return HopdError(
-        .notFound, "the store cannot be opened", at: place, cause: error,
-        hint: "is it there, a plain file, and readable?")
+      return meaning(.notFound, "the store cannot be opened", "is it there, a plain file, and readable?")
     }
-    if error.code == SQLITE_IOERR {
-      return HopdError(
-        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "look at the system's log")
-    }
+    if error.isInputOutput { return meaning(.inputOutput, "the disk reports an error", "look at the system's log") }
     if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
-      return HopdError(
-        .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
-        hint: "restore the store from a backup")
+      return meaning(
+        .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping",
+        "restore the store from a backup")
     }
     if error.isTooLarge { return valueTooLarge(error, at: place) }
     if error.isForeignSchema { return foreignSchema(error, at: place) }
-    return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error, hint: "please report this")
+    return meaning(.internalError, "SQLite refused a statement", "please report this")
   }
 
   /// The refusal of a store with a value that would fill the memory: SQLite has it there up to four times.
   package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
       .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
-      hint:
-        "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the "
-        + "service "
-        + "four times as much; or migrate this store by hand with hopctl migrate")
+      hint: "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the "
+        + "service four times as much; or migrate this store by hand with hopctl migrate")
   }
 
   /// What it means that the VFS refused a file (CLinux/storevfs.c).
@@ -84,19 +70,17 @@ extension StoreReader {
     case .superJournal:
       HopdError(
         .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete",
-        at: place,
-        cause: cause,
+        at: place, cause: cause,
         hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
           + "else move the -journal file away and look where it came from")
     case .foreignName:
       HopdError(
-        .notAStore, "a side file of the store is not a plain file, or belongs to another database",
-        at: place, cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
+        .notAStore, "a side file of the store is not a plain file, or belongs to another database", at: place,
+        cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
     case .exchangedDirectory:
       HopdError(
         .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
-        at: place,
-        cause: cause, hint: "hopd tries again; who may rename directories there?")
+        at: place, cause: cause, hint: "hopd tries again; who may rename directories there?")
     case .largeSchema:
       HopdError(
         .schemaForeign,

@@ -107,32 +107,29 @@ package struct StoreReader {
     let claims = try connection.rows(
       "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
     ) { $0.integer(at: 0) }
+    func damaged(_ message: String, cause: (any Error)? = nil) -> HopdError {
+      HopdError(.storeDamaged, message, cause: cause, hint: "restore the store from a backup, or ask the app's makers")
+    }
     if let claim = claims.first(where: { $0 > StoreMetadata.maximumBytes }) {
-      throw HopdError(
-        .storeDamaged,
-        "the metadata of the store has \(claim) bytes; more than \(StoreMetadata.maximumBytes) are not read",
-        hint: "restore the store from a backup, or ask the app's makers")
+      throw damaged(
+        "the metadata of the store has \(claim) bytes; more than \(StoreMetadata.maximumBytes) are not read")
     }
     let columns = claims.contains(-1) ? "NULL, NULL" : "Z_UUID, Z_PLIST"
     let rows = try connection.rows("SELECT \(columns) FROM \(table) LIMIT 3") { row in
       (row.text(at: 0), row.blob(at: 1))
     }
     guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
-      let found =
+      throw damaged(
         rows.count != 1
-        ? "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list"
-        : claims.contains(-1)
-          ? "the metadata of the store (Z_METADATA.Z_PLIST) is not a blob" : "the row of Z_METADATA has no UUID"
-      throw HopdError(
-        .storeDamaged, found, hint: "restore the store from a backup, or ask the app's makers")
+          ? "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list"
+          : claims.contains(-1)
+            ? "the metadata of the store (Z_METADATA.Z_PLIST) is not a blob" : "the row of Z_METADATA has no UUID")
     }
     let value: PropertyListValue
     do {
       value = try PropertyList.decode(bytes)
     } catch {
-      throw HopdError(
-        .storeDamaged, "the metadata of the store (Z_METADATA.Z_PLIST) cannot be read", cause: error,
-        hint: "restore the store from a backup, or ask the app's makers")
+      throw damaged("the metadata of the store (Z_METADATA.Z_PLIST) cannot be read", cause: error)
     }
     guard let entries = value.dictionary else {
       throw HopdError(
@@ -179,18 +176,19 @@ extension StoreReader {
   ) throws -> Result {
     let place = Place(store: location.database)
     let before = try stamps(of: location)
-    let file = StoreFileUse.File(device: UInt64(before.device), inode: UInt64(before.inode))
+    let file = StoreFileUse.File(device: before.device, inode: before.inode)
+    func busy(_ message: String, cause: (any Error)? = nil, _ hint: String) -> HopdError {
+      HopdError(.storeBusy, message, at: place, cause: cause, hint: hint)
+    }
     guard StoreFileUse.beginReading(file) else {
-      throw HopdError(
-        .storeBusy, "the store is being migrated by this process", at: place, hint: "try again when that is done")
+      throw busy("the store is being migrated by this process", "try again when that is done")
     }
     defer { StoreFileUse.endReading(file) }
     try checkHeader(of: location)
     if before.journalBytes > 0 {
-      throw HopdError(
-        .storeBusy, "there is a rollback journal beside the store: a program is writing, or died while writing",
-        at: place,
-        hint: "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
+      throw busy(
+        "there is a rollback journal beside the store: a program is writing, or died while writing",
+        "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
     }
     do {
       let access: Connection.Access = before.logBytes > 0 ? .unlocked : .immutable
@@ -203,16 +201,13 @@ extension StoreReader {
       }
       let result = try body(StoreReader(connection: connection, schema: schema ?? "main"))
       guard try stamps(of: location) == before else {
-        throw HopdError(
-          .storeBusy, "the store was written while it was read", at: place, hint: "try again when the app is done")
+        throw busy("the store was written while it was read", "try again when the app is done")
       }
       return result
     } catch let error as SQLiteError {
       // A torn read looks like damage; tell it from real damage by looking at the files again.
       if let after = try? stamps(of: location), after != before {
-        throw HopdError(
-          .storeBusy, "the store was written while it was read", at: place, cause: error,
-          hint: "try again when the app is done")
+        throw busy("the store was written while it was read", cause: error, "try again when the app is done")
       }
       throw explained(error, location: location)
     } catch let error as HopdError {
@@ -227,47 +222,49 @@ extension StoreReader {
   }
 
   private struct FileStamps: Equatable {
-    var device: UInt = 0
-    var inode: UInt = 0
-    var bytes: Int64 = 0
-    var modified: [Int64] = []
+    let device: UInt64
+    let inode: UInt64
+    let bytes: Int64
+    var modified: [Int64]
     var logBytes: Int64 = 0
     var journalBytes: Int64 = 0
+
+    init(_ status: stat) {
+      device = UInt64(status.st_dev)
+      inode = UInt64(status.st_ino)
+      bytes = Int64(status.st_size)
+      modified = FileStamps.modified(status)
+    }
+
+    static func modified(_ status: stat) -> [Int64] {
+      [Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec)]
+    }
   }
 
   private static func stamps(of location: StoreLocation) throws(HopdError) -> FileStamps {
-    var stamps = FileStamps()
     var status = stat()
+    let place = Place(store: location.database)
     guard location.database.withPlatformString({ lstat($0, &status) }) == 0 else {
-      let code = errno
-      let place = Place(store: location.database)
-      if code == EACCES {
-        throw HopdError(.noPermission, "the store may not be read", at: place, hint: "give hopd the right to read it")
-      }
-      throw HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
+      throw errno == EACCES
+        ? HopdError(.noPermission, "the store may not be read", at: place, hint: "give hopd the right to read it")
+        : HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw HopdError(
-        .notAStore, "not a plain file", at: Place(store: location.database),
+        .notAStore, "not a plain file", at: place,
         hint: "symbolic links, directories, pipes and devices are never treated as stores")
     }
-    let main = status
+    var stamps = FileStamps(status)
     for file in location.sideFiles where file.withPlatformString({ lstat($0, &status) }) == 0 {
       guard status.st_mode & S_IFMT == S_IFREG else {
         throw HopdError(
-          .notAStore, "its side file \(file.printable) is not a plain file",
-          at: Place(store: location.database),
+          .notAStore, "its side file \(file.printable) is not a plain file", at: place,
           hint: "move it away: beside a store there are only files that SQLite made")
       }
     }
-    status = main
-    stamps.device = UInt(status.st_dev)
-    stamps.inode = UInt(status.st_ino)
-    stamps.bytes = Int64(status.st_size)
-    stamps.modified = [Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec)]
     if location.writeAheadLog.withPlatformString({ lstat($0, &status) }) == 0 {
       stamps.logBytes = Int64(status.st_size)
-      stamps.modified += [Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec)]
+      stamps.modified += FileStamps.modified(status)
     }
     if location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0 {
       // A journal whose header is zeroed is not hot: PERSIST mode leaves such files.

@@ -157,15 +157,10 @@ extension HistoryStatement {
       while tail.first == " " { tail = tail.dropFirst() }
       guard tail.first == "(", tail.last == ")", tail.count > 2 else { return nil }
       let body = String(tail.dropFirst().dropLast())
-      return body.utf8.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ",") })
-        ? (rest, body) : nil
+      return body.utf8.allSatisfy({ SQLiteIdentifier.isPlain($0) || " ,".utf8.contains($0) }) ? (rest, body) : nil
     }
     return nil
   }
 
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a) || byte == 0x5f
-  }
-
-  private static func isWord(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(isPlain) }
+  private static func isWord(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy(SQLiteIdentifier.isPlain) }
 }

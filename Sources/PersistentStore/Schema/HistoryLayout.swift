@@ -49,13 +49,6 @@ package struct HistoryLayout: Sendable, Hashable {
   /// Tables and indexes of CloudKit's mirroring, which go along as they are; their numbers are among `numbers`.
   package var mirroring: [HistoryStatement] = []
 
-  /// Makes a layout of its parts.
-  package init(tables: [Table: HistoryStatement], indexes: [HistoryStatement], numbers: [PrimaryKeyEntry]) {
-    self.tables = tables
-    self.indexes = indexes
-    self.numbers = numbers
-  }
-
   /// The first framework version that numbers the names of a transaction in ATRANSACTIONSTRING; 851 lacks it.
   static let stringsSince: Int64 = 1044
 
@@ -70,30 +63,26 @@ package struct HistoryLayout: Sendable, Hashable {
       let columns = columns(of: table, hasStrings: hasStrings, tombstones: tombstones).joined(separator: ", ")
       layout.tables[table] = HistoryStatement(
         kind: .table, name: table.rawValue, table: table.rawValue, rest: "\(table.rawValue) ( \(columns) )")
-      layout.numbers.append(
-        PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0))
+      layout.numbers.append(PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0))
     }
     if hasStrings { layout.indexes = madeIndexes }
     return layout
   }
 
   private static func columns(of table: Table, hasStrings: Bool, tombstones: Int) -> [String] {
-    let own: [String]
-    switch table {
-    case .change:
-      own =
+    let strings = ["ZAUTHORTS INTEGER", "ZBUNDLEIDTS INTEGER", "ZCONTEXTNAMETS INTEGER", "ZPROCESSIDTS INTEGER"]
+    let own =
+      switch table {
+      case .change:
         ["ZCHANGETYPE INTEGER", "ZENTITY INTEGER", "ZENTITYPK INTEGER", "ZTRANSACTIONID INTEGER", "ZCOLUMNS BLOB"]
-        + (0..<max(0, tombstones)).map { "\(tombstoneColumn($0)) BLOB" }
-    case .transaction:
-      own =
-        (hasStrings
-          ? ["ZAUTHORTS INTEGER", "ZBUNDLEIDTS INTEGER", "ZCONTEXTNAMETS INTEGER", "ZPROCESSIDTS INTEGER"] : [])
-        + [
+          + (0..<max(0, tombstones)).map { "\(tombstoneColumn($0)) BLOB" }
+      case .transaction:
+        (hasStrings ? strings : []) + [
           "ZTIMESTAMP FLOAT", "ZAUTHOR VARCHAR", "ZBUNDLEID VARCHAR", "ZCONTEXTNAME VARCHAR", "ZPROCESSID VARCHAR",
           "ZQUERYGEN BLOB",
         ]
-    case .transactionString: own = ["ZNAME VARCHAR"]
-    }
+      case .transactionString: ["ZNAME VARCHAR"]
+      }
     return ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"] + own
   }
 
@@ -108,15 +97,15 @@ package struct HistoryLayout: Sendable, Hashable {
       (.uniqueIndex, "Z_TRANSACTIONSTRING_UNIQUE_NAME", .transactionString, "ZNAME"),
     ]
     return plain.map { table, column in
-      let name = "\(table.rawValue)_\(column)_INDEX"
-      return HistoryStatement(
-        kind: .index, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
-    }
-      + named.map { kind, name, table, column in
-        HistoryStatement(
-          kind: kind, name: name, table: table.rawValue,
-          rest: "\(name) ON \(table.rawValue) (\(column) COLLATE BINARY ASC)")
-      }
+      index(.index, "\(table.rawValue)_\(column)_INDEX", table, column)
+    } + named.map { kind, name, table, column in index(kind, name, table, "\(column) COLLATE BINARY ASC") }
+  }
+
+  private static func index(
+    _ kind: HistoryStatement.Kind, _ name: String, _ table: Table, _ column: String
+  ) -> HistoryStatement {
+    HistoryStatement(
+      kind: kind, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
   }
 
   // MARK: Tombstones
@@ -158,7 +147,7 @@ package struct HistoryLayout: Sendable, Hashable {
 }
 
 /// A statement of history whose text is kept as it is in sqlite_master.
-package struct HistoryStatement: Sendable, Hashable {
+package struct HistoryStatement: Sendable, Hashable, SchemaPart {
   /// What it makes.
   package enum Kind: String, Sendable, Hashable {
     case table = "CREATE TABLE "
@@ -175,13 +164,7 @@ package struct HistoryStatement: Sendable, Hashable {
   /// The text from the name on.
   let rest: String
 
-  /// The text as SQLite keeps it.
-  package var createStatement: String { kind.rawValue + rest }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
-  package func createStatement(in schema: String) -> String {
-    kind.rawValue + SQLiteIdentifier.quoted(schema) + "." + rest
-  }
+  package func createStatement(in schema: String?) -> String { kind.rawValue + SQLiteIdentifier.prefix(schema) + rest }
 
   /// Names of a table's columns.
   package var columnNames: [String] {

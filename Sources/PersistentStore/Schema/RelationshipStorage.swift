@@ -47,9 +47,7 @@ package enum RelationshipStorage: Sendable, Hashable {
   case join(JoinColumns)
 
   /// The columns of a to-one in the own table; nil for a to-many.
-  package var ownColumns: ToOneColumns? {
-    if case .toOne(let columns, _) = self { columns } else { nil }
-  }
+  package var ownColumns: ToOneColumns? { if case .toOne(let columns, _) = self { columns } else { nil } }
 }
 
 /// The pairs (owner, target) of a relationship as rows of one table, whichever way they are stored.

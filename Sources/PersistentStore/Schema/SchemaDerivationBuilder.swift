@@ -50,7 +50,7 @@ struct SchemaDerivationBuilder {
     }
     guard !isInherited, let derivation = attribute.derivation, let column = builder.columnName(entity, attribute.name)
     else { return }
-    let numbers = builder.model.subtree(of: entity).compactMap { builder.numbers[$0.name] }.sorted()
+    let numbers = builder.numbersOfSubtree(of: entity)
     var kind = SchemaDerivation.Kind.other(expression: attribute.derivationExpression ?? "")
     var isGuarded = true
     if case .count(let relationship) = derivation {
@@ -74,8 +74,7 @@ struct SchemaDerivationBuilder {
       HopdError(
         .derivationUnsupported,
         "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
-          + "count over "
-          + "a to-many that is not a many-to-many are",
+          + "count over a to-many that is not a many-to-many are",
         at: Place(entity: entity.name, property: attribute.name),
         hint: "let the app make this store, or take the derivation out of the attribute"))
   }
@@ -95,6 +94,11 @@ extension StoreSchemaBuilder {
     guard dimensions.count == index.elements.count else { return nil }
     return SchemaRTree(
       name: "Z_RT_\(entity.name)_\(index.name)", entity: entity.name, index: index.name, table: table.name,
-      numbers: model.subtree(of: entity).compactMap { numbers[$0.name] }.sorted(), dimensions: dimensions)
+      numbers: numbersOfSubtree(of: entity), dimensions: dimensions)
+  }
+
+  /// Numbers of the entity and of everything below it.
+  func numbersOfSubtree(of entity: Entity) -> [Int64] {
+    model.subtree(of: entity).compactMap { numbers[$0.name] }.sorted()
   }
 }

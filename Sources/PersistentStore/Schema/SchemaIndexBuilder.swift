@@ -6,23 +6,16 @@ import ManagedObjectModel
 
 struct SchemaIndexBuilder {
   let builder: StoreSchemaBuilder
-  private var indexes: [SchemaIndex] = []
+  private(set) var indexes: [SchemaIndex] = []
+  private(set) var rTrees: [SchemaRTree] = []
+  private(set) var unsupported: [HopdError] = []
   private var names: Set<String> = []
-  private var unsupported: [HopdError] = []
-  private var rTrees: [SchemaRTree] = []
-
-  init(builder: StoreSchemaBuilder) { self.builder = builder }
 
   /// From fw 836 on, attribute indexes are named after entity and attribute and spell out the collation.
   private var isModern: Bool { builder.frameworkVersion > 754 }
 
-  func build() -> (indexes: [SchemaIndex], rTrees: [SchemaRTree], unsupported: [HopdError]) {
-    var copy = self
-    copy.run()
-    return (copy.indexes, copy.rTrees, copy.unsupported)
-  }
-
-  private mutating func run() {
+  init(builder: StoreSchemaBuilder) {
+    self.builder = builder
     for table in builder.tables {
       for name in table.entities {
         guard let entity = builder.model.entity(named: name) else { continue }
@@ -53,8 +46,7 @@ struct SchemaIndexBuilder {
       case .toOne(let owner, _) where owner == entity.name:
         add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
       case .owner(let owner, let relationship):
-        let destination = builder.model.entity(named: owner)?.relationships.first { $0.name == relationship }
-        if destination?.destinationEntityName == entity.name {
+        if builder.model.ownRelationship(relationship, of: owner)?.destinationEntityName == entity.name {
           add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
         }
       default: break
@@ -66,8 +58,7 @@ struct SchemaIndexBuilder {
   private mutating func addJoinIndexes(of entity: Entity) {
     guard builder.frameworkVersion >= 637 else { return }
     for join in builder.joinTables where join.entity == entity.name {
-      add(
-        "\(join.name)_\(join.targetColumn)_INDEX", on: join.name, [(join.targetColumn, ""), (join.ownerColumn, "")])
+      add("\(join.name)_\(join.targetColumn)_INDEX", on: join.name, [(join.targetColumn, ""), (join.ownerColumn, "")])
     }
   }
 
@@ -106,8 +97,7 @@ struct SchemaIndexBuilder {
         if !builder.observed.hasRTrees {
           leaveOut(
             "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
-              + "name may "
-              + "fail until the app makes it", entity)
+              + "name may fail until the app makes it", entity)
         }
         continue
       }

@@ -5,7 +5,7 @@
 import SQLite
 
 /// The table of an R-Tree fetch index.
-package struct SchemaRTree: Sendable, Hashable {
+package struct SchemaRTree: Sendable, Hashable, SchemaPart {
   /// One indexed attribute.
   package struct Dimension: Sendable, Hashable {
     /// Name of the attribute.
@@ -40,15 +40,11 @@ package struct SchemaRTree: Sendable, Hashable {
       }
   }
 
-  /// The statement text that Core Data is reported to run.
-  package var createStatement: String { createStatement(in: nil) }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
+  /// As Core Data is reported to run it.
   package func createStatement(in schema: String?) -> String {
-    let prefix = schema.map { SQLiteIdentifier.quoted($0) + "." } ?? ""
     let parts =
       ["Z_PK INTEGER PRIMARY KEY"] + columns.dropFirst().map { SQLiteIdentifier.bareIfPossible($0) + " FLOAT" }
-    return "CREATE VIRTUAL TABLE \(prefix)\(SQLiteIdentifier.bareIfPossible(name)) USING RTREE"
+    return "CREATE VIRTUAL TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name)) USING RTREE"
       + " (\(parts.joined(separator: ", ")))"
   }
 

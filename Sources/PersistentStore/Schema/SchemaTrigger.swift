@@ -27,14 +27,12 @@ package struct SchemaTrigger: Sendable, Hashable {
     self.table = table
     text =
       "\(Self.start)\(SQLiteIdentifier.bareIfPossible(name)) AFTER \(event) ON "
-      + "\(SQLiteIdentifier.bareIfPossible(table))"
-      + " FOR EACH ROW\(when) BEGIN \(body) END"
+      + "\(SQLiteIdentifier.bareIfPossible(table)) FOR EACH ROW\(when) BEGIN \(body) END"
   }
 
   /// The statement for an attached schema; SQLite stores it without the schema name.
   package func createStatement(in schema: String?) -> String {
-    guard let schema else { return text }
-    return Self.start + SQLiteIdentifier.quoted(schema) + "." + text.dropFirst(Self.start.count)
+    Self.start + SQLiteIdentifier.prefix(schema) + text.dropFirst(Self.start.count)
   }
 
   /// The functions that Core Data's triggers call and only its own process knows, with five arguments each.

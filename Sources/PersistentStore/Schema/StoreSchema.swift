@@ -12,45 +12,42 @@ package struct StoreSchema: Sendable {
   package let model: ManagedObjectModel
   /// NSPersistenceFrameworkVersion whose habits are followed (indexes, constraints, bookkeeping tables).
   package let frameworkVersion: Int64
-  /// Entity numbers by entity name, 1, 2, 3 … (docs/formats/store-layout.md, "Entity numbers").
-  package let numbers: [String: Int64]
-  /// One table per root entity, by entity number.
-  package let tables: [EntityTable]
-  /// Join tables of many-to-many relationships.
-  package let joinTables: [JoinTable]
-  /// Indexes in the order Core Data makes them.
-  package let indexes: [SchemaIndex]
-  /// R-Tree indexes that the model asks for, by the documented rule.
-  package let rTreeIndexes: [SchemaRTree]
-  /// Those of them that are made: none unless a store shows the form.
-  package let rTrees: [SchemaRTree]
-  /// Derived attributes with a column, by table, entity and name.
-  package let derivations: [SchemaDerivation]
-  /// Triggers of derived attributes, those that a store shows behind those that are known.
-  package let triggers: [SchemaTrigger]
-  /// Names outside ASCII or longer than any seen, where they stand.
-  package let doubtfulNames: [DoubtfulName]
-  /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
-  package let unsupported: [HopdError]
-  /// Many-to-manys between an entity and itself, and which end of each names the table
-  /// (docs/formats/join-table-names.md, "The rule").
-  package let selfJoinTables: [SelfJoinTable]
   /// The tables of persistent history that the store has beside the model's; no part of a model.
   package var history: HistoryLayout?
+  /// What follows from the model and the framework version.
+  let layout: LaidOut
 
-  let tableByRoot: [String: Int]
-  let tableByName: [String: Int]
-  let joinTableByName: [String: Int]
-  let columnByProperty: [PropertyKey: String]
-  let storageByRelationship: [PropertyKey: RelationshipStorage]
-
-  struct PropertyKey: Hashable {
-    let entity: String
-    let property: String
-  }
+  /// Entity numbers by entity name, 1, 2, 3 … (docs/formats/store-layout.md, "Entity numbers").
+  package var numbers: [String: Int64] { layout.numbers }
+  /// One table per root entity, by entity number.
+  package var tables: [EntityTable] { layout.tables }
+  /// Join tables of many-to-many relationships.
+  package var joinTables: [JoinTable] { layout.joinTables }
+  /// Indexes in the order Core Data makes them.
+  package var indexes: [SchemaIndex] { layout.indexes }
+  /// R-Tree indexes that the model asks for, by the documented rule.
+  package var rTreeIndexes: [SchemaRTree] { layout.rTreeIndexes }
+  /// Those of them that are made: none unless a store shows the form.
+  package var rTrees: [SchemaRTree] { layout.rTrees }
+  /// Derived attributes with a column, by table, entity and name.
+  package var derivations: [SchemaDerivation] { layout.derivations }
+  /// Triggers of derived attributes, those that a store shows behind those that are known.
+  package var triggers: [SchemaTrigger] { layout.triggers }
+  /// Names outside ASCII or longer than any seen, where they stand.
+  package var doubtfulNames: [DoubtfulName] { layout.doubtfulNames }
+  /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
+  package var unsupported: [HopdError] { layout.unsupported }
+  /// Many-to-manys between an entity and itself, and which end of each names the table
+  /// (docs/formats/join-table-names.md, "The rule").
+  package var selfJoinTables: [SelfJoinTable] { layout.selfJoinTables }
 
   /// The entity's number, Z_ENT.
   package func number(of entity: String) -> Int64? { numbers[entity] }
+
+  /// The entities by their numbers.
+  package var entityNames: [Int64: String] {
+    Dictionary(numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+  }
 
   /// The entity of a number.
   package func entityName(of number: Int64) -> String? { numbers.first { $0.value == number }?.key }
@@ -58,30 +55,30 @@ package struct StoreSchema: Sendable {
   /// The table that holds the entity's rows: that of its root.
   package func table(of entity: String) -> EntityTable? {
     guard let value = model.entity(named: entity) else { return nil }
-    return tableByRoot[model.root(of: value).name].map { tables[$0] }
+    return layout.tableByRoot[model.root(of: value).name].map { tables[$0] }
   }
 
   /// The table of entities with that name.
-  package func table(named name: String) -> EntityTable? { tableByName[name].map { tables[$0] } }
+  package func table(named name: String) -> EntityTable? { layout.tableByName[name].map { tables[$0] } }
 
   /// The join table with that name.
-  package func joinTable(named name: String) -> JoinTable? { joinTableByName[name].map { joinTables[$0] } }
+  package func joinTable(named name: String) -> JoinTable? { layout.joinTableByName[name].map { joinTables[$0] } }
 
   /// The column of an attribute, own or inherited; nil for transient ones.
   package func column(ofAttribute attribute: String, in entity: String) -> String? {
-    guard let value = model.entity(named: entity) else { return nil }
-    for ancestor in model.lineage(of: value).reversed() {
-      if let column = columnByProperty[PropertyKey(entity: ancestor.name, property: attribute)] { return column }
-    }
-    return nil
+    nearest(attribute, in: entity, of: layout.columnByProperty)
   }
 
   /// How a relationship, own or inherited, is stored; nil for transient and for unsupported ones.
   package func storage(ofRelationship relationship: String, in entity: String) -> RelationshipStorage? {
+    nearest(relationship, in: entity, of: layout.storageByRelationship)
+  }
+
+  /// What a table has for a property of the entity, or of its nearest ancestor with one.
+  private func nearest<Value>(_ property: String, in entity: String, of table: [PropertyKey: Value]) -> Value? {
     guard let value = model.entity(named: entity) else { return nil }
     for ancestor in model.lineage(of: value).reversed() {
-      let key = PropertyKey(entity: ancestor.name, property: relationship)
-      if let storage = storageByRelationship[key] { return storage }
+      if let found = table[PropertyKey(entity: ancestor.name, property: property)] { return found }
     }
     return nil
   }
@@ -110,13 +107,12 @@ package struct StoreSchema: Sendable {
   /// Statements of Core Data's own bookkeeping tables, with their exact texts (docs/formats/store-layout.md,
   /// "Bookkeeping tables").
   package func bookkeepingStatements(in schema: String? = nil) -> [String] {
-    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
     let tables =
       [
         "Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
         "Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
       ] + (hasModelCache ? ["Z_MODELCACHE (Z_CONTENT BLOB)"] : [])
-    return tables.map { start + $0 }
+    return tables.map { "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\($0)" }
   }
 
   /// Every statement that makes an empty store, in Core Data's order: tables each with its join tables, indexes,
@@ -138,8 +134,19 @@ package struct StoreSchema: Sendable {
   }
 }
 
+/// A part of a schema that one statement makes.
+package protocol SchemaPart {
+  /// The statement for an attached schema, or for none; SQLite stores it without the schema name.
+  func createStatement(in schema: String?) -> String
+}
+
+extension SchemaPart {
+  /// The statement text that Core Data would run.
+  package var createStatement: String { createStatement(in: nil) }
+}
+
 /// The table of a root entity and of all that descend from it.
-package struct EntityTable: Sendable, Hashable {
+package struct EntityTable: Sendable, Hashable, SchemaPart {
   /// Table name, as ZCAR.
   package let name: String
   /// The root entity.
@@ -151,16 +158,10 @@ package struct EntityTable: Sendable, Hashable {
   /// Uniqueness constraints that are inside CREATE TABLE (fw ≤ 754).
   package let uniqueConstraints: [[String]]
 
-  /// The statement text that Core Data would run.
-  package var createStatement: String { createStatement(in: nil) }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
   package func createStatement(in schema: String?) -> String {
-    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
+    let start = "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name))"
     let parts = columns.map { "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)" }.joined(separator: ", ")
-    guard !uniqueConstraints.isEmpty else {
-      return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(parts) )"
-    }
+    guard !uniqueConstraints.isEmpty else { return "\(start) ( \(parts) )" }
     // With a constraint the text ends without the space before the parenthesis (docs/formats/store-layout.md, "Entity
     // tables").
     let constraints = uniqueConstraints.map { columns in
@@ -168,7 +169,7 @@ package struct EntityTable: Sendable, Hashable {
       return "CONSTRAINT \(SQLiteIdentifier.bareIfPossible(columns.joined(separator: "_")))"
         + " UNIQUE (\(names.joined(separator: ", ")))"
     }
-    return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(parts), \(constraints.joined(separator: ", ")))"
+    return "\(start) ( \(parts), \(constraints.joined(separator: ", ")))"
   }
 }
 
@@ -203,7 +204,7 @@ package struct SchemaColumn: Sendable, Hashable {
 }
 
 /// The table of a many-to-many relationship.
-package struct JoinTable: Sendable, Hashable {
+package struct JoinTable: Sendable, Hashable, SchemaPart {
   /// Table name, as Z_1BOOKS.
   package let name: String
   /// Entity that declares the relationship after which the table is named.
@@ -228,20 +229,16 @@ package struct JoinTable: Sendable, Hashable {
     [ownerColumn, targetColumn] + [inverseOrderColumn, orderColumn].compactMap { $0 }
   }
 
-  /// The statement text that Core Data would run.
-  package var createStatement: String { createStatement(in: nil) }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
   package func createStatement(in schema: String?) -> String {
-    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
     let columns = columns.map { "\(SQLiteIdentifier.bareIfPossible($0)) INTEGER" }.joined(separator: ", ")
     let keys = [ownerColumn, targetColumn].map(SQLiteIdentifier.bareIfPossible).joined(separator: ", ")
-    return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(columns), PRIMARY KEY (\(keys)) )"
+    return "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name))"
+      + " ( \(columns), PRIMARY KEY (\(keys)) )"
   }
 }
 
 /// An index of the schema.
-package struct SchemaIndex: Sendable, Hashable {
+package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   /// Index name.
   package let name: String
   /// Table it is on.
@@ -257,15 +254,10 @@ package struct SchemaIndex: Sendable, Hashable {
     package let suffix: String
   }
 
-  /// The statement text that Core Data would run.
-  package var createStatement: String { createStatement(in: nil) }
-
-  /// The statement for an attached schema; SQLite stores it without the schema name.
   package func createStatement(in schema: String?) -> String {
     let columns = columns.map { SQLiteIdentifier.bareIfPossible($0.name) + $0.suffix }.joined(separator: ", ")
-    let prefix = schema.map { SQLiteIdentifier.quoted($0) + "." } ?? ""
-    return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(prefix)\(SQLiteIdentifier.bareIfPossible(name))"
-      + " ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
+    return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(SQLiteIdentifier.prefix(schema))"
+      + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
   }
 }
 

@@ -97,8 +97,7 @@ extension StoreSchemaBuilder {
   /// Gives both ends of each one-to-one the columns of the other.
   mutating func joinOneToOnes() {
     for (key, storage) in storageByRelationship {
-      guard let own = storage.ownColumns,
-        let relationship = model.entity(named: key.entity)?.relationships.first(where: { $0.name == key.property }),
+      guard let own = storage.ownColumns, let relationship = model.ownRelationship(key.property, of: key.entity),
         let inverse = model.inverse(of: relationship),
         let other = inheritedStorage(inverse.relationship.name, in: inverse.entity)?.ownColumns
       else { continue }

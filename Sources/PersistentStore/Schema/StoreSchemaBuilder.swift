@@ -20,27 +20,11 @@ extension StoreSchema {
     model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming(),
     observed: ObservedLayout = ObservedLayout()
   ) {
-    let layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
-      LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
-    }
     self.model = model
     self.frameworkVersion = frameworkVersion
-    numbers = layout.numbers
-    tables = layout.tables
-    joinTables = layout.joinTables
-    tableByRoot = layout.tableByRoot
-    tableByName = layout.tableByName
-    joinTableByName = layout.joinTableByName
-    columnByProperty = layout.columnByProperty
-    storageByRelationship = layout.storageByRelationship
-    selfJoinTables = layout.selfJoinTables
-    indexes = layout.indexes
-    rTreeIndexes = layout.rTreeIndexes
-    rTrees = layout.rTrees
-    derivations = layout.derivations
-    triggers = layout.triggers
-    doubtfulNames = layout.doubtfulNames
-    unsupported = layout.unsupported
+    layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
+      LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
+    }
   }
 }
 
@@ -55,11 +39,12 @@ struct LaidOut: Sendable {
   let numbers: [String: Int64]
   let tables: [EntityTable]
   let joinTables: [JoinTable]
+  /// Where a table is among the tables.
   let tableByRoot: [String: Int]
   let tableByName: [String: Int]
   let joinTableByName: [String: Int]
-  let columnByProperty: [StoreSchema.PropertyKey: String]
-  let storageByRelationship: [StoreSchema.PropertyKey: RelationshipStorage]
+  let columnByProperty: [PropertyKey: String]
+  let storageByRelationship: [PropertyKey: RelationshipStorage]
   let selfJoinTables: [SelfJoinTable]
   let indexes: [SchemaIndex]
   let rTreeIndexes: [SchemaRTree]
@@ -76,13 +61,13 @@ struct LaidOut: Sendable {
     numbers = builder.numbers
     tables = builder.tables
     joinTables = builder.joinTables
-    tableByRoot = Self.places(tables.map(\.rootEntity))
-    tableByName = Self.places(tables.map(\.name))
-    joinTableByName = Self.places(joinTables.map(\.name))
+    tableByRoot = tables.map(\.rootEntity).places
+    tableByName = tables.map(\.name).places
+    joinTableByName = joinTables.map(\.name).places
     columnByProperty = builder.columnByProperty
     storageByRelationship = builder.storageByRelationship
     selfJoinTables = builder.selfJoinTables
-    let indexes = SchemaIndexBuilder(builder: builder).build()
+    let indexes = SchemaIndexBuilder(builder: builder)
     self.indexes = indexes.indexes
     rTreeIndexes = indexes.rTrees
     rTrees = observed.hasRTrees ? indexes.rTrees : []
@@ -92,17 +77,11 @@ struct LaidOut: Sendable {
     doubtfulNames = builder.doubtfulNames
     unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
   }
-
-  private static func places(_ names: [String]) -> [String: Int] {
-    Dictionary(names.enumerated().map { ($0.element, $0.offset) }) { first, _ in first }
-  }
 }
 
 struct StoreSchemaBuilder {
   /// SQLITE_MAX_COLUMN as SQLite is built everywhere [sqlite.org/limits.html].
   static let maximumColumns = 2000
-
-  typealias PropertyKey = StoreSchema.PropertyKey
 
   let model: ManagedObjectModel
   let frameworkVersion: Int64
@@ -148,8 +127,7 @@ struct StoreSchemaBuilder {
     for table in tables { checkColumnNames(of: table) }
     let names = Set(tables.map(\.name))
     for join in joinTables where names.contains(join.name) {
-      refuse(
-        "the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
+      refuse("the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
     }
     var seen: [String: String] = [:]
     for table in tables {
@@ -222,8 +200,7 @@ struct StoreSchemaBuilder {
     return properties.enumerated().sorted { left, right in
       let (first, second) = (left.element, right.element)
       let places = (first.attribute?.compositeName ?? first.name, second.attribute?.compositeName ?? second.name)
-      return places.0 == places.1
-        ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
+      return places.0 == places.1 ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
     }.map(\.element)
   }
 
@@ -334,28 +311,22 @@ struct StoreSchemaBuilder {
   private mutating func addToOne(
     _ relationship: Relationship, column: String, of entity: Entity, table: String, buckets: inout [[SchemaColumn]]
   ) {
-    buckets[0].append(
-      SchemaColumn(
-        name: column, declaredType: "INTEGER", role: .toOne(entity: entity.name, relationship: relationship.name)))
+    func add(_ name: String, _ role: SchemaColumn.Role, to bucket: Int) -> String {
+      buckets[bucket].append(SchemaColumn(name: name, declaredType: "INTEGER", role: role))
+      return name
+    }
+    _ = add(column, .toOne(entity: entity.name, relationship: relationship.name), to: 0)
     let stem = String(column.dropFirst())
     var discriminator: String?
     if let destination = model.entity(named: relationship.destinationEntityName),
       !model.subentities(of: destination).isEmpty, let number = numbers[destination.name]
     {
-      let name = "Z\(number)_\(stem)"
-      buckets[0].append(
-        SchemaColumn(
-          name: name, declaredType: "INTEGER",
-          role: .discriminator(entity: entity.name, relationship: relationship.name)))
-      discriminator = name
+      discriminator = add(
+        "Z\(number)_\(stem)", .discriminator(entity: entity.name, relationship: relationship.name), to: 0)
     }
     var orderKey: String?
     if let inverse = model.inverse(of: relationship)?.relationship, inverse.isToMany, inverse.isOrdered {
-      let name = "Z_FOK_\(stem)"
-      buckets[1].append(
-        SchemaColumn(
-          name: name, declaredType: "INTEGER", role: .orderKey(entity: entity.name, relationship: relationship.name)))
-      orderKey = name
+      orderKey = add("Z_FOK_\(stem)", .orderKey(entity: entity.name, relationship: relationship.name), to: 1)
     }
     let columns = ToOneColumns(table: table, key: column, discriminator: discriminator, orderKey: orderKey)
     storageByRelationship[PropertyKey(entity: entity.name, property: relationship.name)] = .toOne(columns, other: nil)
@@ -372,8 +343,7 @@ struct StoreSchemaBuilder {
       if case .orderKey(entity.name, let relationship) = column.role { relationship } else { nil }
     }
     guard let start = columns.firstIndex(where: { name($0) != nil }), columns.count > start + 1 else { return }
-    let order = keyOrders.order(of: entity).orderKeys
-    let places = Dictionary(order.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let places = keyOrders.order(of: entity).orderKeys.places
     let own = columns[start...].sorted {
       name($0).flatMap { places[$0] } ?? .max < name($1).flatMap { places[$0] } ?? .max
     }

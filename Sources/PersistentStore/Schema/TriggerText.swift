@@ -73,7 +73,6 @@ extension SchemaTrigger {
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) && byte != 0x0b }
 
   private static func isWord(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
-      || byte == 0x24 || byte >= 0x80
+    SQLiteIdentifier.isPlain(byte) || byte == 0x24 || byte >= 0x80
   }
 }

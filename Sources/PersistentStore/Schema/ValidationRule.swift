@@ -87,14 +87,6 @@ private struct RuleBuilder {
   let number: Int64
   var rules: [ValidationRule] = []
 
-  init(layout: StoreSchema, space: SourceTables, entity: Entity, table: EntityTable, number: Int64) {
-    self.layout = layout
-    self.space = space
-    self.entity = entity
-    self.table = table
-    self.number = number
-  }
-
   mutating func build() {
     for (name, attribute) in layout.model.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
       // Derived values are the store's own work, and transient ones are not in it.
@@ -131,8 +123,7 @@ private struct RuleBuilder {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .double, .float, .decimal:
       bounds(attribute, name, column, value, isAbove: .numberTooLarge, isBelow: .numberTooSmall)
-    case .date:
-      bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
+    case .date: bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
     case .string:
       let length = "\(ValidationRule.lengthFunction)(\(value))"
       bounds(attribute, name, column, length, isAbove: .stringTooLong, isBelow: .stringTooShort)
@@ -209,11 +200,10 @@ private struct RuleBuilder {
 
   /// All but the first row of equal ones; nils are not values.
   private mutating func add(_ constraint: [String], of owner: Entity) {
-    let columns = constraint.map { name -> String? in
-      if let column = layout.column(ofAttribute: name, in: owner.name) { return column }
-      return layout.storage(ofRelationship: name, in: owner.name)?.ownColumns?.key
+    let names = constraint.compactMap { name in
+      layout.column(ofAttribute: name, in: owner.name)
+        ?? layout.storage(ofRelationship: name, in: owner.name)?.ownColumns?.key
     }
-    let names = columns.compactMap { $0 }
     guard !names.isEmpty, names.count == constraint.count else { return }
     let keys = names.map(quoted).joined(separator: ", ")
     let present = names.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")

@@ -14,16 +14,27 @@ package enum DateText {
       nanoseconds = 0
       whole += 1
     }
+    guard let (day, time) = parts(secondsSince2001: whole) else { return nil }
+    let fraction = nanoseconds == 0 ? "0" : trimmed(padded(nanoseconds, 9))
+    return "\(day)T\(time).\(fraction)Z"
+  }
+
+  /// `2026-11-21` and `13:48:35` of a whole number of seconds; nil outside the years 0…9999.
+  package static func parts(secondsSince2001 whole: Int64) -> (day: String, time: String)? {
     // Days since 1970-01-01, floored.
-    let unix = whole + 978_307_200
+    let unix = whole + secondsFrom1970
     let day = unix >= 0 ? unix / 86_400 : -((86_399 - unix) / 86_400)
     let second = unix - day * 86_400
     let (year, month, date) = civil(day)
     guard (0...9999).contains(year) else { return nil }
-    let fraction = nanoseconds == 0 ? "0" : trimmed(padded(nanoseconds, 9))
-    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(date, 2))T\(padded(second / 3600, 2)):"
-      + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(fraction)Z"
+    return (
+      "\(padded(year, 4))-\(padded(month, 2))-\(padded(date, 2))",
+      "\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))"
+    )
   }
+
+  /// From 1970 to 2001.
+  package static let secondsFrom1970: Int64 = 978_307_200
 
   /// Year, month and day of a day number, in the proleptic Gregorian calendar (Hinnant, "chrono-compatible low-level
   /// date algorithms": eras of 400 years that begin in March).

@@ -23,9 +23,7 @@ struct Link {
 
   /// The rule of a to-one; nil where there is nothing to point at.
   init?(relationship name: String, of entity: String, schema: StoreSchema, plan: FillPlan) {
-    guard let relationship = schema.model.entity(named: entity)?.relationships.first(where: { $0.name == name }) else {
-      return nil
-    }
+    guard let relationship = schema.model.ownRelationship(name, of: entity) else { return nil }
     sources = plan.population(of: entity)
     targets = plan.population(of: relationship.destinationEntityName)
     guard targets.count > 0 else { return nil }
@@ -80,14 +78,12 @@ struct Link {
         return targets.object(random.below(targets.count))
       }
       return targets.object(index % targets.count)
-    case .same:
-      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0) }
+    case .same: return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0) }
     case .neighbour(let step, let isRing):
       guard let index = sources.index(position: position, ordinal: ordinal) else { return nil }
       let other = index + step
       return targets.object(isRing ? (other + targets.count) % targets.count : other)
-    case .couple:
-      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0 ^ 1) }
+    case .couple: return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0 ^ 1) }
     }
   }
 }

@@ -65,12 +65,10 @@ struct FillPlan {
       }
       tables.append(
         Table(
-          table: table, entities: entities, counts: counts,
-          numbers: entities.map { schema.number(of: $0.name) ?? 0 }))
+          table: table, entities: entities, counts: counts, numbers: entities.map { schema.number(of: $0.name) ?? 0 }))
     }
     self.tables = tables
-    tableByRoot = Dictionary(
-      tables.enumerated().map { ($0.element.table.rootEntity, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    tableByRoot = tables.map(\.table.rootEntity).places
   }
 
   /// The objects of an entity, subentities included.

@@ -32,22 +32,7 @@ package struct FreshStore {
     var random = SplitMix64(seed: seed ^ 0x5eed_0f_1d)
     let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
     let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
-    func hex(_ value: UInt64) -> String {
-      let digits = String(value, radix: 16, uppercase: true)
-      return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-    }
-    return text(ofDigits: hex(high) + hex(low))
-  }
-
-  /// The 36 characters of a UUID.
-  static func text(ofUUID bytes: [UInt8]) -> String {
-    text(ofDigits: bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined())
-  }
-
-  private static func text(ofDigits text: String) -> String {
-    let digits = Array(text)
-    guard digits.count == 32 else { return text }
-    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+    return UUIDText.text(of: [high, low].flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) })
   }
 
   /// Makes the file at `path`, which must not be there, with `rows` sample objects.

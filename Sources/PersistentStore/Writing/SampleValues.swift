@@ -59,8 +59,7 @@ struct SampleValues {
     }
     // The type's limits are five; null is the sixth case.
     let turn = ordinal &+ shift
-    let special: Int64? =
-      ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
+    let special: Int64? = ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
     if let special {
       if special == 0, attribute.isOptional { return .null }
       if special == 2, let value = large(attribute) { return value }
@@ -163,8 +162,7 @@ struct SampleValues {
       return .text(fitted(SampleValues.strings[(index + 5) % SampleValues.strings.count], attribute))
     case .uri: return .text(index == 1 ? "urn:isbn:9780000000000" : "file:///tmp/%C3%BCber%20uns/#\(index)")
     case .uuid: return .blob([UInt8](repeating: index & 1 == 0 ? 0xff : 0, count: 16))
-    case .binary:
-      return attribute.stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6])
+    case .binary: return attribute.stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6])
     case .transformable: return .blob(archives[index % archives.count])
     case .undefined, .objectID, .composite: return nil
     }
@@ -226,7 +224,7 @@ struct SampleValues {
   private mutating func large(_ attribute: Attribute) -> SQLiteValue? {
     guard attribute.hasExternalForm, let external, external.hasRoom else { return nil }
     let content = bytes(ExternalSamples.size + Int(random.below(1000)))
-    let text = FreshStore.text(ofUUID: uuid())
+    let text = UUIDText.text(of: uuid())
     guard let name = ExternalFileName(text.utf8), external.keep(content, as: name) else { return nil }
     return .blob(ExternalDataForm.reference(to: name))
   }

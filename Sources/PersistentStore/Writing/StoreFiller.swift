@@ -58,10 +58,9 @@ package struct StoreFiller {
   }
 
   private func sources(of entity: Entity, in table: EntityTable) throws(HopdError) -> [Source] {
-    let attributes = schema.model.allAttributes(of: entity)
     let unique = try uniqueAttributes(of: entity)
     var byColumn: [String: Attribute] = [:]
-    for (name, attribute) in attributes {
+    for (name, attribute) in schema.model.allAttributes(of: entity) {
       if let column = schema.column(ofAttribute: name, in: entity.name) { byColumn[column] = attribute }
     }
     let lineage = Set(schema.model.lineage(of: entity).map(\.name))
@@ -90,7 +89,7 @@ package struct StoreFiller {
       case .orderKey(let owner, let name) where lineage.contains(owner):
         sources.append(links[name].map(Source.orderKey) ?? .null)
       case .owner(let owner, let name):
-        let destination = schema.model.entity(named: owner)?.relationships.first { $0.name == name }
+        let destination = schema.model.ownRelationship(name, of: owner)
         let isTarget = destination.map { lineage.contains($0.destinationEntityName) } ?? false
         sources.append(isTarget ? Link(ownersOf: owner, plan: plan).map(Source.owner) ?? .null : .null)
       default: sources.append(.null)
@@ -116,8 +115,7 @@ package struct StoreFiller {
           throw HopdError(
             .cannotFill,
             "the uniqueness constraint \(constraint.joined(separator: ", ")) has no attribute that can differ in "
-              + "every row",
-            at: Place(entity: entity.name), hint: "make an empty store, without --rows")
+              + "every row", at: Place(entity: entity.name), hint: "make an empty store, without --rows")
         }
       }
     }
@@ -129,10 +127,7 @@ package struct StoreFiller {
   ) throws {
     var entitySources: [[Source]] = []
     for entity in table.entities { entitySources.append(try sources(of: entity, in: table.table)) }
-    let names = table.table.columns.map { SQLiteIdentifier.quoted($0.name) }
-    let insert = try connection.prepare(
-      "INSERT INTO \(SQLiteIdentifier.quoted(table.table.name)) (\(names.joined(separator: ", "))) VALUES "
-        + "(\(names.map { _ in "?" }.joined(separator: ", ")))")
+    let insert = try insertion(into: table.table.name, table.table.columns.map(\.name))
     let rows = table.rows
     let width = Int64(table.entities.count)
     var key: Int64 = 1
@@ -148,12 +143,19 @@ package struct StoreFiller {
           key += 1
         }
       }
-      guard progress(done + last) else {
-        throw HopdError(.interrupted, "stopped on request while the store was filled")
-      }
+      guard progress(done + last) else { throw Self.stopped }
     }
     done += rows
   }
+
+  private func insertion(into table: String, _ columns: [String]) throws(SQLiteError) -> Statement {
+    try connection.prepare(
+      "INSERT INTO \(SQLiteIdentifier.quoted(table))"
+        + " (\(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
+        + " VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))")
+  }
+
+  private static let stopped = HopdError(.interrupted, "stopped on request while the store was filled")
 
   /// A row on its way into a table.
   private struct Row {
@@ -207,18 +209,13 @@ package struct StoreFiller {
   private mutating func fill(
     _ join: JoinTable, chunk: Int64, done: Int64, progress: (Int64) -> Bool
   ) throws {
-    guard
-      let forward = schema.model.entity(named: join.entity)?.relationships.first(where: { $0.name == join.relationship }
-      ),
+    guard let forward = schema.model.ownRelationship(join.relationship, of: join.entity),
       let inverse = schema.model.inverse(of: forward)?.relationship
     else { return }
     let owners = plan.population(of: join.entity)
     let targets = plan.population(of: join.inverseEntity)
     guard owners.count > 0, targets.count > 0 else { return }
-    let names = join.columns.map(SQLiteIdentifier.quoted)
-    let insert = try connection.prepare(
-      "INSERT INTO \(SQLiteIdentifier.quoted(join.name)) (\(names.joined(separator: ", "))) VALUES "
-        + "(\(names.map { _ in "?" }.joined(separator: ", ")))")
+    let insert = try insertion(into: join.name, join.columns)
     let least = min(1000, max(forward.isOptional ? 0 : 1, forward.minCount))
     let limit = min(targets.count, forward.maxCount > 0 ? forward.maxCount : .max, max(4, least))
     let isSpread = Link.isBounded(inverse) || values.kind == .ordinary
@@ -245,9 +242,7 @@ package struct StoreFiller {
           }
         }
       }
-      guard progress(done) else {
-        throw HopdError(.interrupted, "stopped on request while the store was filled")
-      }
+      guard progress(done) else { throw Self.stopped }
     }
   }
 }

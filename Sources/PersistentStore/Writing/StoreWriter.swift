@@ -88,8 +88,7 @@ package struct StoreWriter {
       for statement in history.statements { try connection.execute(statement.createStatement(in: schema)) }
     }
     for entry in history.numbers {
-      try insert.run(
-        [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(entry.highWaterMark)])
+      try insert.run([.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(entry.highWaterMark)])
     }
   }
 }

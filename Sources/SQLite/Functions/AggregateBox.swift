@@ -29,8 +29,10 @@ final class AggregateBox {
     return sqlite3_aggregate_context(context, size)?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
   }
 
-  static let step: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
-    context, count, arguments in
+  /// What SQLite calls at the end of a group.
+  typealias Finish = @convention(c) (OpaquePointer?) -> Void
+
+  static let step: FunctionBox.Call = { context, count, arguments in
     guard let context, let data = sqlite3_user_data(context) else { return }
     guard let slot = AggregateBox.slot(of: context, isMade: true) else { return sqlite3_result_error_nomem(context) }
     let group: AggregateGroup
@@ -41,11 +43,11 @@ final class AggregateBox {
       slot.pointee = Unmanaged.passRetained(group).toOpaque()
     }
     let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
-    if !group.step(values) { sqlite3_result_error(context, "a function of hopd failed", -1) }
+    if !group.step(values) { FunctionBox.answer(nil, to: context) }
   }
 
   /// SQLite calls it once for each group, also after a failed step and when the statement is given up.
-  static let finish: @convention(c) (OpaquePointer?) -> Void = { context in
+  static let finish: Finish = { context in
     guard let context, let data = sqlite3_user_data(context) else { return }
     let group: AggregateGroup
     if let slot = AggregateBox.slot(of: context, isMade: false), let known = slot.pointee {
@@ -54,10 +56,6 @@ final class AggregateBox {
     } else {
       group = Unmanaged<AggregateBox>.fromOpaque(data).takeUnretainedValue().start()
     }
-    if let value = group.finish() {
-      FunctionBox.answer(value, to: context)
-    } else {
-      sqlite3_result_error(context, "a function of hopd failed", -1)
-    }
+    FunctionBox.answer(group.finish(), to: context)
   }
 }

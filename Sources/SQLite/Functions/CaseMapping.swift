@@ -24,9 +24,7 @@ package enum CaseMapping: Sendable, Hashable {
       }
       guard all < 0x80 else { return false }
       result.withMemoryRebound(to: CChar.self) {
-        sqlite3_result_text64(
-          context, $0.baseAddress, UInt64(text.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
-          UInt8(SQLITE_UTF8))
+        sqlite3_result_text64(context, $0.baseAddress, UInt64(text.count), FunctionBox.transient, UInt8(SQLITE_UTF8))
       }
       return true
     }

@@ -4,6 +4,13 @@ import CSQLite
 
 /// Holds one registered function for as long as its connection lives.
 final class FunctionBox {
+  /// What SQLite calls for a function, or for a row of an aggregate function.
+  typealias Call = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+
+  /// SQLite copies bytes before the call returns that hands them over (SQLITE_TRANSIENT is a macro that Swift does not
+  /// import).
+  static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
   /// Answers nil when it failed.
   let body: ([SQLiteValue]) -> SQLiteValue?
   /// What the function does with the one argument that it has, where that is possible without values.
@@ -14,19 +21,13 @@ final class FunctionBox {
     self.body = body
   }
 
-  static let call: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
-    context, count, arguments in
+  static let call: Call = { context, count, arguments in
     guard let context, let data = sqlite3_user_data(context) else { return }
     let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
     if let mapping = box.mapping, count == 1, let argument = arguments?[0], mapping.answer(argument, to: context) {
       return
     }
-    let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
-    if let value = box.body(values) {
-      FunctionBox.answer(value, to: context)
-    } else {
-      sqlite3_result_error(context, "a function of hopd failed", -1)
-    }
+    FunctionBox.answer(box.body((0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }), to: context)
   }
 
   static func value(of argument: OpaquePointer?) -> SQLiteValue {
@@ -45,22 +46,19 @@ final class FunctionBox {
     }
   }
 
-  static func answer(_ value: SQLiteValue, to context: OpaquePointer) {
+  /// The result of a function; nil is a failure.
+  static func answer(_ value: SQLiteValue?, to context: OpaquePointer) {
+    guard let value else { return sqlite3_result_error(context, "a function of hopd failed", -1) }
     switch value {
     case .null: sqlite3_result_null(context)
     case .integer(let value): sqlite3_result_int64(context, value)
     case .real(let value): sqlite3_result_double(context, value)
     case .text(let value):
-      sqlite3_result_text64(
-        context, value, UInt64(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
-        UInt8(SQLITE_UTF8))
+      sqlite3_result_text64(context, value, UInt64(value.utf8.count), transient, UInt8(SQLITE_UTF8))
     // A pointer to nothing would make NULL of it.
     case .blob(let bytes) where bytes.isEmpty: sqlite3_result_zeroblob(context, 0)
     case .blob(let bytes):
-      bytes.withUnsafeBytes {
-        sqlite3_result_blob64(
-          context, $0.baseAddress, UInt64($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
-      }
+      bytes.withUnsafeBytes { sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), transient) }
     }
   }
 }

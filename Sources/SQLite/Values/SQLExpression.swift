@@ -114,8 +114,7 @@ package struct SQLExpression: Sendable, Hashable {
     var end = text.startIndex
     for read in reads {
       let start = text.utf8.index(text.startIndex, offsetBy: read.offset)
-      let value =
-        read.alias == alias ? values[read.column] ?? .null : SQLExpression.column(read.column, of: read.alias)
+      let value = read.alias == alias ? values[read.column] ?? .null : SQLExpression.column(read.column, of: read.alias)
       parts.appendLiteral(String(text[end..<start]))
       parts.appendInterpolation(value.form == .computed ? "(\(value))" : value)
       end = text.utf8.index(start, offsetBy: read.text.utf8.count)

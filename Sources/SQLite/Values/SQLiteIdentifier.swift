@@ -7,19 +7,22 @@ package enum SQLiteIdentifier {
   /// A NUL cannot be in SQL text; names with one are refused where models are read.
   package static func quoted(_ name: String) -> String { enclosed(name, in: UInt8(ascii: "\"")) }
 
+  /// A schema's name before that of one of its tables; nothing where none is named.
+  package static func prefix(_ schema: String?) -> String { schema.map { quoted($0) + "." } ?? "" }
+
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.
   ///
   /// Core Data's names begin with Z or A and are never keywords (docs/formats/store-layout.md); everything else is
   /// quoted.
   package static func bareIfPossible(_ name: String) -> String {
-    let bytes = Array(name.utf8)
-    guard let first = bytes.first, first == UInt8(ascii: "Z") || first == UInt8(ascii: "A"), bytes.count > 1 else {
-      return quoted(name)
-    }
-    let isPlain = bytes.allSatisfy {
-      ($0 >= 0x30 && $0 <= 0x39) || ($0 >= 0x41 && $0 <= 0x5a) || ($0 >= 0x61 && $0 <= 0x7a) || $0 == 0x5f
-    }
-    return isPlain && !keywordsFromAorZ.contains(name.uppercased()) ? name : quoted(name)
+    let isLikeCoreData = name.utf8.count > 1 && (name.utf8.first.map("ZA".utf8.contains) ?? false)
+    return isLikeCoreData && name.utf8.allSatisfy(isPlain) && !keywordsFromAorZ.contains(name.uppercased())
+      ? name : quoted(name)
+  }
+
+  /// Is it a letter or digit of ASCII, or `_`?
+  package static func isPlain(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
   }
 
   /// A string as an SQL literal.

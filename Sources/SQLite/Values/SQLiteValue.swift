@@ -25,8 +25,7 @@ package enum SQLiteValue: Hashable, Sendable {
       } else {
         SQLiteIdentifier.literal(value)
       }
-    case .blob(let bytes):
-      "X'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    case .blob(let bytes): "X'" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
     }
   }
 }
