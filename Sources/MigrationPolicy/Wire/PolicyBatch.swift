@@ -68,16 +68,12 @@ package final class PolicyBatch: Sendable {
 
   /// The source object of an instance.
   package func source(of index: Int) -> PolicyObjectID {
-    let instance = instances[index]
-    let shape = shapes[instance.sourceShape]
-    return PolicyObjectID(side: shape.side, entity: shape.entity, key: instance.source)
+    shapes[instances[index].sourceShape].id(instances[index].source)
   }
 
   /// The object of default creation.
   package func standard(of index: Int) -> PolicyObjectID {
-    let instance = instances[index]
-    let shape = shapes[instance.standardShape]
-    return PolicyObjectID(side: shape.side, entity: shape.entity, key: instance.standard)
+    shapes[instances[index].standardShape].id(instances[index].standard)
   }
 
   /// One value of an instance's source.
