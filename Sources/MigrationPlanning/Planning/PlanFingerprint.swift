@@ -10,7 +10,7 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// The name of what is done to one store.
-  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, migrationPath]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 4", storeUUID, migrationPath]) }
 
   /// The name of the hops, the same for every store that goes them, but for the numbers of its history.
   static func migrationPath(
