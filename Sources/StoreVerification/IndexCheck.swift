@@ -53,13 +53,11 @@ struct IndexCheck {
         problems.append("\(name) on \(index.table) \(wanted.text) is missing")
       }
     }
-    let unique = schema.indexes.reduce(0) { $0 + ($1.isUnique ? 1 : 0) }
+    let unique = schema.indexes.count(where: \.isUnique)
     return VerificationCheck(
-      name: "indexes", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
-          + schema.indexesNotLookedFor(besides: schema.rTrees.count)
-        : problems.joined(separator: "; "))
+      name: "indexes", problems: problems,
+      fine: "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
+        + schema.indexesNotLookedFor(besides: schema.rTrees.count))
   }
 
   /// The indexes of the model's tables by name, those that SQLite makes for a constraint of a table included.
