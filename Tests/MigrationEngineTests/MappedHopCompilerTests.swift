@@ -6,12 +6,13 @@ import Diagnostics
 import Expressions
 import ManagedObjectModel
 import MappingModel
-import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
+
+@testable import MigrationEngine
 
 @Suite(.blocking) struct MappedHopCompilerTests {
   private let entities = [

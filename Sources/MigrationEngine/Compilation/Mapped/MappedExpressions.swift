@@ -14,6 +14,15 @@ import SQLite
 /// A row of a table of the source: `$source`, or `$each`.
 package typealias MappedRow = SQLRow
 
+extension AssociationLayout.Lane {
+  /// A row of the source under `s`; of an expanding mapping with its member under `m`.
+  var row: MappedRow {
+    var row = MappedRow(alias: "s", entity: sourceEntity)
+    if case .expanded(let member) = kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
+    return row
+  }
+}
+
 /// Objects of the source that an expression reaches from a row.
 struct ReachedObjects {
   /// "table AS alias" in the order of joining, and what joins them.

@@ -16,14 +16,6 @@ package struct SourceReference: Sendable, Hashable {
   /// Their Z_ENT.
   package let targetNumber: Int64
 
-  /// Names a column.
-  package init(table: String, column: String, targetTable: String, targetNumber: Int64) {
-    self.table = table
-    self.column = column
-    self.targetTable = targetTable
-    self.targetNumber = targetNumber
-  }
-
   /// Does every reference of the column lead to an object of that very entity?
   ///
   /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view
