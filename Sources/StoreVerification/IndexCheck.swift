@@ -1,6 +1,6 @@
-// Are the indexes of the model there? They are compared by what they do and not by their texts: Apple's in-place
-// migrations leave indexes under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
-// place"), and these serve as well. What is missing costs an app its speed, and a missing unique index its uniqueness.
+// Checks that the store has the indexes of the model. Indexes are compared by effect, not by text: Apple's in-place
+// migrations leave them under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
+// place"). A missing index costs an app speed, and a missing unique index its uniqueness.
 
 import Diagnostics
 import ManagedObjectModel

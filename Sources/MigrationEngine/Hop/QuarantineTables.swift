@@ -1,6 +1,6 @@
-// Objects that a rule takes out of the migrated store and keeps: whole rows, with what was wrong with them. They are in
-// tables of hopd's in the staged store, committed with their removal, and are carried to a database of their own when
-// the hop is complete; the store itself never ends with them.
+// Objects that a rule removes from the migrated store and keeps: whole rows with their violations. Tables of hopd's in
+// the staged store hold them, committed with the removal, until the hop is complete; then they move to a database of
+// their own.
 
 import Diagnostics
 import PersistentStore

@@ -1,6 +1,6 @@
 // A chunk of source objects, each with the object that default creation would make of it, packed as they go over the
-// pipe. The engine writes rows into it straight from SQLite, inserts standard objects straight from it, and a policy in
-// Swift reads from it only the values that it asks for.
+// pipe. The engine fills it from SQLite and inserts standard objects from it directly; a policy in Swift reads only the
+// values that it asks for.
 
 /// Source instances of one call, packed.
 package final class PolicyBatch: Sendable {

@@ -1,6 +1,5 @@
-// What policies remember: tables of the hop, shared by all its policies (the `manager.userInfo` of Core Data's
-// policies, but on disk, in the staged store, and so of any size). They roll back with the chunk that wrote them. Those
-// of stages go along to the hops that follow.
+// The tables of a hop that all its policies share: the `manager.userInfo` of Core Data's policies, but on disk, in the
+// staged store, and so of any size. They roll back with the chunk that wrote them. Later hops keep those of stages.
 
 import Diagnostics
 import MigrationEngine

@@ -79,8 +79,8 @@ final class ProgramVariants<Program: Sendable>: Sendable {
 
   private let variants = Mutex<[Variant]>([])
 
-  /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and
-  /// the next one depends on the answers before: none is asked that would not be asked anyway.
+  /// The program for which this store gives the same answers. The questions come in the order of compilation, so no
+  /// question is asked that compiling would not ask.
   func program(_ isSound: ProgramCache.Asking) throws(SQLiteError) -> Program? {
     // Asking may take long: nobody waits for it.
     let known = variants.withLock { $0 }

@@ -1,7 +1,6 @@
-// What the engine asks of an expression: a scalar for a column, a condition for a filter, and the objects that it
-// reaches, as tables to join. The plain forms that nearly every mapping uses are made here, because the engine knows
-// more of them (an order on both sides, the form of external values); everything else is compiled by
-// `SQLExpressionCompiler`.
+// Expressions as the engine needs them: a scalar for a column, a condition for a filter, and the objects that it
+// reaches, as tables to join. The plain forms of nearly every mapping are compiled here, because the engine knows more
+// of them (an order on both sides, the form of external values); `SQLExpressionCompiler` compiles all others.
 
 import Diagnostics
 import Expressions
