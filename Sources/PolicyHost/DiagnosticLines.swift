@@ -1,6 +1,5 @@
-// What a program writes to standard error, line by line: passed on for the journal as far as it is bounded, and the
-// last lines kept for the error message. A program that writes without end is not held up, but only its beginning is
-// passed on.
+// Lines that a program writes to standard error: up to a limit they go to the journal, and the last ones are kept for
+// the error message. A program that writes without end is not blocked, but only its beginning goes to the journal.
 
 /// Lines of a program's standard error.
 struct DiagnosticLines {

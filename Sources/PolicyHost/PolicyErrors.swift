@@ -1,6 +1,5 @@
-// What can go wrong with a policy program, as codes: the hook itself failed, the program did not keep to the protocol
-// or to its limits, or it could not be started. The migration of the store ends in each case, and the store stays as it
-// is.
+// Error codes for policy programs: the hook failed, the program broke the protocol or a limit, or it could not be
+// started. In each case the migration of the store ends, and the store stays unchanged.
 
 import Diagnostics
 

@@ -27,9 +27,8 @@ final class ProgramConversation: PolicyConversation {
     var time = exchange.limits.timeout
     let hook = "its introduction"
     let json = try send(
-      .introduction(version: PolicyWire.version, packed: PolicyWire.packedVersion, introduction), during: nil, hook,
-      &time)
-    switch try decode(json, during: nil, hook) {
+      .introduction(version: PolicyWire.version, packed: PolicyWire.packedVersion, introduction), hook, &time)
+    switch try readable(hook, { try PolicyWire.decodeProgram(json, during: nil) }) {
     case .hello(PolicyWire.version, let packed): isPacked = packed == PolicyWire.packedVersion
     case .hello(let version, _):
       throw fail(
@@ -50,14 +49,14 @@ final class ProgramConversation: PolicyConversation {
     if isPacked, case .createRelationships(let ids) = call {
       json = try send(frame: PolicyWire.encodePacked(relationships: ids, keys: keys), call.hook, &time)
     } else {
-      json = try send(.call(call, keys: keys), during: call, call.hook, &time)
+      json = try send(.call(call, keys: keys), call.hook, &time)
     }
     while true {
-      switch try decode(json, during: call, call.hook) {
+      switch try readable(call.hook, { try PolicyWire.decodeProgram(json, during: call) }) {
       case .request(let request):
         // A stage does all its work in one call: there the limit is for the time between two messages.
         if introduction.stage != nil { time = exchange.limits.timeout }
-        json = try answer(request, answering, during: call, call.hook, &time)
+        json = try answer(request, answering, call.hook, &time)
       case .reply(let reply): return try checked(reply, to: call)
       case .hello: throw fail(.policyProtocol, "said hello in the middle of \(call.hook)")
       }
@@ -78,32 +77,26 @@ final class ProgramConversation: PolicyConversation {
       frame = prepared.flatMap { PolicyWire.finishJSON($0.json, keys: keys) }
       prepared = nil
     }
-    do {
-      try exchange.begin(try bounded(frame, hook))
-    } catch let failure as ExchangeFailure {
-      throw explain(failure, hook)
-    }
+    let sent = try bounded(frame, hook)
+    try explained(hook) { () throws(ExchangeFailure) in try exchange.begin(sent) }
     do {
       try meanwhile()
     } catch {
       // Nobody waits for what the program is doing.
-      isOver = true
-      exchange.process.finish(waiting: .zero)
-      exchange.drain()
+      end(waiting: .zero)
       throw error
     }
     // Time that the engine took meanwhile, or takes for its answers, is not the program's.
     var time = exchange.limits.timeout
-    var message = try received(hook, &time)
+    var message = try explained(hook) { () throws(ExchangeFailure) in try exchange.receive(time: &time) }
     while true {
-      switch try decode(message, instances: batch.count, hook) {
+      switch try readable(hook, { try PolicyWire.decode(message, instances: batch.count) }) {
       case .done(let operations): return .done(operations)
       case .message(.reply(.failed(let reason))): throw failed(reason, hook)
       case .apply(let operations):
         message = try answer(
-          .apply(try PolicyOperation.spelledOut(operations) { try batch.instance($0) }), answering, during: nil, hook,
-          &time)
-      case .message(.request(let request)): message = try answer(request, answering, during: nil, hook, &time)
+          .apply(try PolicyOperation.spelledOut(operations) { try batch.instance($0) }), answering, hook, &time)
+      case .message(.request(let request)): message = try answer(request, answering, hook, &time)
       case .message(.reply): throw fail(.policyProtocol, "ended \(hook) with a reply that belongs to another call")
       case .message(.hello): throw fail(.policyProtocol, "said hello in the middle of \(hook)")
       }
@@ -151,28 +144,25 @@ final class ProgramConversation: PolicyConversation {
     }
   }
 
-  func close() {
+  func close() { end(waiting: .seconds(1)) }
+
+  /// Ends the program, once.
+  private func end(waiting time: Duration) {
     guard !isOver else { return }
     isOver = true
-    exchange.process.finish(waiting: .seconds(1))
+    exchange.process.finish(waiting: time)
     exchange.drain()
   }
 
   // MARK: Messages
 
-  private func send(
-    _ message: PolicyEngineMessage, during call: PolicyCall?, _ hook: String, _ time: inout Duration
-  ) throws -> [UInt8] {
+  private func send(_ message: PolicyEngineMessage, _ hook: String, _ time: inout Duration) throws -> [UInt8] {
     try send(frame: PolicyWire.encode(message), hook, &time)
   }
 
   private func send(frame: [UInt8]?, _ hook: String, _ time: inout Duration) throws -> [UInt8] {
     let frame = try bounded(frame, hook)
-    do {
-      return try exchange.exchange(frame, time: &time)
-    } catch {
-      throw explain(error, hook)
-    }
+    return try explained(hook) { () throws(ExchangeFailure) in try exchange.exchange(frame, time: &time) }
   }
 
   private func bounded(_ frame: [UInt8]?, _ hook: String) throws -> [UInt8] {
@@ -184,9 +174,9 @@ final class ProgramConversation: PolicyConversation {
     return frame
   }
 
-  private func received(_ hook: String, _ time: inout Duration) throws -> [UInt8] {
+  private func explained<Result>(_ hook: String, _ body: () throws(ExchangeFailure) -> Result) throws -> Result {
     do {
-      return try exchange.receive(time: &time)
+      return try body()
     } catch {
       throw explain(error, hook)
     }
@@ -194,8 +184,8 @@ final class ProgramConversation: PolicyConversation {
 
   /// Answers a question and waits for what the program says next.
   private func answer(
-    _ request: PolicyRequest, _ answering: (PolicyRequest) throws -> PolicyAnswer, during call: PolicyCall?,
-    _ hook: String, _ time: inout Duration
+    _ request: PolicyRequest, _ answering: (PolicyRequest) throws -> PolicyAnswer, _ hook: String,
+    _ time: inout Duration
   ) throws -> [UInt8] {
     let answer: PolicyAnswer
     do {
@@ -204,29 +194,17 @@ final class ProgramConversation: PolicyConversation {
       close()
       throw error
     }
-    return try send(.answer(answer), during: call, hook, &time)
+    return try send(.answer(answer), hook, &time)
   }
 
-  private func decode(_ json: [UInt8], during call: PolicyCall?, _ hook: String) throws -> PolicyProgramMessage {
+  private func readable<Message>(_ hook: String, _ decode: () throws -> Message) throws -> Message {
     do {
-      return try PolicyWire.decodeProgram(json, during: call)
+      return try decode()
     } catch {
-      throw unreadable(error, hook)
+      throw fail(
+        .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
+        hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
     }
-  }
-
-  private func decode(_ message: [UInt8], instances: Int, _ hook: String) throws -> PolicyWire.ProgramMessage {
-    do {
-      return try PolicyWire.decode(message, instances: instances)
-    } catch {
-      throw unreadable(error, hook)
-    }
-  }
-
-  private func unreadable(_ error: any Error, _ hook: String) -> HopdError {
-    fail(
-      .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
-      hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
   }
 
   // MARK: Failures
@@ -285,11 +263,7 @@ final class ProgramConversation: PolicyConversation {
 
   /// Ends the program and says why, with what it last wrote.
   private func fail(_ code: HopdError.Code, _ what: String, hint: String? = nil) -> HopdError {
-    if !isOver {
-      isOver = true
-      exchange.process.finish(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
-      exchange.drain()
-    }
+    end(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
     let name =
       introduction.stage == nil
       ? "the policy \(introduction.policy) of the mapping \(introduction.mapping)"
@@ -308,18 +282,5 @@ final class ProgramConversation: PolicyConversation {
 
 extension PolicyCall {
   /// The hook, as an author knows it.
-  var hook: String {
-    switch self {
-    case .begin: "begin"
-    case .method(let selector, _): "the method “\(selector)”"
-    case .createDestinationInstances: "createDestinationInstances"
-    case .endInstanceCreation: "endInstanceCreation"
-    case .createRelationships: "createRelationships"
-    case .endRelationshipCreation: "endRelationshipCreation"
-    case .performCustomValidation: "performCustomValidation"
-    case .end: "end"
-    case .willMigrate: "willMigrate"
-    case .didMigrate: "didMigrate"
-    }
-  }
+  var hook: String { if case .method(let selector, _) = self { "the method “\(selector)”" } else { name } }
 }

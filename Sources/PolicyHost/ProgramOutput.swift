@@ -1,5 +1,4 @@
-// What a program of the system says, for one question or one order: started as policies are, within a time and a size,
-// and ended whatever it does.
+// Runs a system program and collects its output: started as policies are, within a time and a size, and always ended.
 
 import Diagnostics
 import Glibc

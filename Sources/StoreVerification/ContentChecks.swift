@@ -222,7 +222,6 @@ struct ContentChecks {
   }
 
   private func result(_ name: String, _ problems: [String], _ fine: String) -> VerificationCheck {
-    VerificationCheck(
-      name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine : problems.joined(separator: "; "))
+    VerificationCheck(name: name, problems: problems, fine: fine)
   }
 }

@@ -40,11 +40,9 @@ struct ExternalDataChecks {
       }
     }
     return VerificationCheck(
-      name: "external-data", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? "\(total.inline) binary values in their columns, \(total.found) in files that are there"
-          + (total.missing == 0 ? "" : ", \(total.missing) in files that are missing")
-        : problems.joined(separator: "; "), isNoted: total.missing > 0)
+      name: "external-data", problems: problems,
+      fine: "\(total.inline) binary values in their columns, \(total.found) in files that are there"
+        + (total.missing == 0 ? "" : ", \(total.missing) in files that are missing"), isNoted: total.missing > 0)
   }
 
   private func compare(

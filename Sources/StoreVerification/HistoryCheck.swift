@@ -35,8 +35,7 @@ struct HistoryCheck {
         problems.append("\(table.name) still has rows, which name entities by the source's numbers")
       }
     }
-    return VerificationCheck(
-      name: "history", passed: problems.isEmpty, detail: problems.isEmpty ? detail : problems.joined(separator: "; "))
+    return VerificationCheck(name: "history", problems: problems, fine: detail)
   }
 
   private func numbers(_ found: [PrimaryKeyEntry]) -> [String] {

@@ -1,5 +1,5 @@
-// What a row of persistent history says, by names: which entity, and which of its properties have changed. The verifier
-// follows names hop by hop from the store's version to the last one, and asks the engine nothing.
+// The meaning of a row of persistent history: the names of its entity and of the changed properties. The verifier
+// follows names hop by hop from the store's version to the last one, independently of the engine.
 
 import ManagedObjectModel
 import MappingModel

@@ -1,6 +1,6 @@
-// Are the indexes of the model there? They are compared by what they do and not by their texts: Apple's in-place
-// migrations leave indexes under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
-// place"), and these serve as well. What is missing costs an app its speed, and a missing unique index its uniqueness.
+// Checks that the store has the indexes of the model. Indexes are compared by effect, not by text: Apple's in-place
+// migrations leave them under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
+// place"). A missing index costs an app speed, and a missing unique index its uniqueness.
 
 import Diagnostics
 import ManagedObjectModel
@@ -53,13 +53,11 @@ struct IndexCheck {
         problems.append("\(name) on \(index.table) \(wanted.text) is missing")
       }
     }
-    let unique = schema.indexes.reduce(0) { $0 + ($1.isUnique ? 1 : 0) }
+    let unique = schema.indexes.count(where: \.isUnique)
     return VerificationCheck(
-      name: "indexes", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
-          + schema.indexesNotLookedFor(besides: schema.rTrees.count)
-        : problems.joined(separator: "; "))
+      name: "indexes", problems: problems,
+      fine: "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
+        + schema.indexesNotLookedFor(besides: schema.rTrees.count))
   }
 
   /// The indexes of the model's tables by name, those that SQLite makes for a constraint of a table included.

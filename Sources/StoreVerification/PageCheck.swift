@@ -2,6 +2,7 @@
 // work beside it (docs/decisions/0022, 0153). A staged store is opened a second time; of a user's store the thread
 // reads through the file that its holder has open.
 
+import Dispatch
 import Glibc
 import SQLite
 import Synchronization
@@ -89,12 +90,11 @@ private final class Work: Sendable {
   /// 2 is SQLITE_INTERNAL: nobody asks before there is an answer.
   private let outcome = Mutex<Result<[String], SQLiteError>>(
     .failure(SQLiteError(extendedCode: 2, message: "the check of the pages has no answer")))
-  private let semaphore: Semaphore
+  private let end = DispatchSemaphore(value: 0)
 
   init(open: @escaping Opening, pragma: String) {
     self.open = open
     self.pragma = pragma
-    semaphore = Semaphore()
   }
 
   func run() {
@@ -110,7 +110,7 @@ private final class Work: Sendable {
       result = .failure(error)
     }
     outcome.withLock { $0 = result }
-    semaphore.post()
+    end.signal()
   }
 
   private static let stepsPerLook: Int32 = 20_000
@@ -120,39 +120,10 @@ private final class Work: Sendable {
   func stop() { isStopping.store(true, ordering: .relaxed) }
 
   /// Did the work end within that time?
-  func wait(milliseconds: Int) -> Bool { semaphore.wait(milliseconds: milliseconds) }
+  func wait(milliseconds: Int) -> Bool { end.wait(timeout: .now() + .milliseconds(milliseconds)) == .success }
 
   /// What came of it, once it has ended.
   func answers() throws(SQLiteError) -> [String] {
     try outcome.withLock { $0 }.get()
-  }
-}
-
-/// A semaphore of the C library, which waits no longer than it is told to.
-///
-/// `@unchecked Sendable`: the memory is its own from beginning to end, and `sem_post` and `sem_timedwait` may be called
-/// by any thread.
-private final class Semaphore: @unchecked Sendable {
-  private let value: UnsafeMutablePointer<sem_t>
-
-  init() {
-    value = .allocate(capacity: 1)
-    sem_init(value, 0, 0)
-  }
-
-  deinit {
-    sem_destroy(value)
-    value.deallocate()
-  }
-
-  func post() { sem_post(value) }
-
-  func wait(milliseconds: Int) -> Bool {
-    var end = timespec()
-    clock_gettime(CLOCK_REALTIME, &end)
-    let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
-    end.tv_sec += nanoseconds / 1_000_000_000
-    end.tv_nsec = nanoseconds % 1_000_000_000
-    return sem_timedwait(value, &end) == 0
   }
 }

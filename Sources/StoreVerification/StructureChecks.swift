@@ -40,10 +40,7 @@ struct StructureChecks {
       }
     }
     if isExact { problems += textProblems(objects, byName, tables: expected) }
-    return VerificationCheck(
-      name: "schema", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? (isExact ? exactDetail : looseDetail) : problems.joined(separator: "; "))
+    return VerificationCheck(name: "schema", problems: problems, fine: isExact ? exactDetail : looseDetail)
   }
 
   /// What a store has that its model's layout does not have letter for letter, and what it has beside that.
@@ -118,15 +115,12 @@ struct StructureChecks {
       let different = names.filter { metadata.versionHashes[$0] != wanted[$0] }
       problems.append("the version hashes of \(different.joined(separator: ", ")) are not those of the model")
     }
-    if let digest = metadata.entries[StoreMetadata.Key.versionHashesDigest]?.string,
-      digest != schema.model.versionHashesDigest
-    {
-      problems.append("the hashes digest is not that of the model")
-    }
-    if let checksum = metadata.entries[StoreMetadata.Key.versionChecksum]?.string,
-      checksum != schema.model.versionChecksum
-    {
-      problems.append("the version checksum is not that of the model")
+    for (what, key, own) in [
+      ("hashes digest", StoreMetadata.Key.versionHashesDigest, schema.model.versionHashesDigest),
+      ("version checksum", StoreMetadata.Key.versionChecksum, schema.model.versionChecksum),
+    ] {
+      guard let found = metadata.entries[key]?.string, found != own else { continue }
+      problems.append("the \(what) is not that of the model")
     }
     if let source {
       let expected = source.migrated(
@@ -139,11 +133,9 @@ struct StructureChecks {
       }
     }
     return VerificationCheck(
-      name: "hashes", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? "\(wanted.count) version hashes are those of \(schema.model.name)"
-          + (source == nil ? "" : ", and the metadata are as expected")
-        : problems.joined(separator: "; "))
+      name: "hashes", problems: problems,
+      fine: "\(wanted.count) version hashes are those of \(schema.model.name)"
+        + (source == nil ? "" : ", and the metadata are as expected"))
   }
 
   /// The copy of the model, where the store carries one, is of the version that the store has.
@@ -200,9 +192,9 @@ struct StructureChecks {
       problems.append("Z_PRIMARYKEY has \(found.count) entities in place of \(expected.count)")
     }
     return VerificationCheck(
-      name: "entity-numbers", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? (["\(expected.count) entities have their numbers and parents"] + renamed.prefix(10)).joined(separator: "; ")
-        : problems.joined(separator: "; "), isNoted: !renamed.isEmpty)
+      name: "entity-numbers", problems: problems,
+      fine: (["\(expected.count) entities have their numbers and parents"] + renamed.prefix(10))
+        .joined(separator: "; "),
+      isNoted: !renamed.isEmpty)
   }
 }

@@ -37,6 +37,13 @@ package struct VerificationCheck: Sendable, Hashable {
     self.isNoted = passed && isNoted
   }
 
+  /// Notes a check that passed where there are no problems; `fine` is its detail then.
+  init(name: String, problems: [String], fine: @autoclosure () -> String, isNoted: Bool = false) {
+    self.init(
+      name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine() : problems.joined(separator: "; "),
+      isNoted: isNoted)
+  }
+
   /// "ok", "note" or "FAILED", as it is printed.
   package var word: String { passed ? isNoted ? "note" : "ok" : "FAILED" }
 }

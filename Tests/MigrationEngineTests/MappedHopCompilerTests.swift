@@ -5,7 +5,6 @@ import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
-import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SQLite
@@ -13,6 +12,7 @@ import SystemPackage
 import Testing
 
 @testable import MappingModel
+@testable import MigrationEngine
 
 @Suite(.blocking) struct MappedHopCompilerTests {
   private let entities = [

@@ -105,15 +105,15 @@ import Testing
 
   @Test func rememberedValuesAreBytesThatReadBack() {
     for value in Self.values {
-      let bytes = PolicyValueBytes.encode(value)
+      let bytes = value.packed
       if case .double(let number) = value, number.isNaN { continue }
       if case .date(let number) = value, number.isNaN { continue }
-      #expect(PolicyValueBytes.decode(bytes) == value)
+      #expect(PolicyValue(packed: bytes) == value)
       // No cut of it is a value.
-      for count in 0..<bytes.count { #expect(PolicyValueBytes.decode(Array(bytes.prefix(count))) == nil) }
+      for count in 0..<bytes.count { #expect(PolicyValue(packed: Array(bytes.prefix(count))) == nil) }
     }
-    #expect(Set(Self.values.map { PolicyValueBytes.encode($0) }).count == Self.values.count)
-    #expect(PolicyValueBytes.encode(.double(-0.0)) == PolicyValueBytes.encode(.double(0)))
+    #expect(Set(Self.values.map { $0.packed }).count == Self.values.count)
+    #expect(PolicyValue.double(-0.0).packed == PolicyValue.double(0).packed)
   }
 
   @Test func anythingButAValueIsNoValue() {
@@ -122,12 +122,12 @@ import Testing
       let bytes = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
         UInt8.random(in: 0...15, using: &generator)
       }
-      if let value = PolicyValueBytes.decode(bytes) {
-        #expect(PolicyValueBytes.decode(PolicyValueBytes.encode(value)) == value)
+      if let value = PolicyValue(packed: bytes) {
+        #expect(PolicyValue(packed: value.packed) == value)
       }
     }
-    let deep = [UInt8](repeating: 0, count: 0) + (0..<100_000).flatMap { _ in [13, 0, 0, 0, 0, 0, 0, 0, 1] as [UInt8] }
-    #expect(PolicyValueBytes.decode(deep) == nil)
+    let deep: [UInt8] = [0] + (0..<100_000).flatMap { _ in [14, 1] as [UInt8] }
+    #expect(PolicyValue(packed: deep) == nil)
   }
 
   @Test func callsGrowToTheTimeAndShrinkWithIt() {

@@ -41,23 +41,15 @@ struct HistoryProgram {
 
   /// The program of a hop with the tables, rows and indexes of history, in Core Data's order: behind the bookkeeping.
   func appended(to program: HopProgram, bookkeeping: [String]) -> HopProgram {
-    var steps = program.steps
-    steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", .scratch, text: $0)) }
-    for statement in layout.statements where statement.kind == .table {
-      steps.append(
-        .update(
-          HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))))
+    var result = program
+    result.steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", .scratch, text: $0)) }
+    func schemaStep(_ statement: HistoryStatement) -> HopProgram.StatementStep {
+      HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))
     }
-    for table in HistoryLayout.Table.allCases { if let step = copy(table) { steps.append(step) } }
-    for table in layout.mirroring where table.kind == .table { steps.append(copy(mirroring: table)) }
-    for statement in layout.statements where statement.kind != .table {
-      steps.append(
-        .index(
-          HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))))
-    }
-    var result = HopProgram(
-      source: program.source, destination: program.destination, preconditions: program.preconditions,
-      scratch: program.scratch, steps: steps)
+    result.steps += layout.statements.filter { $0.kind == .table }.map { .update(schemaStep($0)) }
+    result.steps += HistoryLayout.Table.allCases.compactMap { copy($0) }
+    result.steps += layout.mirroring.filter { $0.kind == .table }.map { copy(mirroring: $0) }
+    result.steps += layout.statements.filter { $0.kind != .table }.map { .index(schemaStep($0)) }
     result.makesBookkeeping = true
     result.hasHistory = true
     return result
@@ -78,15 +70,11 @@ struct HistoryProgram {
     let source = qualified(table, in: original)
     return .chunks(
       HopProgram.ChunkStep(
-        subject: table.rawValue, nextKey: nextKey(source),
-        actions: [
-          HopProgram.Action(
-            .rows(of: table.rawValue),
-            "INSERT INTO \(qualified(table, in: destination)) "
-              + "(\(values.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", "))) "
-              + "SELECT \(values.map(\.value).joined(separator: ", ")) FROM \(source) "
-              + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)", isRanged: true)
-        ]))
+        rowsOf: table.rawValue, over: source,
+        "INSERT INTO \(qualified(table, in: destination)) "
+          + "(\(values.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", "))) "
+          + "SELECT \(values.map(\.value).joined(separator: ", ")) FROM \(source) "
+          + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)"))
   }
 
   /// The rows of a mirroring table. Its unique indexes come when all rows are there, so numbers may change places.
@@ -110,14 +98,10 @@ struct HistoryProgram {
     }
     return .chunks(
       HopProgram.ChunkStep(
-        subject: table.name, nextKey: nextKey(source),
-        actions: [
-          HopProgram.Action(
-            .rows(of: table.name),
-            "INSERT INTO \(target) (\(table.columnNames.map(SQLiteIdentifier.quoted).joined(separator: ", "))) "
-              + "SELECT \(values.joined(separator: ", ")) FROM \(source) "
-              + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)", isRanged: true)
-        ]))
+        rowsOf: table.name, over: source,
+        "INSERT INTO \(target) (\(table.columnNames.map(SQLiteIdentifier.quoted).joined(separator: ", "))) "
+          + "SELECT \(values.joined(separator: ", ")) FROM \(source) "
+          + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)"))
   }
 
   // MARK: A copy of the file
@@ -130,19 +114,12 @@ struct HistoryProgram {
     guard !numbers.isEmpty else { return result }
     let table = qualified(.change, in: destination)
     let values = changedColumns.map { "\(SQLiteIdentifier.quoted($0.name)) = \($0.value)" }
-    let step = HopProgram.Step.chunks(
-      HopProgram.ChunkStep(
-        subject: HistoryLayout.Table.change.rawValue, nextKey: nextKey(table),
-        actions: [
-          HopProgram.Action(
-            .rows(of: HistoryLayout.Table.change.rawValue),
-            "UPDATE \(table) SET \(values.joined(separator: ", ")) WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2 "
-              + "AND \"ZENTITY\" IN (\(numbers.map(String.init).joined(separator: ", ")))", isRanged: true)
-        ]))
-    result = HopProgram(
-      source: program.source, destination: program.destination, preconditions: program.preconditions,
-      scratch: program.scratch, steps: program.steps + [step])
-    result.hasHistory = true
+    result.steps.append(
+      .chunks(
+        HopProgram.ChunkStep(
+          rowsOf: HistoryLayout.Table.change.rawValue, over: table,
+          "UPDATE \(table) SET \(values.joined(separator: ", ")) WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2 "
+            + "AND \"ZENTITY\" IN (\(numbers.map(String.init).joined(separator: ", ")))")))
     return result
   }
 
@@ -151,8 +128,6 @@ struct HistoryProgram {
   private func qualified(_ table: HistoryLayout.Table, in schema: String) -> String {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table.rawValue)
   }
-
-  private func nextKey(_ table: String) -> String { "SELECT min(\"Z_PK\") FROM \(table) WHERE \"Z_PK\" >= ?1" }
 
   /// Columns of ACHANGE that are not copied as they are.
   private var changedColumns: [(name: String, value: String)] {

@@ -18,7 +18,7 @@ package struct HopProgram: Sendable, Hashable {
   /// sealed.
   package var scratch: [String] = []
   /// In order; checkpoints refer to positions in this list.
-  package let steps: [Step]
+  package internal(set) var steps: [Step]
   /// Do the steps make the tables of Core Data's bookkeeping?
   var makesBookkeeping = false
   /// Are the tables of persistent history there when the steps are done?
@@ -136,19 +136,7 @@ package struct HopProgram: Sendable, Hashable {
       package let entity: String
       package let property: String?
       package let hint: String
-      package let code: HopdError.Code
-
-      /// Makes a refusal.
-      package init(
-        message: String, entity: String, property: String?, hint: String,
-        code: HopdError.Code = .relationshipNotUnique
-      ) {
-        self.code = code
-        self.message = message
-        self.entity = entity
-        self.property = property
-        self.hint = hint
-      }
+      package var code = HopdError.Code.relationshipNotUnique
     }
 
     /// Parameters 1 and 2 are the bounds of the range, both inclusive, where `isRanged`.
@@ -208,5 +196,14 @@ package struct HopProgram: Sendable, Hashable {
     /// Its name, for progress.
     package let subject: String
     package let pass: Pass
+  }
+}
+
+extension HopProgram.ChunkStep {
+  /// One statement over the primary keys of `source`, which writes rows of the table that is the subject.
+  init(rowsOf table: String, over source: String, _ sql: SQLExpression) {
+    self.init(
+      subject: table, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+      actions: [HopProgram.Action(.rows(of: table), sql, isRanged: true)])
   }
 }

@@ -35,36 +35,16 @@ package struct Insertion: Sendable, Hashable {
   /// Which rows of it are taken.
   package let conditions: [SQLExpression]
   /// Entity numbers of the source rows, where they are an entity's.
-  package let numbers: Set<Int64>
+  package var numbers: Set<Int64> = []
   /// Destination numbers whose objects are all rows of a source number.
-  package let whole: [Int64: Int64]
+  package var whole: [Int64: Int64] = [:]
   /// The key by which rows are taken in ranges, as `s."Z_PK"`, and the table that has it in the end.
   package let rangeKey: String
   package let driver: SourceTables.Driver
   /// May a row come several times? Then the statement keeps it once, which needs the rows before it.
-  package let mayRepeat: Bool
+  package var mayRepeat = false
   /// What follows the SELECT.
-  package let suffix: String
-
-  /// Makes an insertion.
-  package init(
-    into table: String, columns: [Column], from tables: [SQLExpression], sourceTable: String,
-    where conditions: [SQLExpression],
-    numbers: Set<Int64> = [], whole: [Int64: Int64] = [:], rangeKey: String, driver: SourceTables.Driver,
-    mayRepeat: Bool = false, suffix: String = ""
-  ) {
-    self.table = table
-    self.columns = columns
-    self.tables = tables
-    self.sourceTable = sourceTable
-    self.conditions = conditions
-    self.numbers = numbers
-    self.whole = whole
-    self.rangeKey = rangeKey
-    self.driver = driver
-    self.mayRepeat = mayRepeat
-    self.suffix = suffix
-  }
+  package var suffix = ""
 
   /// Columns in the order of their table, with NULL for those left out between: SQLite then makes the record of the
   /// values where they are, and copies none of them.

@@ -137,15 +137,9 @@ extension ViewTable {
 
   /// The affinities of all columns of a layout's tables, by table.
   static func affinities(of layout: StoreSchema) -> [String: [String: ColumnAffinity]] {
-    var result: [String: [String: ColumnAffinity]] = [:]
-    for table in layout.tables {
-      result[table.name] = Dictionary(
-        table.columns.map { ($0.name, ColumnAffinity(declaredType: $0.declaredType)) }
-      ) { first, _ in first }
+    let tables = all(of: layout, rows: []).map { table in
+      (table.table, Dictionary(table.columns.map { ($0.name, $0.affinity) }) { first, _ in first })
     }
-    for join in layout.joinTables {
-      result[join.name] = Dictionary(join.columns.map { ($0, ColumnAffinity.integer) }) { first, _ in first }
-    }
-    return result
+    return Dictionary(tables) { _, last in last }
   }
 }

@@ -1,5 +1,5 @@
-// What a hop will do, for those who tell how far it is: the spans of keys say how many rows there are, without counting
-// them, and a few rows of each table how long they are.
+// Estimates the work of a hop for progress reports: the spans of keys give the number of rows without counting them,
+// and a few rows of each table give their length.
 
 import MappingModel
 import MigrationPlanning

@@ -48,9 +48,7 @@ extension HopRunner {
       written: program.written(hop), counts: references.counts,
       indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
     let validation = validation(demands.filter { !implied.contains($0) })
-    var done = checkpoint
-    done.step += 1
-    done.key = nil
+    var done = checkpoint.next
     try Self.commit(medium, connection) {
       let invalid = try validation.run()
       try mapped?.scratch.keep(invalid, connection, schema: program.destination)
@@ -88,24 +86,13 @@ extension HopRunner {
           hint: "the next start begins the hop again: a policy may keep what it saw")
       }
     }
-    var done = checkpoint
+    var done = checkpoint.next
     try policies.run(step, context: context)
-    done.step += 1
-    done.key = nil
     done.rows &+= written
     done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
     try save(done, update)
     checkpoint = done
     try report(rows: 0)
-  }
-
-  /// Goes to the next step; the change is committed by itself.
-  mutating func advance(update: Statement, seconds: Double) throws {
-    var done = checkpoint
-    done.step += 1
-    done.key = nil
-    try save(done, update)
-    checkpoint = done
   }
 
   /// Bookkeeping tables and the mark that the hop is complete, in one transaction.

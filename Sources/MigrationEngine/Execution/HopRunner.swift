@@ -47,41 +47,22 @@ struct HopRunner {
   let note: HopNote.Taker?
   let observer: HopProgress.Observer
   /// What a hop with mapping models needs beside its program.
-  let mapped: MappedRun?
-  let medium: StagedMedium
+  var mapped: MappedRun?
+  var medium = StagedMedium.file
   /// What was made for other stores that go the same way.
-  let memo: Memo?
+  var memo: Memo?
   /// What is known of references in what the hop reads.
   let references: ReferenceMemory
   /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
   private(set) var hasTemplate = false
-  private var pageSize: Int64 = 4096
+  private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
   /// What the program will do, for those who tell how far it is, and how much of the step at work is done.
   var outline: HopOutline?
   var share = 0.0
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
-  private var lastChunkRows: Int64 = 0
-
-  init(
-    connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil, medium: StagedMedium = .file,
-    memo: Memo? = nil, references: ReferenceMemory, observer: @escaping HopProgress.Observer
-  ) {
-    self.references = references
-    self.medium = medium
-    self.memo = memo
-    self.mapped = mapped
-    self.connection = connection
-    self.hop = hop
-    self.program = program
-    self.isFinal = isFinal
-    self.identity = identity
-    self.options = options
-    self.note = note
-    self.observer = observer
-  }
+  private(set) var lastChunkRows: Int64 = 0
 
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
@@ -285,7 +266,9 @@ struct HopRunner {
         duration: ContinuousClock.now - start)
       try report(rows: lastChunkRows)
     }
-    try advance(update: update, seconds: 0)
+    let done = checkpoint.next
+    try save(done, update)
+    checkpoint = done
   }
 
   // MARK: Single statements
@@ -293,9 +276,7 @@ struct HopRunner {
   mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
-    var done = checkpoint
-    done.step += 1
-    done.key = nil
+    var done = checkpoint.next
     try Self.commit(medium, connection) {
       // One statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)

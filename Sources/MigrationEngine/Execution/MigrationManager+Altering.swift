@@ -37,7 +37,7 @@ extension MigrationManager {
         }
         var runner = HopRunner(
           connection: connection, hop: hop, program: steps, isFinal: isFinal,
-          identity: identity, options: options, note: note, references: references, observer: observer)
+          identity: identity, options: options, note: note, observer: observer, references: references)
         defer { subject = runner.subject }
         let done = try runner.run(into: staged)
         return StagedStore(

@@ -96,8 +96,8 @@ package struct MigrationManager {
       func runner(_ memo: Memo?) -> HopRunner {
         HopRunner(
           connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-          options: options, note: note, mapped: mapped, medium: medium, memo: memo, references: references,
-          observer: observer)
+          options: options, note: note, observer: observer, mapped: mapped, medium: medium, memo: memo,
+          references: references)
       }
       var first = runner(programs.memo)
       do {
@@ -232,31 +232,26 @@ package struct MigrationManager {
 
   /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
   package func seal() throws {
-    do {
-      try removeScratch()
-      try detach()
-    } catch let error as SQLiteError {
-      throw explained(error, subject: "sealing")
-    }
+    try sealing { try detach() }
   }
 
   /// Gives the staged store in memory its last form and answers the bytes of its file, detached.
   package func sealedImage() throws -> [UInt8] {
-    do {
-      try removeScratch()
+    try sealing {
       let image = try connection.image(of: destinationSchema)
       try connection.detach(destinationSchema)
       return image
-    } catch let error as SQLiteError {
-      throw explained(error, subject: "sealing")
     }
   }
 
-  private func removeScratch() throws {
-    try connection.transaction {
-      try MappedScratch.drop(connection, schema: destinationSchema)
+  private func sealing<Result>(_ end: () throws -> Result) throws -> Result {
+    do {
+      try connection.transaction { try MappedScratch.drop(connection, schema: destinationSchema) }
+      try giveBackFreePages()
+      return try end()
+    } catch let error as SQLiteError {
+      throw explained(error, subject: "sealing")
     }
-    try giveBackFreePages()
   }
 
   /// Gives the pages of our tables back, where they are many and the store can shrink, as those of Core Data can.

@@ -1,6 +1,5 @@
-// The empty store that a hop in memory begins with: tables, indexes and bookkeeping are made once for all stores that
-// go the same way, and taken over as the bytes of a file. A small store has fewer rows than its schema has statements'
-// worth of work.
+// The empty store that a hop in memory begins with. Tables, indexes and bookkeeping are made once for all stores on the
+// same path and copied as the bytes of a file: in a small store the schema is more work than the rows.
 
 import ManagedObjectModel
 import MigrationPlanning

@@ -42,6 +42,14 @@ package struct Checkpoint: Sendable, Hashable {
   /// Is the hop complete?
   package var isComplete: Bool
 
+  /// The start of the next step.
+  var next: Checkpoint {
+    var next = self
+    next.step += 1
+    next.key = nil
+    return next
+  }
+
   /// Could hopd have written it? Whoever may write to the staged store may write anything there.
   var isPossible: Bool {
     let counts: ClosedRange<Int64> = 0...(1 << 50)
@@ -73,11 +81,9 @@ struct CheckpointTable {
 
   /// The moment of the hop that was begun; nil where none was.
   func moment() throws(SQLiteError) -> Double? {
-    let exists = try connection.integer(
-      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name = ?", [.text(Self.name)])
-    guard exists == 1, case .real(let moment)? = try connection.value("SELECT moment FROM \(qualified)") else {
-      return nil
-    }
+    guard try connection.hasTable(Self.name, in: schema),
+      case .real(let moment)? = try connection.value("SELECT moment FROM \(qualified)")
+    else { return nil }
     return moment
   }
 
@@ -127,7 +133,4 @@ struct CheckpointTable {
       .integer(checkpoint.chunks), .real(checkpoint.seconds), .integer(checkpoint.isComplete ? 1 : 0),
     ]
   }
-
-  /// Removes the table: the staged store is then a plain store.
-  func drop() throws(SQLiteError) { try connection.execute("DROP TABLE \(qualified)") }
 }

@@ -15,29 +15,27 @@ extension Hop {
       return HopdError(
         .interrupted, "stopped on request", at: place, hint: "the next start continues from the last checkpoint")
     }
-    if error.isFull {
-      return HopdError(
-        .noSpace, "the disk is full", at: place, cause: error,
-        hint: "the store is untouched; free space and try again")
+    func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
+      HopdError(code, message, at: place, cause: error, hint: hint)
     }
+    if error.isFull { return meaning(.noSpace, "the disk is full", "the store is untouched; free space and try again") }
     if error.isUniqueness {
-      return HopdError(
+      return meaning(
         .uniquenessViolation, "rows break a uniqueness constraint of \(destination.name) (Core Data 134111)",
-        at: place, cause: error, hint: "remove the duplicates with the old app, or drop the constraint")
+        "remove the duplicates with the old app, or drop the constraint")
     }
     if error.isDamage {
-      return HopdError(
-        .storeDamaged, "SQLite finds a database damaged", at: place, cause: error,
-        hint: "check the store with `hopctl verify`; restore a backup if it is damaged")
+      return meaning(
+        .storeDamaged, "SQLite finds a database damaged",
+        "check the store with `hopctl verify`; restore a backup if it is damaged")
     }
     if error.isInputOutput {
-      return HopdError(
-        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "the store is untouched")
+      return meaning(.inputOutput, "the disk reports an error", "the store is untouched")
     }
     if error.isTooLarge { return StoreReader.valueTooLarge(error, at: place) }
     if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
-    return HopdError(
-      .internalError, "SQLite refused a statement of the hop", at: place, cause: error,
-      hint: "the store is untouched; please report this with the journal at level debug")
+    return meaning(
+      .internalError, "SQLite refused a statement of the hop",
+      "the store is untouched; please report this with the journal at level debug")
   }
 }

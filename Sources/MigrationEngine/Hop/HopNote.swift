@@ -23,18 +23,14 @@ package enum HopNote: Sendable, Hashable {
 /// What became of rows that make no object of their own.
 package struct HopTallies: Sendable, Hashable {
   /// Source objects that share another's destination object, by entity mapping.
-  package var merged: [String: Int64]
+  package var merged: [String: Int64] = [:]
   /// Source objects that an entity mapping leaves without any destination object, by entity mapping.
-  package var dropped: [String: Int64]
+  package var dropped: [String: Int64] = [:]
   /// Objects that broke the rules of the destination.
-  package var invalidRows: [InvalidRows]
+  package var invalidRows: [InvalidRows] = []
 
-  /// Makes tallies.
-  package init(merged: [String: Int64] = [:], dropped: [String: Int64] = [:], invalidRows: [InvalidRows] = []) {
-    self.merged = merged
-    self.dropped = dropped
-    self.invalidRows = invalidRows
-  }
+  /// None yet.
+  package init() {}
 }
 
 /// Objects that broke one rule, and what became of them.

@@ -1,5 +1,5 @@
-// What a hop will do, step by step, and what each step costs on a machine of one's imagination. Only the proportions
-// matter: whoever tells the time to go learns how fast this machine is.
+// The steps of a hop with their costs on an imagined machine. Only the proportions matter: the estimate of the time
+// left measures how fast the real machine is.
 
 /// The steps of a hop as work.
 package struct HopOutline: Sendable, Hashable {

@@ -1,6 +1,6 @@
-// Objects that a rule takes out of the migrated store and keeps: whole rows, with what was wrong with them. They are in
-// tables of hopd's in the staged store, committed with their removal, and are carried to a database of their own when
-// the hop is complete; the store itself never ends with them.
+// Objects that a rule removes from the migrated store and keeps: whole rows with their violations. Tables of hopd's in
+// the staged store hold them, committed with the removal, until the hop is complete; then they move to a database of
+// their own.
 
 import Diagnostics
 import PersistentStore
@@ -29,14 +29,9 @@ package struct QuarantineTables {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(name)
   }
 
-  private func exists(_ name: String) throws(SQLiteError) -> Bool {
-    try connection.integer(
-      "SELECT count(*) FROM \(qualified("sqlite_master")) WHERE type = 'table' AND name = ?", [.text(name)]) == 1
-  }
-
   /// Notes a violation of each of the rows that `rows` (FROM … AS d WHERE …) finds.
   func note(_ rule: ValidationRule, rows: String) throws(SQLiteError) {
-    if try !exists(Self.violationsTable) {
+    if try !connection.hasTable(Self.violationsTable, in: schema) {
       try connection.run(
         "CREATE TABLE \(qualified(Self.violationsTable)) (\"table\" TEXT, \"key\" INTEGER, entity TEXT, property TEXT,"
           + " code INTEGER)")
@@ -49,9 +44,9 @@ package struct QuarantineTables {
 
   /// Keeps the noted rows among those whose keys `keys` finds, as they are now.
   func keep(_ table: EntityTable, layout: StoreSchema, keys: String) throws(SQLiteError) {
-    guard try exists(Self.violationsTable) else { return }
+    guard try connection.hasTable(Self.violationsTable, in: schema) else { return }
     let kept = Self.rowsPrefix + table.name
-    if try !exists(kept) {
+    if try !connection.hasTable(kept, in: schema) {
       // The very columns and types: a value keeps its form.
       let columns = table.columns.map { "\(SQLiteIdentifier.quoted($0.name)) \($0.declaredType)" }
       let plain = columns.map { $0.hasSuffix(" INTEGER PRIMARY KEY") ? String($0.dropLast(12)) : $0 }
@@ -68,7 +63,7 @@ package struct QuarantineTables {
   /// Carries what was kept into the database at `path`, which must be there and may be empty, as tables "hop N
   /// VIOLATIONS" and "hop N <table>"; done again, it replaces them. Answers the number of objects.
   package func export(hop: Int, to path: FilePath) throws -> Int64 {
-    guard try exists(Self.violationsTable) else { return 0 }
+    guard try connection.hasTable(Self.violationsTable, in: schema) else { return 0 }
     let side = "hopd_quarantine"
     try connection.attach(path, as: side)
     defer { try? connection.detach(side) }

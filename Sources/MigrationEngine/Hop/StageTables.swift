@@ -18,10 +18,7 @@ package enum StageTables {
   static func carrying(from source: String, to destination: String, _ connection: Connection) throws(SQLiteError)
     -> [String]
   {
-    let isThere = try connection.integer(
-      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(source)).sqlite_schema WHERE type = 'table' AND name = ?",
-      [.text(name)])
-    guard isThere == 1 else { return [] }
+    guard try connection.hasTable(name, in: source) else { return [] }
     return [
       creation(in: destination), "INSERT INTO \(qualified(destination)) SELECT * FROM \(qualified(source))",
     ]
@@ -29,5 +26,14 @@ package enum StageTables {
 
   private static func qualified(_ schema: String) -> String {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(name)
+  }
+}
+
+extension Connection {
+  /// Is there a table of that name in a schema?
+  func hasTable(_ name: String, in schema: String) throws(SQLiteError) -> Bool {
+    try integer(
+      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_schema WHERE type = 'table' AND name = ?",
+      [.text(name)]) == 1
   }
 }

@@ -39,24 +39,12 @@ package struct StagedStore: Sendable, Hashable {
   package let wasResumed: Bool
   /// What became of rows that make no object of their own, over all runs.
   package var tallies = HopTallies()
-  /// Source objects that a mapping took together; hops with mapping models only.
-  package var merged: [MergedRows] = []
 
   /// Schema name under which a hop's staged store is attached.
   package static func schemaName(ofHop index: Int) -> String { "\(schemaPrefix)\(index)" }
 
   /// What the names of staged stores begin with.
   static let schemaPrefix = "hop"
-}
-
-/// What a mapping that drops duplicates did.
-package struct MergedRows: Sendable, Hashable {
-  /// Name of the entity mapping.
-  package let mapping: String
-  /// Values of the keys that several source objects share.
-  package let groups: Int64
-  /// Source objects that were taken into another one.
-  package let dropped: Int64
 }
 
 /// Where the staged store of a hop is built.

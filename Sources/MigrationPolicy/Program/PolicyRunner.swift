@@ -3,16 +3,8 @@
 
 /// The classes that a program has, by the names they are bound under.
 package struct PolicyClasses {
-  let policies: [String: EntityMigrationPolicy.Type]
-  let stages: [String: CustomMigrationStage.Type]
-
-  /// Names classes.
-  package init(
-    policies: [String: EntityMigrationPolicy.Type] = [:], stages: [String: CustomMigrationStage.Type] = [:]
-  ) {
-    self.policies = policies
-    self.stages = stages
-  }
+  var policies: [String: EntityMigrationPolicy.Type] = [:]
+  var stages: [String: CustomMigrationStage.Type] = [:]
 
   /// A class by its name with or without module.
   static func named<Class>(_ name: String, _ kind: String, among classes: [String: Class]) throws -> Class {
@@ -55,10 +47,16 @@ package final class PolicyRunner {
     _ call: PolicyCall, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
   ) -> Outcome {
     var results: [PolicyValue] = []
+    let outcome = outcome(keys, asking: ask) { try hook(call, &results) }
+    if case .method = call, case .done(let changes) = outcome { return .results(results, changes) }
+    return outcome
+  }
+
+  private func outcome(
+    _ keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer, _ hook: () throws -> Void
+  ) -> Outcome {
     do {
-      let changes = try manager.during(keys, asking: ask) { try hook(call, &results) }
-      if case .method = call { return .results(results, changes) }
-      return .done(changes)
+      return .done(try manager.during(keys, asking: ask, hook))
     } catch {
       return .failed("\(error)")
     }
@@ -103,11 +101,7 @@ extension PolicyRunner {
   package func run(
     _ batch: PolicyBatch, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
   ) -> Outcome {
-    do {
-      return .done(try manager.during(keys, asking: ask) { try create(batch) })
-    } catch {
-      return .failed("\(error)")
-    }
+    outcome(keys, asking: ask) { try create(batch) }
   }
 
   private func create(_ batch: PolicyBatch) throws {
@@ -135,8 +129,7 @@ package enum PolicyClassName {
 extension PolicyOperation {
   /// Changes with default creation spelled out, in the order in which they were made.
   package static func spelledOut(_ operations: [PolicyWireOperation], during call: PolicyCall) -> [PolicyOperation] {
-    var instances: [PolicySourceInstance] = []
-    if case .createDestinationInstances(let sent) = call { instances = sent }
+    let instances = call.instances
     return spelledOut(operations) { instances.indices.contains($0) ? instances[$0] : nil }
   }
 

@@ -19,7 +19,7 @@ public final class PolicyTable {
 
   /// The value kept under a key; `null` where there is none.
   public func value(for key: PolicyValue) throws -> PolicyValue {
-    let place = Self.place(key)
+    let place = key.packed
     if let value = known[place] { return value }
     guard case .value(let value) = try manager.question(.plain(.lookup(table: name, key: key))) else {
       throw PolicyError("hopd gave no proper answer to a lookup in \(name)")
@@ -31,7 +31,7 @@ public final class PolicyTable {
   /// Keeps a value under a key.
   public func setValue(_ value: PolicyValue, for key: PolicyValue) throws {
     try manager.requireCall()
-    let place = Self.place(key)
+    let place = key.packed
     known[place] = value
     if isUnsent.insert(place).inserted { unsent.append(key) }
   }
@@ -47,20 +47,10 @@ public final class PolicyTable {
     try setValue(.object(object.objectID), for: key)
   }
 
-  private static func place(_ key: PolicyValue) -> [UInt8] {
-    var bytes = PackedWriter([])
-    var entities = PackedEntities()
-    // −0 and 0 are one key.
-    bytes.value(key == .double(0) ? .double(0) : key, &entities)
-    // Entities are numbered within one key, so their names belong to it.
-    entities.write(to: &bytes)
-    return bytes.bytes
-  }
-
   /// Sends what was written.
   func flush() throws {
     for key in unsent {
-      guard let value = known[Self.place(key)] else { continue }
+      guard let value = known[key.packed] else { continue }
       try manager.send(.plain(.remember(table: name, key: key, value)))
     }
     unsent.removeAll()

@@ -40,50 +40,57 @@ struct JSONReader {
 
   /// Calls `each` at every element, which has to consume it.
   mutating func array(_ each: (inout JSONReader) throws -> Void) throws {
-    try enter(UInt8(ascii: "["), "[")
+    try elements(from: UInt8(ascii: "["), "[", to: UInt8(ascii: "]"), ", or ]", each)
+  }
+
+  /// What `element` reads of every element.
+  mutating func list<Element>(_ element: (inout JSONReader) throws -> Element) throws -> [Element] {
+    var elements: [Element] = []
+    try array { reader in elements.append(try element(&reader)) }
+    return elements
+  }
+
+  /// Calls `part` with the position of every element, which it has to consume; it throws where there are too many.
+  /// Answers how many there are.
+  mutating func parts(_ part: (inout JSONReader, Int) throws -> Void) throws -> Int {
+    var position = 0
+    try array { reader in
+      try part(&reader, position)
+      position += 1
+    }
+    return position
+  }
+
+  /// Calls `each` with every key, at its value, which has to be consumed.
+  mutating func object(_ each: (inout JSONReader, String) throws -> Void) throws {
+    try elements(from: UInt8(ascii: "{"), "{", to: UInt8(ascii: "}"), ", or }") { reader in
+      let key = try reader.string()
+      try reader.take(UInt8(ascii: ":"), ":")
+      try each(&reader, key)
+    }
+  }
+
+  @inline(__always)
+  private mutating func elements(
+    from start: UInt8, _ startName: StaticString, to end: UInt8, _ endName: StaticString,
+    _ each: (inout JSONReader) throws -> Void
+  ) throws {
+    try take(start, startName)
+    guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
+    depth += 1
     defer { depth -= 1 }
-    if try peek() == UInt8(ascii: "]") {
+    if try peek() == end {
       index += 1
       return
     }
     while true {
       try each(&self)
-      switch try peek() {
-      case UInt8(ascii: ","): index += 1
-      case UInt8(ascii: "]"):
+      if try peek() == UInt8(ascii: ",") {
         index += 1
-        return
-      default: throw fault(", or ] expected")
+      } else {
+        return try take(end, endName)
       }
     }
-  }
-
-  /// Calls `each` with every key, at its value, which has to be consumed.
-  mutating func object(_ each: (inout JSONReader, String) throws -> Void) throws {
-    try enter(UInt8(ascii: "{"), "{")
-    defer { depth -= 1 }
-    if try peek() == UInt8(ascii: "}") {
-      index += 1
-      return
-    }
-    while true {
-      let key = try string()
-      try take(UInt8(ascii: ":"), ":")
-      try each(&self, key)
-      switch try peek() {
-      case UInt8(ascii: ","): index += 1
-      case UInt8(ascii: "}"):
-        index += 1
-        return
-      default: throw fault(", or } expected")
-      }
-    }
-  }
-
-  private mutating func enter(_ byte: UInt8, _ name: StaticString) throws {
-    try take(byte, name)
-    guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
-    depth += 1
   }
 
   /// Where each field of an object begins, so that fields may be in any order.

@@ -31,10 +31,39 @@ struct JSONWriter {
 
   mutating func byte(_ character: Unicode.Scalar) { bytes.append(UInt8(ascii: character)) }
 
-  /// A comma before every element but the first.
-  mutating func comma(_ isFirst: inout Bool) {
-    if !isFirst { bytes.append(UInt8(ascii: ",")) }
-    isFirst = false
+  /// `[…]`: what `element` writes of each, with commas between.
+  @inline(__always)
+  mutating func array<Elements: Sequence>(
+    _ elements: Elements, _ element: (inout JSONWriter, Elements.Element) throws -> Void
+  ) rethrows {
+    byte("[")
+    var isFirst = true
+    for each in elements {
+      if !isFirst { byte(",") }
+      isFirst = false
+      try element(&self, each)
+    }
+    byte("]")
+  }
+
+  /// `{…}` in the order of names: what `value` writes of each value.
+  mutating func object<Value>(_ values: [String: Value], _ value: (inout JSONWriter, Value) -> Void) {
+    byte("{")
+    var isFirst = true
+    for (name, each) in values.sorted(by: { $0.key < $1.key }) {
+      if !isFirst { byte(",") }
+      isFirst = false
+      string(name)
+      byte(":")
+      value(&self, each)
+    }
+    byte("}")
+  }
+
+  /// JSON text that the program itself has written, then a text.
+  mutating func raw(_ start: StaticString, string text: String) {
+    raw(start)
+    string(text)
   }
 
   mutating func integer(_ value: Int64) {

@@ -73,8 +73,6 @@ struct PackedWriter {
     bytes.append(contentsOf: raw)
   }
 
-  mutating func raw(_ raw: [UInt8]) { raw.withUnsafeBytes { self.raw($0) } }
-
   mutating func text(_ text: String) {
     var text = text
     text.withUTF8 { raw(UnsafeRawBufferPointer($0)) }
@@ -88,33 +86,16 @@ struct PackedWriter {
     switch value {
     case .null: kind(.null)
     case .boolean(let flag): kind(flag ? .yes : .no)
-    case .integer(let number):
-      kind(.integer)
-      zigzag(number)
-    case .double(let number):
-      kind(.double)
-      double(number)
-    case .date(let seconds):
-      kind(.date)
-      double(seconds)
-    case .string(let text):
-      kind(.string)
-      self.text(text)
-    case .decimal(let text):
-      kind(.decimal)
-      self.text(text)
-    case .uri(let text):
-      kind(.uri)
-      self.text(text)
-    case .data(let data):
-      kind(.data)
-      raw(data)
-    case .transformable(let data):
-      kind(.transformable)
-      raw(data)
-    case .uuid(let data):
-      kind(.uuid)
-      raw(data)
+    case .integer(let number): integer(number)
+    case .double(let number): real(number, isDate: false)
+    case .date(let seconds): real(seconds, isDate: true)
+    case .string(let text): self.text(text, as: .string)
+    case .decimal(let text): self.text(text, as: .decimal)
+    case .uri(let text): self.text(text, as: .uri)
+    case .variable(let variable): text(variable.rawValue, as: .variable)
+    case .data(let data): raw(data, as: .data)
+    case .transformable(let data): raw(data, as: .transformable)
+    case .uuid(let data): raw(data, as: .uuid)
     case .object(let id):
       kind(.object)
       object(id, &entities)
@@ -125,10 +106,17 @@ struct PackedWriter {
       kind(.list)
       count(values.count)
       for value in values { self.value(value, &entities) }
-    case .variable(let variable):
-      kind(.variable)
-      text(variable.rawValue)
     }
+  }
+
+  private mutating func text(_ text: String, as kind: PackedKind) {
+    self.kind(kind)
+    self.text(text)
+  }
+
+  private mutating func raw(_ data: [UInt8], as kind: PackedKind) {
+    self.kind(kind)
+    data.withUnsafeBytes { raw($0) }
   }
 
   mutating func copy(of column: Int) {
@@ -178,6 +166,8 @@ struct PackedReader {
   private(set) var index: Int
   /// Nothing is read from here on.
   let end: Int
+  /// Are decimals and UUIDs checked? Values that were kept are given back as they came.
+  var checksForms = true
 
   init(_ bytes: [UInt8], at index: Int = 0, end: Int? = nil) {
     self.bytes = bytes
@@ -261,6 +251,16 @@ struct PackedReader {
 
   mutating func data() throws -> [UInt8] { Array(bytes[try place()]) }
 
+  /// The elements of a list, each of which takes at least so many bytes.
+  mutating func list<Element>(
+    ofAtLeast size: Int, _ element: (inout PackedReader) throws -> Element
+  ) throws -> [Element] {
+    // No room is made for elements that a message only announces.
+    var elements: [Element] = []
+    for _ in 0..<(try count(ofAtLeast: size)) { elements.append(try element(&self)) }
+    return elements
+  }
+
   mutating func kind() throws -> PackedKind {
     guard let kind = PackedKind(rawValue: try byte()) else { throw fault("a value of a kind that is not known") }
     return kind
@@ -279,22 +279,20 @@ struct PackedReader {
     case .string: return .string(try text())
     case .decimal:
       let text = try text()
-      guard JSONReader.isDecimal(text) else { throw fault("digits of a decimal expected") }
+      guard !checksForms || JSONReader.isDecimal(text) else { throw fault("digits of a decimal expected") }
       return .decimal(text)
     case .uri: return .uri(try text())
     case .data: return .data(try data())
     case .transformable: return .transformable(try data())
     case .uuid:
       let bytes = try data()
-      guard bytes.count == 16 else { throw fault("a UUID expected") }
+      guard !checksForms || bytes.count == 16 else { throw fault("a UUID expected") }
       return .uuid(bytes)
     case .object: return .object(try objectID(entities))
     case .objects: return .objects(try objectIDs(entities))
     case .list:
       guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
-      var values: [PolicyValue] = []
-      for _ in 0..<(try count(ofAtLeast: 1)) { values.append(try value(entities, depth: depth + 1)) }
-      return .list(values)
+      return .list(try list(ofAtLeast: 1) { try $0.value(entities, depth: depth + 1) })
     case .variable:
       guard let variable = PolicyVariable(rawValue: try text()) else { throw fault("a variable that is known") }
       return .variable(variable)
@@ -309,9 +307,7 @@ struct PackedReader {
   }
 
   mutating func objectIDs(_ entities: PackedEntities) throws -> [PolicyObjectID] {
-    var ids: [PolicyObjectID] = []
-    for _ in 0..<(try count(ofAtLeast: 2)) { ids.append(try objectID(entities)) }
-    return ids
+    try list(ofAtLeast: 2) { try $0.objectID(entities) }
   }
 
   /// A value as it lies, without making anything of its bytes.
@@ -352,6 +348,42 @@ struct PackedReader {
       index += 1
       guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
       try skipList(depth: depth + 1)
+    }
+  }
+}
+
+// MARK: One value by itself
+
+extension PolicyValue {
+  /// The value as bytes, the same for equal values only: two texts that look alike have other bytes, and values of two
+  /// types are never the same key. −0 and 0 are one key.
+  package var packed: [UInt8] {
+    var value = PackedWriter()
+    var entities = PackedEntities()
+    value.value(withoutNegativeZero, &entities)
+    // Entities are numbered within one value, so their names belong to it.
+    var bytes = PackedWriter()
+    entities.write(to: &bytes)
+    bytes.append(value.bytes[...])
+    return bytes.bytes
+  }
+
+  /// The value of such bytes; nil where they are none.
+  package init?(packed bytes: [UInt8]) {
+    var reader = PackedReader(bytes)
+    reader.checksForms = false
+    guard let entities = try? PackedEntities(&reader), let value = try? reader.value(entities),
+      reader.index == reader.end
+    else { return nil }
+    self = value
+  }
+
+  private var withoutNegativeZero: PolicyValue {
+    switch self {
+    case .double(0): .double(0)
+    case .date(0): .date(0)
+    case .list(let values): .list(values.map(\.withoutNegativeZero))
+    default: self
     }
   }
 }

@@ -1,6 +1,6 @@
 // A chunk of source objects, each with the object that default creation would make of it, packed as they go over the
-// pipe. The engine writes rows into it straight from SQLite, inserts standard objects straight from it, and a policy in
-// Swift reads from it only the values that it asks for.
+// pipe. The engine fills it from SQLite and inserts standard objects from it directly; a policy in Swift reads only the
+// values that it asks for.
 
 /// Source instances of one call, packed.
 package final class PolicyBatch: Sendable {
@@ -68,16 +68,12 @@ package final class PolicyBatch: Sendable {
 
   /// The source object of an instance.
   package func source(of index: Int) -> PolicyObjectID {
-    let instance = instances[index]
-    let shape = shapes[instance.sourceShape]
-    return PolicyObjectID(side: shape.side, entity: shape.entity, key: instance.source)
+    shapes[instances[index].sourceShape].id(instances[index].source)
   }
 
   /// The object of default creation.
   package func standard(of index: Int) -> PolicyObjectID {
-    let instance = instances[index]
-    let shape = shapes[instance.standardShape]
-    return PolicyObjectID(side: shape.side, entity: shape.entity, key: instance.standard)
+    shapes[instances[index].standardShape].id(instances[index].standard)
   }
 
   /// One value of an instance's source.

@@ -134,6 +134,8 @@ struct PolicyShape: Hashable {
   var entity: String
   /// In ascending order when we write; in any order when we read.
   var columns: [String]
+
+  func id(_ key: Int64) -> PolicyObjectID { PolicyObjectID(side: side, entity: entity, key: key) }
 }
 
 /// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried

@@ -130,6 +130,32 @@ public enum PolicyCall: Sendable, Hashable {
   case didMigrate
 }
 
+extension PolicyCall {
+  /// The calls that name nothing.
+  static let withoutParts: [PolicyCall] = [
+    .begin, .endInstanceCreation, .endRelationshipCreation, .performCustomValidation, .end, .willMigrate, .didMigrate,
+  ]
+
+  /// The instances of createDestinationInstances.
+  var instances: [PolicySourceInstance] { if case .createDestinationInstances(let sent) = self { sent } else { [] } }
+
+  /// The name in messages.
+  package var name: String {
+    switch self {
+    case .begin: "begin"
+    case .method: "method"
+    case .createDestinationInstances: "createDestinationInstances"
+    case .endInstanceCreation: "endInstanceCreation"
+    case .createRelationships: "createRelationships"
+    case .endRelationshipCreation: "endRelationshipCreation"
+    case .performCustomValidation: "performCustomValidation"
+    case .end: "end"
+    case .willMigrate: "willMigrate"
+    case .didMigrate: "didMigrate"
+    }
+  }
+}
+
 /// A change that a policy wants in the destination store; changes happen in the order they are sent.
 public enum PolicyOperation: Sendable, Hashable {
   /// Insert an object. Attributes that are not named have the model's defaults. The key is the standard object's, or

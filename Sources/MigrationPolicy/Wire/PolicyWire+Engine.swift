@@ -42,21 +42,17 @@ extension PolicyWire {
       case .relationships(let ids, let keys): return .call(.createRelationships(ids), keys: keys)
       }
     }
-    var reader = JSONReader(json)
-    let fields = try reader.fields()
-    try reader.end()
-    if let offset = fields["hello"] {
-      var version = reader.moved(to: offset)
-      let number = try version.integer()
+    let fields = try JSONFields(message: json)
+    if fields.has("hello") {
+      let number = try fields.read("hello") { try $0.integer() }
       guard number == PolicyWire.version else {
         throw PolicyWireError("the engine speaks version \(number) of the protocol, this library \(PolicyWire.version)")
       }
       return .introduction(
-        version: number, packed: try JSONFields(reader, fields).packed(),
-        try JSONFields(reader, fields).field("introduction").introduction())
+        version: number, packed: try fields.packed(), try fields.field("introduction").introduction())
     }
-    if fields["call"] != nil { return try JSONFields(reader, fields).call() }
-    if fields["answer"] != nil { return .answer(try JSONFields(reader, fields).answer()) }
+    if fields.has("call") { return try fields.call() }
+    if fields.has("answer") { return .answer(try fields.answer()) }
     throw PolicyWireError("a message without hello, call or answer")
   }
 }
@@ -66,9 +62,14 @@ struct JSONFields {
   private let reader: JSONReader
   private let offsets: [String: Int]
 
-  init(_ reader: JSONReader, _ offsets: [String: Int]) {
+  var names: some Sequence<String> { offsets.keys }
+
+  /// Reads the fields of a message, which must be one object and nothing behind it.
+  init(message json: [UInt8]) throws {
+    var reader = JSONReader(json)
+    offsets = try reader.fields()
+    try reader.end()
     self.reader = reader
-    self.offsets = offsets
   }
 
   /// Reads the fields of the object at which `reader` stands.
@@ -78,6 +79,8 @@ struct JSONFields {
     self.reader = reader
   }
 
+  func has(_ name: String) -> Bool { offsets[name] != nil }
+
   /// A cursor at the field's value.
   func at(_ name: String) throws -> JSONReader {
     guard let offset = offsets[name] else { throw PolicyWireError("the field \(name) is missing") }
@@ -86,8 +89,7 @@ struct JSONFields {
 
   /// The packed form that the other end reads; 0 where it reads none.
   func packed() throws -> Int64 {
-    var cursor = try optional("packed")
-    return max(0, try cursor?.integer() ?? 0)
+    max(0, try readOptional("packed") { try $0.integer() } ?? 0)
   }
 
   /// A cursor at the field's value; nil where there is none, or null.
@@ -99,28 +101,31 @@ struct JSONFields {
 
   func field(_ name: String) throws -> JSONFields { try JSONFields(at(name)) }
 
-  func string(_ name: String) throws -> String {
+  /// What `value` reads of the field.
+  func read<Value>(_ name: String, _ value: (inout JSONReader) throws -> Value) throws -> Value {
     var cursor = try at(name)
-    return try cursor.string()
+    return try value(&cursor)
   }
 
-  func optionalString(_ name: String) throws -> String? {
-    var cursor = try optional(name)
-    return try cursor?.string()
+  /// What `value` reads of the field; nil where there is none, or null.
+  func readOptional<Value>(_ name: String, _ value: (inout JSONReader) throws -> Value) throws -> Value? {
+    guard var cursor = try optional(name) else { return nil }
+    return try value(&cursor)
   }
+
+  func string(_ name: String) throws -> String { try read(name) { try $0.string() } }
+
+  func optionalString(_ name: String) throws -> String? { try readOptional(name) { try $0.string() } }
 
   func page() throws -> PolicyPage {
-    var offset = try optional("offset")
-    let skipped = try offset?.integer() ?? 0
+    let skipped = try readOptional("offset") { try $0.integer() } ?? 0
     guard skipped >= 0 else { throw PolicyWireError("an offset below 0") }
-    var after = try optional("after")
-    return PolicyPage(offset: Int(clamping: skipped), after: try after?.integer())
+    return PolicyPage(offset: Int(clamping: skipped), after: try readOptional("after") { try $0.integer() })
   }
 
   func objects() throws -> [PolicyObject] {
-    var shapes = try at("shapes")
-    var rows = try at("rows")
-    return try rows.objects(try shapes.shapes())
+    let shapes = try read("shapes") { try $0.shapes() }
+    return try read("rows") { try $0.objects(shapes) }
   }
 
   func ids() throws -> [PolicyObjectID] { try objects().map(\.id) }
@@ -130,26 +135,19 @@ struct JSONFields {
 
 extension JSONWriter {
   fileprivate mutating func call(_ call: PolicyCall, _ keys: PolicyKeys) {
-    raw("{\"call\":\"")
+    raw("{\"call\":", string: call.name)
     switch call {
-    case .begin: raw("begin\"")
-    case .endInstanceCreation: raw("endInstanceCreation\"")
-    case .endRelationshipCreation: raw("endRelationshipCreation\"")
-    case .performCustomValidation: raw("performCustomValidation\"")
-    case .end: raw("end\"")
-    case .willMigrate: raw("willMigrate\"")
-    case .didMigrate: raw("didMigrate\"")
     case .method(let selector, let arguments):
-      raw("method\",\"selector\":")
-      string(selector)
+      raw(",\"selector\":", string: selector)
       raw(",\"arguments\":")
       value(.list(arguments.map { .list($0) }))
     case .createDestinationInstances(let instances):
-      raw("createDestinationInstances\",")
+      byte(",")
       objects(instances.lazy.flatMap { [$0.source, $0.standard] })
     case .createRelationships(let ids):
-      raw("createRelationships\",")
+      byte(",")
       objects(ids.lazy.map { PolicyObject(id: $0, values: [:]) })
+    default: break
     }
     self.keys(keys)
   }
@@ -179,9 +177,7 @@ extension JSONWriter {
     case .value(let found):
       raw("value\",\"value\":")
       value(found)
-    case .refused(let reason):
-      raw("refused\",\"reason\":")
-      string(reason)
+    case .refused(let reason): raw("refused\",\"reason\":", string: reason)
     }
     byte("}")
   }
@@ -193,69 +189,44 @@ extension JSONWriter {
       raw(",\"packed\":")
       integer(packed)
     }
-    raw(",\"introduction\":{\"policy\":")
-    string(introduction.policy)
-    raw(",\"mapping\":")
-    string(introduction.mapping)
-    raw(",\"mappingType\":")
-    string(introduction.mappingType)
+    raw(",\"introduction\":{\"policy\":", string: introduction.policy)
+    raw(",\"mapping\":", string: introduction.mapping)
+    raw(",\"mappingType\":", string: introduction.mappingType)
     raw(",\"source\":")
-    optional(introduction.source)
+    value(PolicyValue(introduction.source))
     raw(",\"destination\":")
-    optional(introduction.destination)
+    value(PolicyValue(introduction.destination))
     raw(",\"userInfo\":")
     fields(introduction.userInfo)
     raw(",\"expressions\":")
-    fields(introduction.expressions.mapValues { $0.map { .string($0) } ?? .null })
-    raw(",\"sourceVersion\":")
-    string(introduction.sourceVersion)
-    raw(",\"destinationVersion\":")
-    string(introduction.destinationVersion)
+    fields(introduction.expressions.mapValues { PolicyValue($0) })
+    raw(",\"sourceVersion\":", string: introduction.sourceVersion)
+    raw(",\"destinationVersion\":", string: introduction.destinationVersion)
     raw(",\"sourceEntities\":")
     entities(introduction.sourceEntities)
     raw(",\"destinationEntities\":")
     entities(introduction.destinationEntities)
     if let store = introduction.store {
-      raw(",\"store\":{\"path\":")
-      string(store.path)
+      raw(",\"store\":{\"path\":", string: store.path)
       raw(",\"metadata\":")
       fields(store.metadata)
       raw("}")
     }
-    if let stage = introduction.stage {
-      raw(",\"stage\":")
-      string(stage.rawValue)
-    }
+    if let stage = introduction.stage { raw(",\"stage\":", string: stage.rawValue) }
     raw("}}")
-  }
-
-  private mutating func optional(_ text: String?) {
-    if let text { string(text) } else { raw("null") }
   }
 
   /// `[{"name":…,"root":…,"abstract":…,"properties":{name:[kind] or [kind, destination]}}]`.
   private mutating func entities(_ entities: [PolicyEntity]) {
-    byte("[")
-    var isFirst = true
-    for entity in entities {
-      comma(&isFirst)
-      raw("{\"name\":")
-      string(entity.name)
-      raw(",\"root\":")
-      string(entity.root)
-      raw(",\"abstract\":")
-      raw(entity.isAbstract ? "true" : "false")
-      raw(",\"properties\":{")
-      var isFirstProperty = true
-      for (name, property) in entity.properties.sorted(by: { $0.key < $1.key }) {
-        comma(&isFirstProperty)
-        string(name)
-        byte(":")
-        list([property.kind] + (property.destination.map { [$0] } ?? []))
-      }
-      raw("}}")
+    array(entities) { writer, entity in
+      writer.raw("{\"name\":", string: entity.name)
+      writer.raw(",\"root\":", string: entity.root)
+      writer.raw(",\"abstract\":")
+      writer.raw(entity.isAbstract ? "true" : "false")
+      writer.raw(",\"properties\":")
+      writer.object(entity.properties) { $0.list([$1.kind] + ($1.destination.map { [$0] } ?? [])) }
+      writer.byte("}")
     }
-    byte("]")
   }
 }
 
@@ -263,26 +234,14 @@ extension JSONWriter {
 
 extension JSONFields {
   fileprivate func call() throws -> PolicyEngineMessage {
-    var cursor = try at("keys")
     var next: [String: Int64] = [:]
-    try cursor.object { reader, name in next[name] = try reader.integer() }
+    try read("keys") { try $0.object { reader, name in next[name] = try reader.integer() } }
     let keys = PolicyKeys(next: next)
-    switch try string("call") {
-    case "begin": return .call(.begin, keys: keys)
-    case "endInstanceCreation": return .call(.endInstanceCreation, keys: keys)
-    case "endRelationshipCreation": return .call(.endRelationshipCreation, keys: keys)
-    case "performCustomValidation": return .call(.performCustomValidation, keys: keys)
-    case "end": return .call(.end, keys: keys)
-    case "willMigrate": return .call(.willMigrate, keys: keys)
-    case "didMigrate": return .call(.didMigrate, keys: keys)
+    let name = try string("call")
+    if let call = PolicyCall.withoutParts.first(where: { $0.name == name }) { return .call(call, keys: keys) }
+    switch name {
     case "method":
-      var lists: [[PolicyValue]] = []
-      var cursor = try at("arguments")
-      try cursor.array { reader in
-        var values: [PolicyValue] = []
-        try reader.array { reader in values.append(try reader.value()) }
-        lists.append(values)
-      }
+      let lists = try read("arguments") { try $0.list { try $0.list { try $0.value() } } }
       return .call(.method(selector: try string("selector"), arguments: lists), keys: keys)
     case "createDestinationInstances":
       let objects = try objects()
@@ -301,23 +260,22 @@ extension JSONFields {
     case "done": return .done
     case "objects": return .objects(try objects())
     case "ids": return .ids(try ids())
-    case "value":
-      var cursor = try at("value")
-      return .value(try cursor.value())
+    case "value": return .value(try read("value") { try $0.value() })
     case "refused": return .refused(try string("reason"))
     default: throw PolicyWireError("an answer that this version of the protocol does not have")
     }
   }
 
   fileprivate func introduction() throws -> PolicyIntroduction {
-    var userInfo = try at("userInfo")
     var expressions: [String: String?] = [:]
-    var cursor = try at("expressions")
-    try cursor.object { reader, name in expressions.updateValue(try reader.optionalString(), forKey: name) }
+    try read("expressions") {
+      try $0.object { reader, name in expressions.updateValue(try reader.optionalString(), forKey: name) }
+    }
     return PolicyIntroduction(
       policy: try string("policy"), mapping: try string("mapping"), mappingType: try string("mappingType"),
       source: try optionalString("source"), destination: try optionalString("destination"),
-      userInfo: try userInfo.values(), expressions: expressions, sourceVersion: try string("sourceVersion"),
+      userInfo: try read("userInfo") { try $0.values() }, expressions: expressions,
+      sourceVersion: try string("sourceVersion"),
       destinationVersion: try string("destinationVersion"), sourceEntities: try entities("sourceEntities"),
       destinationEntities: try entities("destinationEntities"), store: try store(),
       stage: try stage())
@@ -326,8 +284,7 @@ extension JSONFields {
   private func store() throws -> PolicyStore? {
     guard try optional("store") != nil else { return nil }
     let fields = try field("store")
-    var metadata = try fields.at("metadata")
-    return PolicyStore(path: try fields.string("path"), metadata: try metadata.values())
+    return PolicyStore(path: try fields.string("path"), metadata: try fields.read("metadata") { try $0.values() })
   }
 
   private func stage() throws -> PolicyStage? {
@@ -339,24 +296,21 @@ extension JSONFields {
   }
 
   private func entities(_ name: String) throws -> [PolicyEntity] {
-    var cursor = try at(name)
-    var entities: [PolicyEntity] = []
-    try cursor.array { reader in
-      let fields = try JSONFields(reader)
-      try reader.skip()
-      var properties: [String: PolicyProperty] = [:]
-      var cursor = try fields.at("properties")
-      try cursor.object { reader, name in
-        let words = try reader.strings()
-        guard let kind = words.first, words.count <= 2 else { throw reader.fault("a property is [kind, destination]") }
-        properties[name] = PolicyProperty(kind: kind, destination: words.count > 1 ? words[1] : nil)
-      }
-      var isAbstract = try fields.at("abstract")
-      entities.append(
-        PolicyEntity(
-          name: try fields.string("name"), root: try fields.string("root"), isAbstract: try isAbstract.boolean(),
-          properties: properties))
+    try read(name) { try $0.list { try Self.entity(&$0) } }
+  }
+
+  private static func entity(_ reader: inout JSONReader) throws -> PolicyEntity {
+    let fields = try JSONFields(reader)
+    try reader.skip()
+    var properties: [String: PolicyProperty] = [:]
+    var cursor = try fields.at("properties")
+    try cursor.object { reader, name in
+      let words = try reader.strings()
+      guard let kind = words.first, words.count <= 2 else { throw reader.fault("a property is [kind, destination]") }
+      properties[name] = PolicyProperty(kind: kind, destination: words.count > 1 ? words[1] : nil)
     }
-    return entities
+    return PolicyEntity(
+      name: try fields.string("name"), root: try fields.string("root"),
+      isAbstract: try fields.read("abstract") { try $0.boolean() }, properties: properties)
   }
 }

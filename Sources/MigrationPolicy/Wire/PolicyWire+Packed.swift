@@ -69,8 +69,7 @@ extension PolicyWire {
       var shapes: [PolicyShape] = []
       for _ in 0..<(try tables.count(ofAtLeast: 2)) {
         let entity = entities.all[try tables.number(below: entities.all.count, "entity")]
-        var columns: [String] = []
-        for _ in 0..<(try tables.count(ofAtLeast: 1)) { columns.append(try tables.text()) }
+        let columns = try tables.list(ofAtLeast: 1) { try $0.text() }
         guard Set(columns).count == columns.count else { throw tables.fault("a shape has each column once") }
         shapes.append(PolicyShape(side: entity.side, entity: entity.name.text, columns: columns))
       }
@@ -138,8 +137,7 @@ extension PolicyWire {
     var (kind, rows, tables) = try parts(message)
     guard kind == .done || kind == .apply else { throw PolicyWireError("a reply or a request expected") }
     let entities = try PackedEntities(&tables)
-    var names: [String] = []
-    for _ in 0..<(try tables.count(ofAtLeast: 1)) { names.append(try tables.text()) }
+    let names = try tables.list(ofAtLeast: 1) { try $0.text() }
     let count = try count(&tables, rows, ofAtLeast: 2)
     var operations: [PolicyWireOperation] = []
     operations.reserveCapacity(count)
@@ -238,7 +236,7 @@ private struct PackedOperationWriter {
     case .standard(let number, let values):
       kind(.standard)
       rows.count(number)
-      fields(values)
+      fields(values.entries.lazy.map { ($0.name, $0.value) })
     case .plain(.insert(let object)): changed(.insert, object)
     case .plain(.set(let object)): changed(.set, object)
     case .plain(.add(let id, let relationship, let ids)): members(.add, id, relationship, ids)
@@ -258,18 +256,14 @@ private struct PackedOperationWriter {
   private mutating func changed(_ kind: PackedOperation, _ object: PolicyObject) {
     self.kind(kind)
     rows.object(object.id, &entities)
-    rows.count(object.values.count)
-    for (name, value) in object.values {
-      rows.count(number(of: name))
-      rows.value(value, &entities)
-    }
+    fields(object.values.lazy.map { ($0.key, $0.value) })
   }
 
-  private mutating func fields(_ fields: PolicyFields) {
-    rows.count(fields.entries.count)
-    for entry in fields.entries {
-      rows.count(number(of: entry.name))
-      rows.value(entry.value, &entities)
+  private mutating func fields(_ fields: some Collection<(String, PolicyValue)>) {
+    rows.count(fields.count)
+    for (name, value) in fields {
+      rows.count(number(of: name))
+      rows.value(value, &entities)
     }
   }
 
@@ -304,12 +298,10 @@ extension PackedReader {
     case .standard:
       let number = try number(below: instances, "instance of the call")
       return .standard(number, replacing: try fields(entities, names))
-    case .insert:
+    case .insert, .set:
       let id = try objectID(entities)
-      return .plain(.insert(PolicyObject(id: id, values: try fields(entities, names).dictionary)))
-    case .set:
-      let id = try objectID(entities)
-      return .plain(.set(PolicyObject(id: id, values: try fields(entities, names).dictionary)))
+      let object = PolicyObject(id: id, values: try fields(entities, names).dictionary)
+      return .plain(kind == .insert ? .insert(object) : .set(object))
     case .add, .remove:
       let id = try objectID(entities)
       let relationship = names[try number(below: names.count, "relationship")]

@@ -22,8 +22,7 @@ extension PolicyWire {
     case .reply(.results(let results, let operations)):
       return encode(results: results, operations.map { .plain($0) })
     case .reply(.failed(let reason)):
-      writer.raw("{\"reply\":\"failed\",\"reason\":")
-      writer.string(reason)
+      writer.raw("{\"reply\":\"failed\",\"reason\":", string: reason)
       writer.byte("}")
     }
     return writer.framed()
@@ -31,10 +30,7 @@ extension PolicyWire {
 
   /// The frame of a request to apply changes.
   package static func encode(apply operations: [PolicyWireOperation]) -> [UInt8]? {
-    var writer = JSONWriter()
-    writer.raw("{\"request\":\"apply\",")
-    writer.operations(operations)
-    return writer.framed()
+    encode("{\"request\":\"apply\",", operations)
   }
 
   /// The frame of a reply to a method, with the changes that are left.
@@ -49,16 +45,19 @@ extension PolicyWire {
 
   /// The frame of a reply with the changes that are left.
   package static func encode(done operations: [PolicyWireOperation]) -> [UInt8]? {
+    encode("{\"reply\":\"done\",", operations)
+  }
+
+  private static func encode(_ start: StaticString, _ operations: [PolicyWireOperation]) -> [UInt8]? {
     var writer = JSONWriter()
-    writer.raw("{\"reply\":\"done\",")
+    writer.raw(start)
     writer.operations(operations)
     return writer.framed()
   }
 
   /// A message of a program, from the JSON of its frame, during `call`.
   package static func decodeProgram(_ json: [UInt8], during call: PolicyCall?) throws -> PolicyProgramMessage {
-    var instances: [PolicySourceInstance] = []
-    if case .createDestinationInstances(let sent)? = call { instances = sent }
+    let instances = call?.instances ?? []
     func spelledOut(_ operations: [PolicyWireOperation]) -> [PolicyOperation] {
       PolicyOperation.spelledOut(operations) { instances[$0] }
     }
@@ -83,24 +82,20 @@ extension PolicyWire {
       let (operations, isEnd) = try decodePackedOperations(json, instances: instances)
       return isEnd ? .done(operations) : .apply(operations)
     }
-    var reader = JSONReader(json)
-    let offsets = try reader.fields()
-    try reader.end()
-    let fields = JSONFields(reader, offsets)
-    if offsets["hello"] != nil {
-      var version = try fields.at("hello")
-      return .message(.hello(version: try version.integer(), packed: try fields.packed()))
+    let fields = try JSONFields(message: json)
+    if fields.has("hello") {
+      return .message(.hello(version: try fields.read("hello") { try $0.integer() }, packed: try fields.packed()))
     }
-    if offsets["request"] != nil {
+    if fields.has("request") {
       if try fields.string("request") == "apply" {
         guard try fields.optional("operations") != nil else { throw PolicyWireError("apply without operations") }
-        try requireKnown(offsets.keys, ["request", "operations"])
+        try requireKnown(fields.names, ["request", "operations"])
         return .apply(try fields.operations(instances))
       }
       return .message(.request(try fields.request()))
     }
-    if offsets["reply"] != nil {
-      try requireKnown(offsets.keys, ["reply", "operations", "results", "reason"])
+    if fields.has("reply") {
+      try requireKnown(fields.names, ["reply", "operations", "results", "reason"])
       if try fields.string("reply") == "done" { return .done(try fields.operations(instances)) }
       return .message(.reply(try fields.reply()))
     }
@@ -119,24 +114,22 @@ extension PolicyWire {
 
 extension JSONWriter {
   fileprivate mutating func operations(_ operations: [PolicyWireOperation]) {
-    raw("\"operations\":[")
-    var isFirst = true
-    for operation in operations {
-      comma(&isFirst)
-      byte("[")
+    raw("\"operations\":")
+    array(operations) { writer, operation in
+      writer.byte("[")
       switch operation {
       case .standard(let number, let values):
-        raw("\"standard\",")
-        integer(Int64(number))
+        writer.raw("\"standard\",")
+        writer.integer(Int64(number))
         if !values.isEmpty {
-          byte(",")
-          fields(values.dictionary)
+          writer.byte(",")
+          writer.fields(values.dictionary)
         }
-      case .plain(let operation): self.operation(operation)
+      case .plain(let operation): writer.operation(operation)
       }
-      byte("]")
+      writer.byte("]")
     }
-    raw("]}")
+    byte("}")
   }
 
   private mutating func operation(_ operation: PolicyOperation) {
@@ -185,19 +178,24 @@ extension JSONWriter {
     case .fetch(let side, let entity, let predicate, let limit, let named, let sort, let page):
       raw("fetch\",\"side\":")
       self.side(side)
-      raw(",\"entity\":")
-      string(entity)
-      if let predicate {
-        raw(",\"predicate\":")
-        string(predicate)
-      }
+      raw(",\"entity\":", string: entity)
+      if let predicate { raw(",\"predicate\":", string: predicate) }
       if let limit {
         raw(",\"limit\":")
         integer(Int64(limit))
       }
       self.page(page)
-      if !named.isEmpty { self.named(named) }
-      if !sort.isEmpty { self.sort(sort) }
+      if !named.isEmpty {
+        raw(",\"objects\":")
+        object(named) { $0.object($1) }
+      }
+      if !sort.isEmpty {
+        raw(",\"sort\":")
+        array(sort) { writer, item in
+          writer.raw("[", string: item.keyPath)
+          writer.raw(item.ascending ? ",true]" : ",false]")
+        }
+      }
     case .values(let ids, let properties):
       raw("values\",\"objects\":")
       objects(ids)
@@ -206,52 +204,23 @@ extension JSONWriter {
     case .destinationInstances(let mapping, let sources): lookup("destinationInstances\"", mapping, sources)
     case .sourceInstances(let mapping, let destinations): lookup("sourceInstances\"", mapping, destinations)
     case .lookup(let table, let key):
-      raw("lookup\",\"table\":")
-      string(table)
+      raw("lookup\",\"table\":", string: table)
       raw(",\"key\":")
       value(key)
     case .remember(let table, let key, let remembered):
-      raw("remember\",\"table\":")
-      string(table)
+      raw("remember\",\"table\":", string: table)
       raw(",\"key\":")
       value(key)
       raw(",\"value\":")
       value(remembered)
-    case .log(let line):
-      raw("log\",\"line\":")
-      string(line)
+    case .log(let line): raw("log\",\"line\":", string: line)
     }
     byte("}")
-  }
-
-  private mutating func named(_ objects: [String: PolicyObjectID]) {
-    raw(",\"objects\":{")
-    var isFirst = true
-    for (name, id) in objects.sorted(by: { $0.key < $1.key }) {
-      comma(&isFirst)
-      string(name)
-      byte(":")
-      object(id)
-    }
-    byte("}")
-  }
-
-  private mutating func sort(_ sort: [PolicySort]) {
-    raw(",\"sort\":[")
-    var isFirst = true
-    for item in sort {
-      comma(&isFirst)
-      byte("[")
-      string(item.keyPath)
-      raw(item.ascending ? ",true]" : ",false]")
-    }
-    byte("]")
   }
 
   private mutating func lookup(_ name: StaticString, _ mapping: String, _ ids: [PolicyObjectID]?) {
     raw(name)
-    raw(",\"mapping\":")
-    string(mapping)
+    raw(",\"mapping\":", string: mapping)
     guard let ids else { return }
     raw(",\"objects\":")
     objects(ids)
@@ -264,9 +233,7 @@ extension JSONFields {
   fileprivate func reply() throws -> PolicyReply {
     switch try string("reply") {
     case "results":
-      var results: [PolicyValue] = []
-      var cursor = try at("results")
-      try cursor.array { reader in results.append(try reader.value()) }
+      let results = try read("results") { try $0.list { try $0.value() } }
       // Without them a library would throw away what methods change, and nobody would know.
       guard try optional("operations") != nil else {
         throw PolicyWireError("results without operations: the policy's library is older than this hopd")
@@ -280,72 +247,59 @@ extension JSONFields {
   fileprivate func request() throws -> PolicyRequest {
     switch try string("request") {
     case "fetch":
-      var side = try at("side")
-      var limit = try optional("limit")
-      let number = try limit?.integer()
+      let number = try readOptional("limit") { try $0.integer() }
       guard number.map({ $0 >= 0 }) ?? true else { throw PolicyWireError("a limit below 0") }
       return .fetch(
-        side: try side.side(), entity: try string("entity"), predicate: try optionalString("predicate"),
-        limit: number.map { Int(clamping: $0) }, objects: try named(), sort: try sort(),
-        page: try page())
+        side: try read("side") { try $0.side() }, entity: try string("entity"),
+        predicate: try optionalString("predicate"),
+        limit: number.map { Int(clamping: $0) }, objects: try named(), sort: try sort(), page: try page())
     case "values":
-      var ids = try at("objects")
-      var properties = try at("properties")
-      return .values(try ids.objectIDs(), properties: try properties.strings())
-    case "destinationInstances":
-      var ids = try optional("objects")
-      return .destinationInstances(mapping: try string("mapping"), sources: try ids?.objectIDs())
-    case "sourceInstances":
-      var ids = try optional("objects")
-      return .sourceInstances(mapping: try string("mapping"), destinations: try ids?.objectIDs())
-    case "lookup":
-      var key = try at("key")
-      return .lookup(table: try string("table"), key: try key.value())
+      return .values(
+        try read("objects") { try $0.objectIDs() }, properties: try read("properties") { try $0.strings() })
+    case "destinationInstances": return .destinationInstances(mapping: try string("mapping"), sources: try objectIDs())
+    case "sourceInstances": return .sourceInstances(mapping: try string("mapping"), destinations: try objectIDs())
+    case "lookup": return .lookup(table: try string("table"), key: try read("key") { try $0.value() })
     case "remember":
-      var key = try at("key")
-      var value = try at("value")
-      return .remember(table: try string("table"), key: try key.value(), try value.value())
+      return .remember(
+        table: try string("table"), key: try read("key") { try $0.value() }, try read("value") { try $0.value() })
     case "log": return .log(try string("line"))
     default: throw PolicyWireError("a request that this version of the protocol does not have")
     }
   }
 
+  private func objectIDs() throws -> [PolicyObjectID]? { try readOptional("objects") { try $0.objectIDs() } }
+
   private func named() throws -> [String: PolicyObjectID] {
     var objects: [String: PolicyObjectID] = [:]
-    var cursor = try optional("objects")
-    try cursor?.object { reader, name in objects[name] = try reader.objectID() }
+    try readOptional("objects") { try $0.object { reader, name in objects[name] = try reader.objectID() } }
     return objects
   }
 
   private func sort() throws -> [PolicySort] {
-    var sort: [PolicySort] = []
-    var cursor = try optional("sort")
-    try cursor?.array { reader in
-      var item = PolicySort(keyPath: "")
-      var position = 0
-      try reader.array { reader in
-        switch position {
-        case 0: item.keyPath = try reader.string()
-        case 1: item.ascending = try reader.boolean()
-        default: throw reader.fault("an order is [key path, ascending]")
+    try readOptional("sort") { cursor in
+      try cursor.list { reader in
+        var item = PolicySort(keyPath: "")
+        let count = try reader.parts { reader, position in
+          switch position {
+          case 0: item.keyPath = try reader.string()
+          case 1: item.ascending = try reader.boolean()
+          default: throw reader.fault("an order is [key path, ascending]")
+          }
         }
-        position += 1
+        guard count > 0 else { throw reader.fault("an order is [key path, ascending]") }
+        return item
       }
-      guard position > 0 else { throw reader.fault("an order is [key path, ascending]") }
-      sort.append(item)
-    }
-    return sort
+    } ?? []
   }
 
   fileprivate func operations(_ instances: Int) throws -> [PolicyWireOperation] {
-    guard var cursor = try optional("operations") else { return [] }
-    var operations: [PolicyWireOperation] = []
-    try cursor.array { reader in
-      var operation = PolicyOperationReader(instances)
-      try reader.array { reader in try operation.read(&reader) }
-      try operation.finish(reader, &operations)
-    }
-    return operations
+    try readOptional("operations") { cursor in
+      try cursor.list { reader in
+        var operation = PolicyOperationReader(instances)
+        try reader.array { reader in try operation.read(&reader) }
+        return try operation.finish(reader)
+      }
+    } ?? []
   }
 }
 
@@ -384,15 +338,15 @@ private struct PolicyOperationReader {
     }
   }
 
-  func finish(_ reader: JSONReader, _ operations: inout [PolicyWireOperation]) throws {
+  func finish(_ reader: JSONReader) throws -> PolicyWireOperation {
     switch (name, position) {
-    case ("insert", 3): operations.append(.plain(.insert(PolicyObject(id: ids[0], values: values))))
-    case ("set", 3): operations.append(.plain(.set(PolicyObject(id: ids[0], values: values))))
-    case ("standard", 2...3): operations.append(.standard(number, replacing: PolicyFields(values)))
-    case ("add", 4): operations.append(.plain(.add(ids[0], relationship: relationship, members)))
-    case ("remove", 4): operations.append(.plain(.remove(ids[0], relationship: relationship, members)))
-    case ("delete", 2): operations.append(.plain(.delete(ids[0])))
-    case ("associate", 3): operations.append(.plain(.associate(source: ids[0], destination: ids[1])))
+    case ("insert", 3): return .plain(.insert(PolicyObject(id: ids[0], values: values)))
+    case ("set", 3): return .plain(.set(PolicyObject(id: ids[0], values: values)))
+    case ("standard", 2...3): return .standard(number, replacing: PolicyFields(values))
+    case ("add", 4): return .plain(.add(ids[0], relationship: relationship, members))
+    case ("remove", 4): return .plain(.remove(ids[0], relationship: relationship, members))
+    case ("delete", 2): return .plain(.delete(ids[0]))
+    case ("associate", 3): return .plain(.associate(source: ids[0], destination: ids[1]))
     default: throw reader.fault("an operation that the protocol does not have, or one with too few parts")
     }
   }

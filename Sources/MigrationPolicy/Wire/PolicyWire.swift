@@ -35,14 +35,7 @@ extension JSONWriter {
     case .object(let id): tagged("{\"$object\":") { $0.object(id) }
     case .objects(let ids): tagged("{\"$objects\":") { $0.objects(ids) }
     case .variable(let variable): tagged("{\"$variable\":") { $0.string(variable.rawValue) }
-    case .list(let values):
-      byte("[")
-      var isFirst = true
-      for value in values {
-        comma(&isFirst)
-        self.value(value)
-      }
-      byte("]")
+    case .list(let values): array(values) { $0.value($1) }
     }
   }
 
@@ -67,15 +60,7 @@ extension JSONWriter {
     byte("]")
   }
 
-  mutating func objects(_ ids: [PolicyObjectID]) {
-    byte("[")
-    var isFirst = true
-    for id in ids {
-      comma(&isFirst)
-      object(id)
-    }
-    byte("]")
-  }
+  mutating func objects(_ ids: [PolicyObjectID]) { array(ids) { $0.object($1) } }
 
   mutating func side(_ side: PolicyObjectID.Side) { raw(side == .source ? "\"source\"" : "\"destination\"") }
 
@@ -91,18 +76,7 @@ extension JSONWriter {
     }
   }
 
-  /// An object whose members `body` writes through `field`.
-  mutating func fields(_ values: [String: PolicyValue]) {
-    byte("{")
-    var isFirst = true
-    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-      comma(&isFirst)
-      string(name)
-      byte(":")
-      self.value(value)
-    }
-    byte("}")
-  }
+  mutating func fields(_ values: [String: PolicyValue]) { object(values) { $0.value($1) } }
 }
 
 extension JSONReader {
@@ -111,9 +85,7 @@ extension JSONReader {
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "{"): return try tagged()
     case UInt8(ascii: "["):
-      var values: [PolicyValue] = []
-      try array { reader in values.append(try reader.value()) }
-      return .list(values)
+      return .list(try list { try $0.value() })
     case UInt8(ascii: "n"):
       try null()
       return .null
@@ -181,24 +153,20 @@ extension JSONReader {
 
   mutating func objectID() throws -> PolicyObjectID {
     var id = PolicyObjectID(side: .source, entity: "", key: 0)
-    var position = 0
-    try array { reader in
+    let count = try parts { reader, position in
       switch position {
       case 0: id.side = try reader.side()
       case 1: id.entity = try reader.string()
       case 2: id.key = try reader.integer()
       default: throw reader.fault("an object is [side, entity, key]")
       }
-      position += 1
     }
-    guard position == 3 else { throw fault("an object is [side, entity, key]") }
+    guard count == 3 else { throw fault("an object is [side, entity, key]") }
     return id
   }
 
   mutating func objectIDs() throws -> [PolicyObjectID] {
-    var ids: [PolicyObjectID] = []
-    try array { reader in ids.append(try reader.objectID()) }
-    return ids
+    try list { try $0.objectID() }
   }
 
   mutating func side() throws -> PolicyObjectID.Side {
@@ -215,9 +183,7 @@ extension JSONReader {
   }
 
   mutating func strings() throws -> [String] {
-    var texts: [String] = []
-    try array { reader in texts.append(try reader.string()) }
-    return texts
+    try list { try $0.string() }
   }
 
   /// Text, or nil for null.
@@ -247,31 +213,24 @@ extension JSONWriter {
   /// `"rows":[…],"shapes":[…]`: shapes are known only when all rows are written.
   mutating func objects(_ objects: some Sequence<PolicyObject>) {
     var shapes = PolicyShapes()
-    raw("\"rows\":[")
-    var isFirst = true
-    for object in objects {
-      comma(&isFirst)
-      row(object, &shapes)
-    }
-    raw("],")
+    raw("\"rows\":")
+    array(objects) { $0.row($1, &shapes) }
     self.shapes(shapes.shapes)
   }
 
   /// The same of a batch, whose values are written where they lie.
   mutating func rows(_ batch: PolicyBatch) throws {
-    raw("\"rows\":[")
-    var isFirst = true
+    raw("\"rows\":")
     var items: [PackedItem] = []
     var scratch: [PackedItem] = []
-    for (index, instance) in batch.instances.enumerated() {
-      comma(&isFirst)
+    try array(batch.instances.enumerated()) { writer, each in
+      let (index, instance) = each
       try batch.sourceItems(index, into: &items)
-      try row(instance.sourceShape, instance.source, items, batch)
-      byte(",")
+      try writer.row(instance.sourceShape, instance.source, items, batch)
+      writer.byte(",")
       try batch.standardItems(index, into: &items, &scratch)
-      try row(instance.standardShape, instance.standard, items, batch)
+      try writer.row(instance.standardShape, instance.standard, items, batch)
     }
-    raw("],")
     shapes(batch.shapes)
   }
 
@@ -292,64 +251,46 @@ extension JSONWriter {
   }
 
   private mutating func shapes(_ shapes: [PolicyShape]) {
-    raw("\"shapes\":[")
-    var isFirst = true
-    for shape in shapes {
-      comma(&isFirst)
-      byte("[")
-      side(shape.side)
-      byte(",")
-      string(shape.entity)
-      byte(",")
-      list(shape.columns)
-      byte("]")
+    raw(",\"shapes\":")
+    array(shapes) { writer, shape in
+      writer.byte("[")
+      writer.side(shape.side)
+      writer.raw(",", string: shape.entity)
+      writer.byte(",")
+      writer.list(shape.columns)
+      writer.byte("]")
     }
-    byte("]")
   }
 
-  mutating func list(_ texts: [String]) {
-    byte("[")
-    var isFirst = true
-    for text in texts {
-      comma(&isFirst)
-      string(text)
-    }
-    byte("]")
-  }
+  mutating func list(_ texts: [String]) { array(texts) { $0.string($1) } }
 }
 
 extension JSONReader {
   mutating func shapes() throws -> [PolicyShape] {
-    var shapes: [PolicyShape] = []
-    try array { reader in
+    try list { reader in
       var shape = PolicyShape(side: .source, entity: "", columns: [])
-      var position = 0
-      try reader.array { reader in
+      let count = try reader.parts { reader, position in
         switch position {
         case 0: shape.side = try reader.side()
         case 1: shape.entity = try reader.string()
         case 2: shape.columns = try reader.strings()
         default: throw reader.fault("a shape is [side, entity, columns]")
         }
-        position += 1
       }
-      guard position == 3, Set(shape.columns).count == shape.columns.count else {
+      guard count == 3, Set(shape.columns).count == shape.columns.count else {
         throw reader.fault("a shape is [side, entity, columns], each column once")
       }
-      shapes.append(shape)
+      return shape
     }
-    return shapes
   }
 
   /// Rows of `shape, key, value, …`.
   mutating func objects(_ shapes: [PolicyShape]) throws -> [PolicyObject] {
-    var objects: [PolicyObject] = []
-    try array { reader in
+    try list { reader in
       var row = PolicyRow(shapes)
       try reader.array { reader in try row.read(&reader) }
-      objects.append(try row.object(reader))
+      return try row.object(reader)
     }
-    return objects
   }
 }
 

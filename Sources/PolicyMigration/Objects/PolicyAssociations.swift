@@ -10,25 +10,29 @@ import SQLite
 
 /// A mapping's associations as something to select from.
 struct PolicyRelation {
+  /// Z_ENT and Z_PK of the objects at one end.
+  struct End {
+    let number: String
+    let key: String
+  }
+
   /// What follows FROM.
   var tables: String
   /// What follows WHERE, joined with AND.
   var conditions: [String]
-  /// Z_ENT and Z_PK of both ends.
-  var sourceNumber: String
-  var sourceKey: String
-  var destinationNumber: String
-  var destinationKey: String
+  var source: End
+  var destination: End
   /// Order among the associations of one object.
   var order: String
 }
 
 /// The associations of one hop.
 final class PolicyAssociations {
-  private enum Direction: Hashable { case toDestination, toSource, allDestinations, allSources }
   private struct Query: Hashable {
     let mapping: Int
-    let direction: Direction
+    /// The end whose objects are wanted, and whether those of single objects or all.
+    let wanted: PolicyObjectID.Side
+    let isAll: Bool
   }
 
   private let connection: Connection
@@ -96,15 +100,10 @@ final class PolicyAssociations {
   func associate(
     _ from: PolicyLinkWriter.Row, _ to: PolicyLinkWriter.Row, mapping: Int
   ) throws(SQLiteError) {
-    let statement: Statement
-    if let insert {
-      statement = insert
-    } else {
-      statement = try connection.prepare(
-        "INSERT OR IGNORE INTO \(table) (mapping, source_entity, source, destination_entity, destination)"
-          + " VALUES (?1, ?2, ?3, ?4, ?5)")
-      insert = statement
-    }
+    let statement = try insert.prepared(
+      on: connection,
+      "INSERT OR IGNORE INTO \(table) (mapping, source_entity, source, destination_entity, destination)"
+        + " VALUES (?1, ?2, ?3, ?4, ?5)")
     try statement.bind(.integer(Int64(mapping)), at: 1)
     try statement.bind(.integer(from.number), at: 2)
     try statement.bind(.integer(from.key), at: 3)
@@ -118,15 +117,8 @@ final class PolicyAssociations {
 
   /// Forgets what led to an object that is deleted.
   func forget(destination row: PolicyLinkWriter.Row) throws(SQLiteError) {
-    let statement: Statement
-    if let delete {
-      statement = delete
-    } else {
-      statement = try connection.prepare(
-        "DELETE FROM \(table) WHERE destination = ?1 AND destination_entity = ?2")
-      delete = statement
-    }
-    try statement.run([.integer(row.key), .integer(row.number)])
+    try delete.prepared(on: connection, "DELETE FROM \(table) WHERE destination = ?1 AND destination_entity = ?2")
+      .run([.integer(row.key), .integer(row.number)])
   }
 
   // MARK: Asking
@@ -134,50 +126,30 @@ final class PolicyAssociations {
   /// What a mapping made of these source objects, in their order; of all without a list.
   func destinations(of name: String, sources: [PolicyObjectID]?, limit: Int) throws -> [PolicyObjectID] {
     let (index, relation) = try found(name)
-    guard let sources else {
-      return try all(
-        Query(mapping: index, direction: .allDestinations), relation,
-        (relation.destinationNumber, relation.destinationKey),
-        on: destination, limit: limit)
-    }
-    return try each(
-      sources, of: source, Query(mapping: index, direction: .toDestination), relation,
-      by: (relation.sourceNumber, relation.sourceKey), (relation.destinationNumber, relation.destinationKey),
-      on: destination, limit: limit)
+    return try objects(
+      Query(mapping: index, wanted: .destination, isAll: sources == nil), relation, relation.destination,
+      on: destination, of: sources, by: relation.source, on: source, limit: limit)
   }
 
   /// What a mapping made these destination objects of.
   func sources(of name: String, destinations: [PolicyObjectID]?, limit: Int) throws -> [PolicyObjectID] {
     let (index, relation) = try found(name)
-    guard let destinations else {
-      return try all(
-        Query(mapping: index, direction: .allSources), relation, (relation.sourceNumber, relation.sourceKey),
-        on: source,
-        limit: limit)
-    }
-    return try each(
-      destinations, of: destination, Query(mapping: index, direction: .toSource), relation,
-      by: (relation.destinationNumber, relation.destinationKey), (relation.sourceNumber, relation.sourceKey),
-      on: source,
-      limit: limit)
+    return try objects(
+      Query(mapping: index, wanted: .source, isAll: destinations == nil), relation, relation.source, on: source,
+      of: destinations, by: relation.destination, on: destination, limit: limit)
   }
 
   /// Objects that a policy's mapping made, each once, from `row` on; with the source that was associated first.
   func chunk(
     of mapping: Int, after row: Int64, limit: Int64
   ) throws -> [(row: Int64, source: PolicyObjectID, destination: PolicyObjectID)] {
-    let statement: Statement
-    if let ofMapping {
-      statement = ofMapping
-    } else {
-      // The plus keeps SQLite from sorting: rows are read in their own order.
-      statement = try connection.prepare(
-        "SELECT a.rowid, a.source_entity, a.source, a.destination_entity, a.destination FROM \(table) AS a"
-          + " WHERE a.rowid > ?2 AND +a.mapping = ?1 AND NOT EXISTS (SELECT 1 FROM \(table) AS b"
-          + " WHERE b.destination = a.destination AND b.destination_entity = a.destination_entity"
-          + " AND b.mapping = a.mapping AND b.rowid < a.rowid) ORDER BY a.rowid LIMIT ?3")
-      ofMapping = statement
-    }
+    // The plus keeps SQLite from sorting: rows are read in their own order.
+    let statement = try ofMapping.prepared(
+      on: connection,
+      "SELECT a.rowid, a.source_entity, a.source, a.destination_entity, a.destination FROM \(table) AS a"
+        + " WHERE a.rowid > ?2 AND +a.mapping = ?1 AND NOT EXISTS (SELECT 1 FROM \(table) AS b"
+        + " WHERE b.destination = a.destination AND b.destination_entity = a.destination_entity"
+        + " AND b.mapping = a.mapping AND b.rowid < a.rowid) ORDER BY a.rowid LIMIT ?3")
     try statement.bind([.integer(Int64(mapping)), .integer(row), .integer(limit)])
     defer { statement.reset() }
     var found: [(Int64, PolicyObjectID, PolicyObjectID)] = []
@@ -205,61 +177,44 @@ final class PolicyAssociations {
     return made
   }
 
-  private func each(
-    _ ids: [PolicyObjectID], of side: PolicySide, _ query: Query, _ relation: PolicyRelation,
-    by own: (number: String, key: String), _ other: (number: String, key: String), on otherSide: PolicySide, limit: Int
+  /// The objects at one end that are associated with `ids` at the other, each once; all of them without a list.
+  private func objects(
+    _ query: Query, _ relation: PolicyRelation, _ wanted: PolicyRelation.End, on side: PolicySide,
+    of ids: [PolicyObjectID]?, by own: PolicyRelation.End, on ownSide: PolicySide, limit: Int
   ) throws -> [PolicyObjectID] {
-    let statement = try statement(query) {
-      "SELECT \(other.number), \(other.key) FROM \(relation.tables) WHERE "
-        + (relation.conditions + ["\(own.key) = ?1", "\(own.number) = ?2"]).joined(separator: " AND ")
-        + " ORDER BY \(relation.order)"
-    }
+    let conditions = relation.conditions + (ids == nil ? [] : ["\(own.key) = ?1", "\(own.number) = ?2"])
+    let statement = try queries[query].prepared(
+      on: connection,
+      "SELECT \(ids == nil ? "DISTINCT " : "")\(wanted.number), \(wanted.key) FROM \(relation.tables)"
+        + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
+        + (ids == nil ? " ORDER BY 2 LIMIT ?1" : " ORDER BY \(relation.order)"))
     var seen: Set<PolicyObjectID> = []
     var result: [PolicyObjectID] = []
-    for id in ids {
-      guard id.side == side.side, let shape = side.shape(of: id.entity) else {
-        throw PolicyRefusal(reason: "\(id.entity) \(id.key) is not an object of the \(side.side.rawValue)")
-      }
-      try statement.bind([.integer(id.key), .integer(shape.number)])
+    func read() throws {
       defer { statement.reset() }
       while try statement.step() {
-        guard let entity = otherSide.entityName(statement.integer(at: 0)) else { continue }
-        let found = PolicyObjectID(side: otherSide.side, entity: entity, key: statement.integer(at: 1))
+        guard let entity = side.entityName(statement.integer(at: 0)) else { continue }
+        let found = PolicyObjectID(side: side.side, entity: entity, key: statement.integer(at: 1))
         guard seen.insert(found).inserted else { continue }
-        guard result.count < limit else { throw tooMany(limit) }
+        guard result.count < limit else {
+          throw PolicyRefusal(
+            reason: "the answer has more than \(limit) objects; ask for those of some objects at a time")
+        }
         result.append(found)
       }
     }
-    return result
-  }
-
-  private func all(
-    _ query: Query, _ relation: PolicyRelation, _ wanted: (number: String, key: String), on side: PolicySide, limit: Int
-  ) throws -> [PolicyObjectID] {
-    let statement = try statement(query) {
-      "SELECT DISTINCT \(wanted.number), \(wanted.key) FROM \(relation.tables)"
-        + (relation.conditions.isEmpty ? "" : " WHERE " + relation.conditions.joined(separator: " AND "))
-        + " ORDER BY 2 LIMIT ?1"
+    guard let ids else {
+      try statement.bind(.integer(Int64(clamping: limit) &+ 1), at: 1)
+      try read()
+      return result
     }
-    try statement.bind(.integer(Int64(clamping: limit) &+ 1), at: 1)
-    defer { statement.reset() }
-    var result: [PolicyObjectID] = []
-    while try statement.step() {
-      guard let entity = side.entityName(statement.integer(at: 0)) else { continue }
-      guard result.count < limit else { throw tooMany(limit) }
-      result.append(PolicyObjectID(side: side.side, entity: entity, key: statement.integer(at: 1)))
+    for id in ids {
+      guard id.side == ownSide.side, let shape = ownSide.shape(of: id.entity) else {
+        throw PolicyRefusal(reason: "\(id.entity) \(id.key) is not an object of the \(ownSide.side.rawValue)")
+      }
+      try statement.bind([.integer(id.key), .integer(shape.number)])
+      try read()
     }
     return result
-  }
-
-  private func statement(_ query: Query, _ sql: () -> String) throws(SQLiteError) -> Statement {
-    if let known = queries[query] { return known }
-    let made = try connection.prepare(sql())
-    queries[query] = made
-    return made
-  }
-
-  private func tooMany(_ limit: Int) -> PolicyRefusal {
-    PolicyRefusal(reason: "the answer has more than \(limit) objects; ask for those of some objects at a time")
   }
 }

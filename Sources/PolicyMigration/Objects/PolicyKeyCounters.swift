@@ -43,8 +43,7 @@ final class PolicyKeyCounters {
   func refresh() throws {
     for table in side.schema.tables {
       let highest = try connection.integer("SELECT max(\"Z_PK\") FROM \(side.qualified(table.name))") ?? 0
-      let (after, overflow) = highest.addingReportingOverflow(1)
-      next[table.rootEntity] = max(next[table.rootEntity] ?? 1, overflow ? Int64.max : after)
+      next[table.rootEntity] = max(next[table.rootEntity] ?? 1, highest == .max ? .max : highest + 1)
     }
   }
 

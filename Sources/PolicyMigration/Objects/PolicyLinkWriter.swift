@@ -71,10 +71,7 @@ final class PolicyLinkWriter {
       try set(link, of: owner, to: targets.first)
     case .members(let columns), .owned(let columns):
       try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.key])
-      try run(
-        "UPDATE \(side.qualified(columns.table)) SET "
-          + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-          + " WHERE \(quoted(columns.key)) = ?1", [.integer(owner.key)])
+      try clear(columns, where: "\(quoted(columns.key)) = ?1", [.integer(owner.key)])
       if columns.orderKey != nil { remember(table: columns.table, column: columns.key, owner: owner.key) }
     case .join(let join):
       try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
@@ -133,10 +130,7 @@ final class PolicyLinkWriter {
             leads(entity, relationship, to: target)
           else { continue }
           try indexes.ensure(side.schemaName, table: table.name, columns: [columns.key])
-          try run(
-            "UPDATE \(side.qualified(table.name)) SET "
-              + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-              + " WHERE \(quoted(columns.key)) = ?1", [.integer(key)])
+          try clear(columns, where: "\(quoted(columns.key)) = ?1", [.integer(key)])
         case .owner(let entity, _):
           guard side.schema.table(of: entity)?.name == target.name else { continue }
           try indexes.ensure(side.schemaName, table: table.name, columns: [column.name])
@@ -186,9 +180,13 @@ final class PolicyLinkWriter {
 
   /// Clears a to-one of a row if it still points to `target`.
   private func clear(_ columns: ToOneColumns, of key: Int64, where target: Int64) throws(SQLiteError) {
+    try clear(columns, where: "\"Z_PK\" = ?1 AND \(quoted(columns.key)) = ?2", [.integer(key), .integer(target)])
+  }
+
+  private func clear(_ columns: ToOneColumns, where condition: String, _ values: [SQLiteValue]) throws(SQLiteError) {
     try run(
       "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-        + " WHERE \"Z_PK\" = ?1 AND \(quoted(columns.key)) = ?2", [.integer(key), .integer(target)])
+        + " WHERE \(condition)", values)
   }
 
   private func assignments(_ columns: ToOneColumns, key: String, number: String, order: String) -> String {
@@ -254,10 +252,7 @@ final class PolicyLinkWriter {
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
 
   private func statement(_ sql: String) throws(SQLiteError) -> Statement {
-    if let known = statements[sql] { return known }
-    let made = try connection.prepare(sql)
-    statements[sql] = made
-    return made
+    try statements[sql].prepared(on: connection, sql)
   }
 
   private func run(_ sql: String, _ values: [SQLiteValue]) throws(SQLiteError) {

@@ -156,13 +156,8 @@ final class PolicyTargetEntity {
 
   /// Z_ENT of a row; nil where there is none.
   func number(of key: Int64, in table: String) throws(SQLiteError) -> Int64? {
-    let statement: Statement
-    if let known = lookups[table] {
-      statement = known
-    } else {
-      statement = try connection.prepare("SELECT \"Z_ENT\" FROM \(side.qualified(table)) WHERE \"Z_PK\" = ?1")
-      lookups[table] = statement
-    }
+    let statement = try lookups[table].prepared(
+      on: connection, "SELECT \"Z_ENT\" FROM \(side.qualified(table)) WHERE \"Z_PK\" = ?1")
     try statement.bind(.integer(key), at: 1)
     defer { statement.reset() }
     return try statement.step() ? statement.integer(at: 0) : nil

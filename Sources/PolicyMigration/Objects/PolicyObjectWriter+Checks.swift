@@ -10,10 +10,9 @@ import SQLite
 extension PolicyObjectWriter {
   /// Throws where a result of a policy's method cannot be the value of an attribute.
   func check(_ value: PolicyValue, of attribute: String, _ id: PolicyObjectID, for speaker: PolicySpeaker) throws {
-    guard case .attribute(let index)? = try shape(id, for: speaker).slots[attribute] else {
-      throw unknown(attribute, id, for: speaker)
-    }
-    _ = try stored(value, of: try shape(id, for: speaker).attributes[index], id, kept: nil, for: speaker)
+    let shape = try shape(id, for: speaker)
+    guard case .attribute(let index)? = shape.slots[attribute] else { throw unknown(attribute, id, for: speaker) }
+    _ = try stored(value, of: shape.attributes[index], id, kept: nil, for: speaker)
   }
 
   func shape(_ id: PolicyObjectID, for speaker: PolicySpeaker) throws -> PolicyShape {
@@ -68,17 +67,15 @@ extension PolicyObjectWriter {
     return target
   }
 
-  func link(
+  func toMany(
     _ name: String, of id: PolicyObjectID, for speaker: PolicySpeaker
   ) throws -> (PolicyLinkWriter.Row, PolicyLink) {
     guard let link = try shape(id, for: speaker).link(name) else { throw unknown(name, id, for: speaker) }
-    return (try row(id, for: speaker), link)
-  }
-
-  func requireToMany(_ link: PolicyLink, of id: PolicyObjectID, for speaker: PolicySpeaker) throws {
+    let owner = try row(id, for: speaker)
     guard link.isToMany else {
       throw speaker.failure("objects are added to and removed from to-manys only", at: id, property: link.name)
     }
+    return (owner, link)
   }
 
   func stored(

@@ -122,12 +122,10 @@ final class PolicyObjectWriter {
       case .insert: break
       case .set(let object): try set(object, for: speaker)
       case .add(let id, let name, let members):
-        let (owner, link) = try self.link(name, of: id, for: speaker)
-        try requireToMany(link, of: id, for: speaker)
+        let (owner, link) = try toMany(name, of: id, for: speaker)
         try links.add(try rows(members, of: id, link, for: speaker), to: link, of: owner)
       case .remove(let id, let name, let members):
-        let (owner, link) = try self.link(name, of: id, for: speaker)
-        try requireToMany(link, of: id, for: speaker)
+        let (owner, link) = try toMany(name, of: id, for: speaker)
         try links.remove(try rows(members, of: id, link, for: speaker), from: link, of: owner)
       case .delete(let id): try delete(id, for: speaker)
       case .associate(let source, let destination):
@@ -318,13 +316,8 @@ final class PolicyObjectWriter {
       if case .owned = slot.link.storage { try links.replace(slot.link, of: row, with: []) }
     }
     try associations.forget(destination: row)
-    let statement: Statement
-    if let known = deletes[shape.table.name] {
-      statement = known
-    } else {
-      statement = try connection.prepare("DELETE FROM \(side.qualified(shape.table.name)) WHERE \"Z_PK\" = ?1")
-      deletes[shape.table.name] = statement
-    }
-    try statement.run([.integer(row.key)])
+    try deletes[shape.table.name]
+      .prepared(on: connection, "DELETE FROM \(side.qualified(shape.table.name)) WHERE \"Z_PK\" = ?1")
+      .run([.integer(row.key)])
   }
 }

@@ -138,8 +138,8 @@ struct PolicyExpressions {
         PolicyRelation(
           tables: "\(destination.qualified(AssociationLayout.associationTable)) AS a",
           conditions: ["a.mapping = \(index)"],
-          sourceNumber: "a.source_entity", sourceKey: "a.source", destinationNumber: "a.destination_entity",
-          destinationKey: "a.destination", order: "a.rowid")
+          source: .init(number: "a.source_entity", key: "a.source"),
+          destination: .init(number: "a.destination_entity", key: "a.destination"), order: "a.rowid")
       )
     }
     guard let lane = layout.lane(at: index) else { return nil }
@@ -152,9 +152,8 @@ struct PolicyExpressions {
       PolicyRelation(
         tables: (["\(source.qualified(lane.sourceTable)) AS s"] + targets.tables
           + ["\(destination.qualified(lane.destinationTable)) AS d"]).joined(separator: ", ").text,
-        conditions: conditions.map(\.text), sourceNumber: "s.\"Z_ENT\"", sourceKey: "s.\"Z_PK\"",
-        destinationNumber: "d.\"Z_ENT\"",
-        destinationKey: "d.\"Z_PK\"", order: "s.\"Z_PK\", d.\"Z_PK\"")
+        conditions: conditions.map(\.text), source: .init(number: "s.\"Z_ENT\"", key: "s.\"Z_PK\""),
+        destination: .init(number: "d.\"Z_ENT\"", key: "d.\"Z_PK\""), order: "s.\"Z_PK\", d.\"Z_PK\"")
     )
   }
 }

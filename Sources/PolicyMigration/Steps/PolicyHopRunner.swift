@@ -1,6 +1,6 @@
-// Runs the policy steps of one hop: hooks in Core Data's order, source objects in chunks, and what policies want
-// changed in the transaction of the chunk. What a hop's policies share (keys, associations, tables, statements) is made
-// at the first step and gone with the hop; an interrupted hop begins again, as policies may keep what they saw.
+// Runs the policy steps of one hop: hooks in Core Data's order, source objects in chunks, and the changes of policies
+// in the transaction of the chunk. The shared state of a hop's policies (keys, associations, tables, statements) lives
+// as long as the hop. An interrupted hop begins again, as policies may keep what they saw.
 
 import Diagnostics
 import Expressions

@@ -1,6 +1,5 @@
 // The source objects of a policy's mapping, chunk by chunk, each with the object that default creation would make of
-// it. Both come with one query per chunk: columns of the source, and the mapping's attribute expressions computed by
-// SQL.
+// it. One query per chunk gives both: source columns, and the mapping's attribute expressions computed by SQL.
 
 import Diagnostics
 import Expressions

@@ -30,6 +30,7 @@ final class PolicyWork {
   private let sourceTargets: PolicyTargetEntity
   private let sourceMembers: PolicyMembers
   private let external: PolicyExternalContent
+  private let expressions: PolicyExpressions
 
   init(_ context: PolicyStepContext, external directory: ExternalDataDirectory?) throws {
     let (connection, hop) = (context.connection, context.hop)
@@ -81,6 +82,7 @@ final class PolicyWork {
     self.sourceTargets = sourceTargets
     self.sourceMembers = sourceMembers
     self.external = external
+    self.expressions = expressions
   }
 
   /// The reader of a mapping's source objects; nil where it iterates over none.
@@ -89,10 +91,9 @@ final class PolicyWork {
       let to = destination.shape(of: lane.destinationEntity)
     else { return nil }
     return try PolicySourceReader(
-      lane: lane, source: source,
-      rowForm: PolicyRowForm(from, of: source, targets: sourceTargets, external: external), destination: to,
-      members: sourceMembers, connection: context.connection,
-      expressions: PolicyExpressions(context).forLane(lane), options: context.options, hop: context.hop.title)
+      lane: lane, source: source, rowForm: rowForm(from), destination: to, members: sourceMembers,
+      connection: context.connection, expressions: expressions.forLane(lane), options: context.options,
+      hop: context.hop.title)
   }
 
   /// The relationships of a mapping that call a method of its policy; nil where there are none.
@@ -106,8 +107,11 @@ final class PolicyWork {
     }
     if calls.isEmpty { return nil }
     return try PolicyRelationshipMethods(
-      calls, lane: lane, source: source,
-      rowForm: PolicyRowForm(from, of: source, targets: sourceTargets, external: external), members: sourceMembers,
-      connection: context.connection, expressions: PolicyExpressions(context).forLane(lane), options: context.options)
+      calls, lane: lane, source: source, rowForm: rowForm(from), members: sourceMembers,
+      connection: context.connection, expressions: expressions.forLane(lane), options: context.options)
+  }
+
+  private func rowForm(_ shape: PolicyShape) -> PolicyRowForm {
+    PolicyRowForm(shape, of: source, targets: sourceTargets, external: external)
   }
 }

@@ -1,5 +1,5 @@
-// How failures of policies are told: which policy, of which mapping, where. A policy is somebody else's program, so
-// what it sends is checked like any other input, and the first thing that cannot be ends the hop.
+// Errors about policies name the policy, its mapping and the place. What a policy sends is checked like any other
+// input; the first impossible value ends the hop.
 
 import Diagnostics
 import MappingModel

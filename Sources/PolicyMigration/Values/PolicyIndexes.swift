@@ -1,6 +1,5 @@
-// Indexes that policies need while a hop is at work: a staged store gets its own indexes last, and an intermediate one
-// none, but a policy asks for the members of one owner at a time. Made when first needed, gone before the store is
-// sealed.
+// Temporary indexes for policies, which ask for the members of one owner at a time: a staged store gets its own indexes
+// last, and an intermediate one gets none. Made when first needed, dropped before the store is sealed.
 
 import MigrationEngine
 import SQLite

@@ -1,6 +1,5 @@
-// Attribute values between a column and a batch without becoming values in between, for the types that are stored as
-// they are. Everything else, and every value that is not what its type says, goes the way of PolicyAttributeForm, with
-// its words.
+// Copies attribute values between a column and a batch without making a PolicyValue, for types that are stored as they
+// are. All other types, and values that do not fit their type, go through PolicyAttributeForm and its messages.
 
 import ManagedObjectModel
 import MigrationEngine

@@ -102,11 +102,8 @@ final class PolicyShape {
     var toManys: [LinkSlot] = []
     for (name, relationship) in side.model.allRelationships(of: entity).sorted(by: { $0.key < $1.key }) {
       guard let link = PolicyLink(relationship, of: entity.name, in: side) else { continue }
-      if relationship.isToMany {
-        toManys.append(LinkSlot(name: name, link: link))
-      } else {
-        toOnes.append(LinkSlot(name: name, link: link))
-      }
+      let slot = LinkSlot(name: name, link: link)
+      if relationship.isToMany { toManys.append(slot) } else { toOnes.append(slot) }
     }
     self.toOnes = toOnes
     self.toManys = toManys

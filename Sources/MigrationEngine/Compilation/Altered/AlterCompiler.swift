@@ -1,6 +1,6 @@
-// Is a chain carried out on a copy of the store? Copying the file and altering the copy gives what writing all rows
-// gives, in a fraction of the time, where most rows stay what they are. Each table is looked at by itself: it is kept,
-// or its rows are written, as they are by any other hop. What was never seen in a store of Core Data's own is written.
+// Decides whether a chain runs on a copy of the store. Altering a copy gives the same result as writing all rows, in a
+// fraction of the time where most rows stay unchanged. Each table is either kept, or its rows are written as by any
+// other hop; tables are kept only in forms that were seen in stores of Core Data's own.
 
 import Diagnostics
 import ManagedObjectModel
@@ -202,13 +202,12 @@ package struct AlterCompiler {
       guard let value = lineage.values[column.name] else { continue }
       guard appended.contains(column.name) ? !value.isNull : value.column(of: "s") != column.name else { continue }
       // Row by row, two could have the same value for a moment.
-      if isUnique(column.name, in: table) { throw Reason("its column \(column.name) changes and must be unique") }
+      if final.isUnique(column.name, in: table) { throw Reason("its column \(column.name) changes and must be unique") }
       values.append(AlterProgram.ColumnValue(column: column.name, value: value))
     }
     return AlterProgram.KeptTable(
       origin: lineage.origin, name: table.name, renamed: [],
-      appended: lineage.appended.map { AlterProgram.TableColumn(name: $0.name, declaredType: $0.declaredType) },
-      values: values, join: nil)
+      appended: lineage.appended, values: values, join: nil)
   }
 
   private func keep(_ join: JoinTable, _ lineage: TableLineage, text: String) throws(Reason) -> AlterProgram.KeptTable {
@@ -234,13 +233,6 @@ package struct AlterCompiler {
       Set(found.definitions)
         == Set(table.columns.map { TableText.definition(of: $0.name, type: $0.declaredType) })
     else { throw Reason("it has another text than Core Data writes") }
-  }
-
-  private func isUnique(_ column: String, in table: EntityTable) -> Bool {
-    table.uniqueConstraints.contains { $0.contains(column) }
-      || final.indexes.contains { index in
-        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
-      }
   }
 
   // MARK: Indexes

@@ -1,5 +1,5 @@
-// Is altering a copy faster than writing all rows? Told by the rows of each table, with the proportions by which the
-// time to go is told too.
+// Estimates whether altering a copy is faster than writing all rows: from the rows of each table and the same
+// proportions as the estimate of the time left.
 
 import MappingModel
 import MigrationPlanning
@@ -25,11 +25,14 @@ struct AlterCost {
     }
   }
 
+  private var bytes: Double { Double(max(0, plan.estimate.bytes)) }
+
+  private func rows(_ hop: Hop) -> [String: Double] { hop.rowsByTable.mapValues { Double(max(0, $0)) } }
+
   /// Seconds on the imagined machine of `WorkCost`.
   private var seconds: (altered: Double, written: Double) {
     guard let last = plan.hops.last else { return (0, 0) }
-    let bytes = Double(max(0, plan.estimate.bytes))
-    let rows = last.rowsByTable.mapValues { Double(max(0, $0)) }
+    let rows = rows(last)
     let rowBytes = bytes / max(1, rows.values.reduce(0, +)) * WorkCost.rowByte
     func indexed(_ table: String, _ indexes: [SchemaIndex]) -> Double {
       (rows[table] ?? 0) * Double(indexes.count { $0.table == table }) * WorkCost.indexed
@@ -69,8 +72,7 @@ struct AlterCost {
   /// it. Where the store has bytes for them on average, they are taken to be in the tables that have binary columns.
   private var longRows: [String: Double] {
     guard let last = plan.hops.last else { return [:] }
-    let rows = last.rowsByTable.mapValues { Double(max(0, $0)) }
-    let bytes = Double(max(0, plan.estimate.bytes))
+    let rows = rows(last)
     let tables = last.destinationSchema.tables
     let binary = tables.filter { $0.columns.contains { $0.declaredType == "BLOB" } }.map(\.name)
     let length = bytes / max(1, binary.reduce(0) { $0 + (rows[$1] ?? 0) })

@@ -107,9 +107,8 @@ package struct AlterProgram: Sendable, Hashable {
     for table in kept {
       let start = "ALTER TABLE \(qualified(table.name)) "
       statements += Self.inOrder(table.renamed, room: "ZHOPD_COLUMN").map { change in
-        let (before, after) = (change.before, change.after)
-        return start + "RENAME COLUMN \(SQLiteIdentifier.bareIfPossible(before))"
-          + " TO \(SQLiteIdentifier.bareIfPossible(after))"
+        start + "RENAME COLUMN \(SQLiteIdentifier.bareIfPossible(change.before))"
+          + " TO \(SQLiteIdentifier.bareIfPossible(change.after))"
       }
       statements += table.appended.map { column in
         start + "ADD COLUMN \(TableText.definition(of: column.name, type: column.declaredType))"
@@ -155,13 +154,8 @@ package struct AlterProgram: Sendable, Hashable {
   private static func update(of table: KeptTable, as name: String) -> HopProgram.ChunkStep {
     let values = table.values.map { "\(SQLiteIdentifier.quoted($0.column)) = \($0.value)" as SQLExpression }
     return HopProgram.ChunkStep(
-      subject: table.name, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
-      actions: [
-        HopProgram.Action(
-          .rows(of: table.name),
-          "UPDATE \(name) AS s SET \(values.joined(separator: ", ")) WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2",
-          isRanged: true)
-      ])
+      rowsOf: table.name, over: name,
+      "UPDATE \(name) AS s SET \(values.joined(separator: ", ")) WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2")
   }
 
   // MARK: New names

@@ -10,20 +10,12 @@ import SQLite
 
 /// One table at some version of a chain, as a table of the store that the chain began with.
 struct TableLineage: Sendable, Hashable {
-  /// A column that a hop appended.
-  struct Appended: Sendable, Hashable {
-    let name: String
-    let declaredType: String
-  }
-
   /// Its name in the store.
   let origin: String
   /// Its columns now, each with its value as an expression over the store's row under `s`.
   private(set) var values: [String: SQLExpression]
   /// In the order in which the hops appended them.
-  private(set) var appended: [Appended] = []
-  /// Was it a table under another name in between?
-  private(set) var wasRenamed = false
+  private(set) var appended: [AlterProgram.TableColumn] = []
 
   /// A table of the store as it is.
   fileprivate init(_ name: String, columns: [String]) {
@@ -131,11 +123,10 @@ extension TableLineage {
       guard value.traits.isEmpty else { throw Reason("its column \(column.name) is worked out from elsewhere") }
       next[column.name] = value
       if !known.contains(column.name) {
-        appended.append(Appended(name: column.name, declaredType: column.declaredType))
+        appended.append(AlterProgram.TableColumn(name: column.name, declaredType: column.declaredType))
       }
     }
     guard next["Z_PK"]?.column(of: "s") == "Z_PK" else { throw Reason("its rows get other keys") }
-    wasRenamed = wasRenamed || table.name != before.name
     values = next
   }
 
@@ -151,7 +142,6 @@ extension TableLineage {
     let inserted = Dictionary(insert.columns.map { ($0.name, $0.value) }) { first, _ in first }
     let places = join.columns.map { inserted[$0]?.column(of: "s") }
     guard places == before.columns else { throw Reason("its columns change their places") }
-    wasRenamed = wasRenamed || join.name != before.name
     var next: [String: SQLExpression] = [:]
     for (new, old) in zip(join.columns, before.columns) { next[new] = values[old] }
     values = next

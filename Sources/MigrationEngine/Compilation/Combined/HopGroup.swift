@@ -1,6 +1,5 @@
-// Which hops of a plan are one pass over the rows. Decided from the plan alone, so that `plan` can show it before
-// anything runs: by what each hop does, and by SQLite itself, which is asked in memory whether it would still find rows
-// by key.
+// Decides which hops of a plan are one pass over the rows. It uses the plan alone, so that `plan` can show the result
+// before anything runs: what each hop does, and whether SQLite, tried in memory, would still find rows by key.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,5 @@
-// A hop's program seen as tables instead of steps: can it be shown by views, and which? Only a hop whose steps do
-// nothing but insert rows that follow from single rows of the source can; everything else has to be made before the
-// next hop reads it.
+// A hop's program as tables instead of steps, to be shown by views. Views can only show a hop whose steps all insert
+// rows that follow from single source rows; any other hop must be written before the next one reads it.
 
 import Diagnostics
 import Expressions

@@ -1,6 +1,6 @@
 // Indexes of a staged store that the next pass reads. Staged stores between passes have none, as most passes read whole
-// tables by key; a mapping model that follows relationships from their other end needs some, and gets those and no
-// others. The store of a user is never touched: it has indexes of its own.
+// tables by key; a mapping model that follows relationships from their other end gets the ones that it needs. The
+// user's store is never changed: it has its own indexes.
 
 import PersistentStore
 import SQLite

@@ -1,6 +1,6 @@
-// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it
-// reads, and a few answers about rows; the answers are another store's own, so each program is kept with those it rests
-// on, and is only taken where this store gives the same. Programs with offsets of keys in them are each store's own.
+// Programs are compiled once for all stores on the same migration path. A program depends on the hop, on where it
+// reads, and on a few answers about rows. The answers differ between stores, so each program is kept with its answers
+// and used only for stores that give the same ones. Programs that contain key offsets are never shared.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -45,23 +45,19 @@ struct ProgramCache {
     guard let memo, let key else { return try make(isSound) }
     let variants = memo.fact(VariantsKey<Program>(key: key)) { ProgramVariants<Program>() }
     if let known = try variants.program(isSound) { return known }
-    let record = AnswerRecord()
+    var answers: [AskedReference] = []
     let program = try make { reference throws(SQLiteError) in
       let answer = try isSound(reference)
-      record.answers.append(AskedReference(reference: reference, isSound: answer))
+      answers.append(AskedReference(reference: reference, isSound: answer))
       return answer
     }
-    variants.keep(program, record.answers)
+    variants.keep(program, answers)
     return program
   }
 
   /// Programs of several kinds have the same parts.
   private struct VariantsKey<Program>: Hashable, Sendable {
     let key: Key
-  }
-
-  private final class AnswerRecord {
-    var answers: [AskedReference] = []
   }
 }
 
@@ -83,8 +79,8 @@ final class ProgramVariants<Program: Sendable>: Sendable {
 
   private let variants = Mutex<[Variant]>([])
 
-  /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and
-  /// the next one depends on the answers before: none is asked that would not be asked anyway.
+  /// The program for which this store gives the same answers. The questions come in the order of compilation, so no
+  /// question is asked that compiling would not ask.
   func program(_ isSound: ProgramCache.Asking) throws(SQLiteError) -> Program? {
     // Asking may take long: nobody waits for it.
     let known = variants.withLock { $0 }

@@ -13,14 +13,9 @@ extension HopCompiler {
     guard let table = hop.destinationSchema.table(of: join.entity) else { return [] }
     let declaring = hop.destination.entity(named: join.entity)
     let subtree = Set(declaring.map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
-    var sources: [RelationshipMapping.SourcePairs] = []
-    for lane in lanes(into: table) where subtree.contains(lane.destination.name) {
-      guard let pairs = pairs(of: join.relationship, lane: lane) else { continue }
-      let declared = declared(pairs)
-      if !sources.contains(declared) { sources.append(declared) }
-    }
+    let lanes = lanes(into: table).filter { subtree.contains($0.destination.name) }
     var steps: [HopProgram.CopyStep] = []
-    for source in sources { steps.append(try joinStep(into: join, from: source)) }
+    for source in declaredPairs(of: join.relationship, lanes) { steps.append(try joinStep(into: join, from: source)) }
     return steps
   }
 
@@ -59,8 +54,8 @@ extension HopCompiler {
     return HopProgram.CopyStep(
       subject: join.name,
       rows: Insertion(
-        into: join.name, columns: columns, from: ["\(self.source.qualified(read.table)) AS s"],
-        sourceTable: read.table, where: conditions,
+        table: join.name, columns: columns, tables: ["\(self.source.qualified(read.table)) AS s"],
+        sourceTable: read.table, conditions: conditions,
         rangeKey: read.row == nil ? "s.\(self.source.joinRangeColumn)" : "s.\"Z_PK\"",
         driver: read.row == nil ? self.source.driver(ofJoin: read.table) : self.source.driver(of: read.table)),
       schema: destinationSchema)

@@ -181,14 +181,11 @@ extension HopCompiler {
       let ownerTable = hop.destinationSchema.table(of: entity)
     else { return nil }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
-    var sources: [RelationshipMapping.SourcePairs] = []
-    var owners: [Int64: Int64] = [:]
-    for lane in lanes(into: ownerTable) where subtree.contains(lane.destination.name) {
-      guard let pairs = pairs(of: relationship, lane: lane) else { continue }
-      owners[lane.sourceNumber] = lane.destinationNumber
-      let declared = declared(pairs)
-      if !sources.contains(declared) { sources.append(declared) }
+    let having = lanes(into: ownerTable).filter {
+      subtree.contains($0.destination.name) && pairs(of: relationship, lane: $0) != nil
     }
+    let owners = Set(having.map(\.sourceNumber))
+    let sources = declaredPairs(of: relationship, having)
     guard let source = sources.first else { return nil }
     guard sources.count == 1 else {
       throw refuse(
@@ -210,21 +207,31 @@ extension HopCompiler {
   }
 
   /// The key of an owner, NULL where the owner's entity does not have the relationship any more.
-  private func ownerKey(_ key: SQLExpression, declared: Entity?, _ owners: [Int64: Int64]) -> SQLExpression {
+  private func ownerKey(_ key: SQLExpression, declared: Entity?, _ owners: Set<Int64>) -> SQLExpression {
     guard let declared, let table = hop.sourceSchema.table(of: declared.name) else { return key }
     let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
       .compactMap { hop.sourceSchema.number(of: $0.name) }
-    if possible.allSatisfy({ owners[$0] != nil }) { return key }
-    return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(owners.keys))) THEN \(key) END"
+    if owners.isSuperset(of: possible) { return key }
+    return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(owners))) THEN \(key) END"
   }
 
   /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
-  func declared(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
+  private func declared(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
     let owner =
       hop.source.entity(named: pairs.entity)
       .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
     return RelationshipMapping.SourcePairs(
       entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
+  }
+
+  /// Where the pairs of some lanes come from, each once.
+  func declaredPairs(of relationship: String, _ lanes: [Lane]) -> [RelationshipMapping.SourcePairs] {
+    var sources: [RelationshipMapping.SourcePairs] = []
+    for lane in lanes {
+      guard let source = pairs(of: relationship, lane: lane).map(declared), !sources.contains(source) else { continue }
+      sources.append(source)
+    }
+    return sources
   }
 
   /// Where a hop's source keeps pairs, with the declared entities at both ends.

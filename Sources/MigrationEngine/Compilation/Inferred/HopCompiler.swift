@@ -30,14 +30,6 @@ package struct HopCompiler {
   /// Updates that need all rows of the tables to be there.
   var updates: [HopProgram.StatementStep] = []
 
-  /// Prepares to compile `hop` from what is in `source` into a schema of the connection.
-  package init(hop: Hop, source: SourceTables, destinationSchema: String, withIndexes: Bool) {
-    self.hop = hop
-    self.source = source
-    self.destinationSchema = destinationSchema
-    self.withIndexes = withIndexes
-  }
-
   /// The hop's statements.
   package static func compile(
     hop: Hop, source: SourceTables, destinationSchema: String, withIndexes: Bool
@@ -156,10 +148,10 @@ package struct HopCompiler {
     return HopProgram.CopyStep(
       subject: table.rootEntity,
       rows: Insertion(
-        into: table.name, columns: Insertion.inOrder(columns, of: table),
-        from: ["\(self.source.qualified(source.name)) AS s"],
+        table: table.name, columns: Insertion.inOrder(columns, of: table),
+        tables: ["\(self.source.qualified(source.name)) AS s"],
         sourceTable: source.name,
-        where: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
+        conditions: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
         whole: Set(lanes.map(\.destinationNumber)).count == lanes.count ? whole : [:], rangeKey: "s.\"Z_PK\"",
         driver: self.source.driver(of: source.name)), schema: destinationSchema)
   }
@@ -232,14 +224,11 @@ package struct HopCompiler {
     // (docs/formats/store-layout.md, "Apple's migration in place"); a carried column is carried whole for the same
     // reason.
     let others = lanes.filter { !subtree.contains($0.destination.name) }
-    if isRewritten, !others.isEmpty {
-      // What is in sibling rows has no form that could be rewritten.
-      return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
-    }
-    guard !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
+    // What is in sibling rows has no form that could be rewritten; and under a uniqueness constraint the same value in
+    // them would break it, and siblings have no such attribute.
+    guard !others.isEmpty, isRewritten || isUnique(entity: entity, attribute: attribute) else {
       return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
     }
-    // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
@@ -268,10 +257,7 @@ package struct HopCompiler {
     guard let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
       let table = hop.destinationSchema.table(of: entity)
     else { return false }
-    return table.uniqueConstraints.contains { $0.contains(column) }
-      || hop.destinationSchema.indexes.contains { index in
-        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
-      }
+    return hop.destinationSchema.isUnique(column, in: table)
   }
 
   /// One expression where all entities agree, else a CASE over the source's entity number.
@@ -310,5 +296,15 @@ package struct HopCompiler {
     HopdError(
       .relationshipUnsupported, message, at: Place(hop: hop.title, entity: entity, property: property),
       hint: "split the change into two versions, or use a mapping model")
+  }
+}
+
+extension StoreSchema {
+  /// Does a constraint of the table, or a unique index on it, cover the column?
+  func isUnique(_ column: String, in table: EntityTable) -> Bool {
+    table.uniqueConstraints.contains { $0.contains(column) }
+      || indexes.contains { index in
+        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
+      }
   }
 }

@@ -57,7 +57,7 @@ package struct AssociationSQL {
   func sum(_ key: SQLExpression, _ offset: Int64) -> SQLExpression { offset == 0 ? key : "\(key) + \(offset)" }
 
   /// Conditions under which a source row belongs to a mapping.
-  private func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [SQLExpression] {
+  func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [SQLExpression] {
     var conditions: [SQLExpression] = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
       conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
@@ -70,6 +70,17 @@ package struct AssociationSQL {
     case .distinctBy(let keys, _), .deduplicate(let keys, _): keys
     case .each, .expand: []
     }
+  }
+
+  /// Conditions under which a row of a mapping's groups has the keys of a source row.
+  private func matches(
+    _ lane: AssociationLayout.Lane, row: MappedRow, in group: String
+  ) throws(HopdError) -> [SQLExpression] {
+    var conditions: [SQLExpression] = []
+    for (index, node) in keys(of: lane).enumerated() {
+      conditions.append("\(group).\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
+    }
+    return conditions
   }
 
   // MARK: From source to destination
@@ -85,18 +96,12 @@ package struct AssociationSQL {
         conditions: try membership(lane, row: row), key: sum(key, lane.offset), number: number)
     case .grouped:
       let group = SQLiteIdentifier.quoted("\(prefix)g")
-      var conditions = try membership(lane, row: row)
-      for (index, node) in keys(of: lane).enumerated() {
-        conditions.append("\(group).\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
-      }
       return Targets(
-        tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"], conditions: conditions,
+        tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
+        conditions: try membership(lane, row: row) + matches(lane, row: row, in: group),
         key: sum("\(group).\"id\"", lane.offset), number: number)
     case .deduplicated:
-      var conditions: [SQLExpression] = []
-      for (index, node) in keys(of: lane).enumerated() {
-        conditions.append("g.\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
-      }
+      let conditions = try matches(lane, row: row, in: "g")
       // A source object whose keys hold a nil is in no group and speaks for itself.
       let representative: SQLExpression =
         "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(lane.index))) AS g"
@@ -135,7 +140,7 @@ package struct AssociationSQL {
   /// The rows from which a mapping made its objects, one row per object: of groups the source object that speaks for
   /// them.
   func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
-    var row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    let row = lane.row
     let source: SQLExpression = "\(expressions.qualified(lane.sourceTable)) AS s"
     switch lane.kind {
     case .each, .deduplicated:
@@ -169,7 +174,6 @@ package struct AssociationSQL {
           .mappingUnsupported, "the entity of its members, \(member), is unknown",
           at: Place(hop: expressions.hop.title, entity: lane.mapping.name))
       }
-      row.variables = ["each": MappedRow(alias: "m", entity: member)]
       let table = own(AssociationLayout.expandedTable(lane.index))
       return Rows(
         tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],

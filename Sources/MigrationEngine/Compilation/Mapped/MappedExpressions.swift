@@ -1,7 +1,6 @@
-// What the engine asks of an expression: a scalar for a column, a condition for a filter, and the objects that it
-// reaches, as tables to join. The plain forms that nearly every mapping uses are made here, because the engine knows
-// more of them (an order on both sides, the form of external values); everything else is compiled by
-// `SQLExpressionCompiler`.
+// Expressions as the engine needs them: a scalar for a column, a condition for a filter, and the objects that it
+// reaches, as tables to join. The plain forms of nearly every mapping are compiled here, because the engine knows more
+// of them (an order on both sides, the form of external values); `SQLExpressionCompiler` compiles all others.
 
 import Diagnostics
 import Expressions
@@ -13,6 +12,15 @@ import SQLite
 
 /// A row of a table of the source: `$source`, or `$each`.
 package typealias MappedRow = SQLRow
+
+extension AssociationLayout.Lane {
+  /// A row of the source under `s`; of an expanding mapping with its member under `m`.
+  var row: MappedRow {
+    var row = MappedRow(alias: "s", entity: sourceEntity)
+    if case .expanded(let member) = kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
+    return row
+  }
+}
 
 /// Objects of the source that an expression reaches from a row.
 struct ReachedObjects {

@@ -93,12 +93,7 @@ package struct MappedHopCompiler {
     try RelationshipSetters.tryOut(lane, compiler: self)
   }
 
-  var scratch: MappedScratch {
-    MappedScratch(
-      deduplicated: layout.lanes.filter { $0.kind == .deduplicated }.map {
-        MappedScratch.Named(index: $0.index, name: $0.mapping.name)
-      })
-  }
+  var scratch: MappedScratch { MappedScratch(deduplicated: layout.lanes.filter { $0.kind == .deduplicated }) }
 
   /// The hop's program.
   package func compile() throws(HopdError) -> HopProgram {
@@ -159,10 +154,7 @@ package struct MappedHopCompiler {
     }
     var latest = SQLExpression.null
     if case .latest(let node) = keep { latest = try expressions.key(node, row: row, lane: lane) }
-    var conditions: [SQLExpression] = ["s.\"Z_ENT\" = \(lane.sourceNumber)"]
-    if let filter = lane.mapping.filter {
-      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
-    }
+    let conditions = try associations.membership(lane, row: row)
     let source = expressions.qualified(lane.sourceTable)
     let table = AssociationLayout.groupTable(lane.index)
     func members(_ range: String) -> SQLExpression {
@@ -210,11 +202,8 @@ package struct MappedHopCompiler {
     guard case .expand(let node, _) = lane.mapping.grouping, case .expanded(let member) = lane.kind else { return nil }
     let row = MappedRow(alias: "s", entity: lane.sourceEntity)
     let reached = try expressions.objects(node, row: row, prefix: "e", lane: lane, property: nil)
-    var conditions: [SQLExpression] = ["s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(lane.sourceNumber)"]
-    if let filter = lane.mapping.filter {
-      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
-    }
-    conditions += reached.conditions
+    var conditions: [SQLExpression] = ["s.\"Z_PK\" BETWEEN ?1 AND ?2"]
+    conditions += try associations.membership(lane, row: row) + reached.conditions
     let numbers = hop.sourceSchema.numbersOfSubtree(of: member).map(String.init).joined(separator: ", ")
     conditions.append("\(reached.alias).\"Z_ENT\" IN (\(numbers))")
     let own = qualified(AssociationLayout.expandedTable(lane.index))
@@ -292,10 +281,9 @@ package struct MappedHopCompiler {
     let isWhole = lane.isArithmetic && lane.mapping.filter == nil && lane.offset == 0
     return HopProgram.Action(
       Insertion(
-        into: lane.destinationTable,
+        table: lane.destinationTable,
         columns: Insertion.inOrder(columns, of: hop.destinationSchema.table(of: lane.destinationEntity)),
-        from: rows.tables, sourceTable: lane.sourceTable,
-        where: rows.conditions, numbers: [lane.sourceNumber],
+        tables: rows.tables, sourceTable: lane.sourceTable, conditions: rows.conditions, numbers: [lane.sourceNumber],
         whole: isWhole ? [lane.destinationNumber: lane.sourceNumber] : [:], rangeKey: rows.rangeKey,
         driver: rows.driver), schema: destinationSchema)
   }

@@ -2,20 +2,15 @@
 // pairs of one chunk in the connection's temporary database. Nothing of it is left in a sealed store.
 
 import Diagnostics
+import MappingModel
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
 /// The tables beside the store's.
 struct MappedScratch: Sendable, Hashable {
-  /// Mappings that drop duplicates: index and name.
-  let deduplicated: [Named]
-
-  /// A mapping by index.
-  struct Named: Sendable, Hashable {
-    let index: Int
-    let name: String
-  }
+  /// Mappings that drop duplicates.
+  let deduplicated: [AssociationLayout.Lane]
 
   /// What deduplication dropped, kept for the report until the store is sealed.
   static let mergedTable = "HOPD_MERGED"
@@ -37,22 +32,18 @@ struct MappedScratch: Sendable, Hashable {
 
   /// Takes everything out of a staged store whose hop begins again.
   func clear(_ connection: Connection, schema: String) throws(SQLiteError) {
-    let prefix = SQLiteIdentifier.quoted(schema) + "."
-    let names = try connection.rows(
-      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    ) { row in row.text(at: 0) ?? "" }
-    for name in names { try connection.execute("DROP TABLE IF EXISTS \(prefix)\(SQLiteIdentifier.quoted(name))") }
+    try Self.drop(connection, schema: schema, tables: "NOT LIKE 'sqlite\\_%'")
   }
 
   /// Notes what deduplication dropped and removes every other table of hopd's but the checkpoint.
   func keepResults(_ connection: Connection, schema: String) throws(SQLiteError) {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     try connection.execute("CREATE TABLE \(prefix)\(Self.mergedTable) (mapping TEXT, groups INTEGER, dropped INTEGER)")
-    for mapping in deduplicated {
+    for lane in deduplicated {
       try connection.run(
         "INSERT INTO \(prefix)\(Self.mergedTable) SELECT ?, count(*), coalesce(sum(members - 1), 0) FROM"
-          + " \(prefix)\(SQLiteIdentifier.quoted(AssociationLayout.groupTable(mapping.index))) WHERE members > 1",
-        [.text(mapping.name)])
+          + " \(prefix)\(SQLiteIdentifier.quoted(AssociationLayout.groupTable(lane.index))) WHERE members > 1",
+        [.text(lane.mapping.name)])
     }
     try Self.drop(connection, schema: schema) {
       [
@@ -63,17 +54,17 @@ struct MappedScratch: Sendable, Hashable {
     try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
   }
 
-  /// Removes our tables from a staged store.
+  /// Removes tables from a staged store: ours, as Core Data's begin with Z or A.
   static func drop(
-    _ connection: Connection, schema: String, keeping: (String) -> Bool = { _ in false }
+    _ connection: Connection, schema: String, tables pattern: String = "LIKE 'HOPD\\_%'",
+    keeping: (String) -> Bool = { _ in false }
   ) throws(SQLiteError) {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
-    // Core Data's tables begin with Z or A.
     let names = try connection.rows(
-      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name LIKE 'HOPD\\_%' ESCAPE '\\'"
+      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name \(pattern) ESCAPE '\\'"
     ) { row in row.text(at: 0) ?? "" }
     for name in names where !keeping(name) {
-      try connection.execute("DROP TABLE \(prefix)\(SQLiteIdentifier.quoted(name))")
+      try connection.execute("DROP TABLE IF EXISTS \(prefix)\(SQLiteIdentifier.quoted(name))")
     }
   }
 

@@ -12,10 +12,7 @@ extension RelationshipSetters {
   /// A to-one whose object is known from the source row alone.
   func isPlainToOne(_ setter: RelationshipSetter) -> Bool {
     guard !setter.relationship.isToMany, setter.lane.kind != .policy else { return false }
-    var row = MappedRow(alias: "s", entity: setter.lane.sourceEntity)
-    if case .expanded(let member) = setter.lane.kind {
-      row.variables = ["each": MappedRow(alias: "m", entity: member)]
-    }
+    let row = setter.lane.row
     var perEntity: Set<String> = []
     return setter.sources.allSatisfy { source in
       switch source {

@@ -210,7 +210,8 @@ extension RelationshipSetters {
       actions.append(
         Action(
           Insertion(
-            into: join.table, columns: columns, from: tables, sourceTable: setter.lane.sourceTable, where: conditions,
+            table: join.table, columns: columns, tables: tables, sourceTable: setter.lane.sourceTable,
+            conditions: conditions,
             numbers: [setter.lane.sourceNumber], rangeKey: rows.rangeKey, driver: rows.driver,
             mayRepeat: !givesPairsOnce(source, of: setter),
             suffix: " ON CONFLICT (\(primaryKey(join))) DO NOTHING"), schema: compiler.destinationSchema))
@@ -238,12 +239,12 @@ extension RelationshipSetters {
     }
     let keys = [pairs.owner, pairs.target].map { SQLExpression.column($0) }
     return Insertion(
-      into: join.table,
+      table: join.table,
       columns: [
         Insertion.Column(join.owner, associations.sum(keys[0], setter.lane.offset), isExact: true),
         Insertion.Column(join.target, associations.sum(keys[1], target.offset), isExact: true),
-      ], from: ["\(expressions.qualified(pairs.table)) AS s"], sourceTable: pairs.table,
-      where: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.\(expressions.source.joinRangeColumn)",
+      ], tables: ["\(expressions.qualified(pairs.table)) AS s"], sourceTable: pairs.table,
+      conditions: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.\(expressions.source.joinRangeColumn)",
       driver: expressions.source.driver(ofJoin: pairs.table))
   }
 

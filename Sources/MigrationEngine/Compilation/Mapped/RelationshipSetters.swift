@@ -97,9 +97,7 @@ struct RelationshipSetters {
     guard let relationship = hop.destination.allRelationships(of: entity)[mapping.name],
       let declaring = hop.destination.declaringEntity(of: mapping.name, in: entity)
     else {
-      throw HopdError(
-        .mappingUnsupported, "\(lane.destinationEntity) has no relationship of that name",
-        at: Place(hop: hop.title, entity: lane.mapping.name, property: mapping.name))
+      throw unsupported("\(lane.destinationEntity) has no relationship of that name", lane, mapping.name)
     }
     guard let storage = hop.destinationSchema.storage(ofRelationship: mapping.name, in: entity.name) else { return nil }
     var sources: [SetterSource] = []
@@ -117,9 +115,7 @@ struct RelationshipSetters {
       guard let group = layout.lane(named: name), group.kind == .grouped,
         case .distinctBy(let own, _) = group.mapping.grouping, own.count == keys.count
       else {
-        throw HopdError(
-          .mappingUnsupported, "the mapping \(name) does not group its sources by \(keys.count) keys",
-          at: Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name))
+        throw unsupported("the mapping \(name) does not group its sources by \(keys.count) keys", lane, mapping.name)
       }
       sources = [.group(group, keys)]
     case .matching(let target, let attribute, let key):
@@ -136,7 +132,6 @@ struct RelationshipSetters {
   ) throws(HopdError) -> (
     found: [SetterSource], mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)]
   ) {
-    let place = Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name)
     switch lookup {
     case .entityMapping(let name):
       if let target = layout.lane(named: name) {
@@ -151,8 +146,8 @@ struct RelationshipSetters {
       }
       // A mapping that makes nothing has no objects; one that is not there is a mistake.
       if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return ([], []) }
-      throw HopdError(
-        .mappingUnsupported, "no entity mapping has the name \(name)", at: place,
+      throw unsupported(
+        "no entity mapping has the name \(name)", lane, relationship.name,
         hint: "write the name of an entity mapping of this hop")
     case .sourceRelationship:
       // Each object is looked for under the mappings of its own entity (docs/formats/expressions.md, "Relationship
@@ -194,10 +189,7 @@ struct RelationshipSetters {
   private func reachedEntity(
     _ node: ExpressionNode, lane: AssociationLayout.Lane, property: String
   ) throws(HopdError) -> String {
-    var row = MappedRow(alias: "s", entity: lane.sourceEntity)
-    if case .expanded(let member) = lane.kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
-    if let reached = expressions.plainObjects(node, row: row, prefix: "r") { return reached.entity }
-    return try expressions.objects(node, row: row, prefix: "r", lane: lane, property: property).entity
+    try expressions.objects(node, row: lane.row, prefix: "r", lane: lane, property: property).entity
   }
 
   private func isKind(_ entity: String, of relationship: Relationship) -> Bool {
@@ -217,12 +209,19 @@ struct RelationshipSetters {
     case .matching(let name, _, _): entity = name
     }
     guard isKind(entity, of: relationship) else {
-      throw HopdError(
-        .mappingUnsupported,
-        "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)",
-        at: Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name),
+      throw unsupported(
+        "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)", lane,
+        relationship.name,
         hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)")
     }
+  }
+
+  private func unsupported(
+    _ message: String, _ lane: AssociationLayout.Lane, _ property: String, hint: String? = nil
+  ) -> HopdError {
+    HopdError(
+      .mappingUnsupported, message, at: Place(hop: hop.title, entity: lane.mapping.name, property: property), hint: hint
+    )
   }
 
   // MARK: Mirrors
@@ -261,6 +260,11 @@ struct RelationshipSetters {
     let relationship: String
     let first: Int
     let second: Int
+
+    init(_ name: String, from lane: AssociationLayout.Lane, to target: AssociationLayout.Lane, isForward: Bool) {
+      relationship = name
+      (first, second) = isForward ? (lane.index, target.index) : (target.index, lane.index)
+    }
   }
 
   /// The rules that a setter follows; nil where it follows no plain relationship of the source between plain mappings.
@@ -272,10 +276,7 @@ struct RelationshipSetters {
         target.sourceEntity == setter.lane.sourceEntity, setter.end != otherEnd
       {
         // Of the object itself: which mapping's object has which end tells the direction.
-        rules.insert(
-          setter.end < otherEnd
-            ? Rule(relationship: "", first: setter.lane.index, second: target.index)
-            : Rule(relationship: "", first: target.index, second: setter.lane.index))
+        rules.insert(Rule("", from: setter.lane, to: target, isForward: setter.end < otherEnd))
         continue
       }
       guard case .lookup(let target, let node) = source, target.isArithmetic,
@@ -290,10 +291,7 @@ struct RelationshipSetters {
       // Objects that the relationship cannot reach give no pairs.
       guard hop.source.subtree(of: reached).contains(where: { $0.name == target.sourceEntity }) else { continue }
       // Nor do those that have not got the inverse.
-      rules.insert(
-        own < other
-          ? Rule(relationship: own, first: setter.lane.index, second: target.index)
-          : Rule(relationship: other, first: target.index, second: setter.lane.index))
+      rules.insert(Rule(min(own, other), from: setter.lane, to: target, isForward: own < other))
     }
     return rules
   }

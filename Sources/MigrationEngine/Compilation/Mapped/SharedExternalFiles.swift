@@ -53,10 +53,7 @@ extension MappedHopCompiler {
     if hop.mapped?.policies.isEmpty == false { return true }
     var carried: Set<[String]> = []
     for lane in layout.lanes {
-      var row = MappedRow(alias: "s", entity: lane.sourceEntity)
-      if case .expanded(let member) = lane.kind {
-        row.variables = ["each": MappedRow(alias: "m", entity: member)]
-      }
+      let row = lane.row
       for property in lane.mapping.attributes {
         guard case .expression(let node)? = property.value else { continue }
         guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else {

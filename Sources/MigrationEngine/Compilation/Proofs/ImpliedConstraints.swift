@@ -1,6 +1,5 @@
-// Demands of a destination's model that its objects meet without anybody looking at them: because of what a hop
-// inserts, or because an index is built that could not be otherwise. Looking costs as much as the index, and a pass
-// over the rows.
+// Demands of the destination's model that need no check: they follow from what the hop inserts, or a unique index that
+// is built later would fail. A check costs a pass over the rows.
 
 import MigrationPlanning
 import PersistentStore

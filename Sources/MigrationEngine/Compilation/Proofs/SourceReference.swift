@@ -1,6 +1,5 @@
-// References of the source that may be taken over as they are. A to-one's object has the key of the one it points to,
-// plus an offset; looking each of them up costs more than all the rest of a hop, so it is found out once per column
-// that every reference leads to an object which its mapping takes.
+// References of the source that may be copied unchanged, but for an offset. Looking each one up costs more than the
+// rest of a hop, so one check per column finds out whether every reference leads to an object which its mapping takes.
 
 import PersistentStore
 import SQLite
@@ -15,14 +14,6 @@ package struct SourceReference: Sendable, Hashable {
   package let targetTable: String
   /// Their Z_ENT.
   package let targetNumber: Int64
-
-  /// Names a column.
-  package init(table: String, column: String, targetTable: String, targetNumber: Int64) {
-    self.table = table
-    self.column = column
-    self.targetTable = targetTable
-    self.targetNumber = targetNumber
-  }
 
   /// Does every reference of the column lead to an object of that very entity?
   ///

@@ -1,6 +1,5 @@
-// What a staged store knows of its references. A staged store has no index by which to ask, and needs none: the hop
-// that wrote it carried columns that were sound in its source, or made both rows of one. Noted when the hop is
-// complete, for the next.
+// References of a staged store that are known to be sound, because the hop that wrote it carried columns that were
+// sound in its source, or made both rows of one row. Noted for the next hop: a staged store has no index to check by.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -25,25 +24,20 @@ struct VerifiedReferences {
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
     for reference in Self.references(of: hop.destinationSchema)
     where try reference.followsFromSource(of: written, connection, memory) {
-      try connection.run(
-        "INSERT INTO \(qualified) VALUES (?, ?, ?, ?)",
-        [
-          .text(reference.table), .text(reference.column), .text(reference.targetTable),
-          .integer(reference.targetNumber),
-        ])
+      try connection.run("INSERT INTO \(qualified) VALUES (?, ?, ?, ?)", Self.values(reference))
     }
   }
 
   /// Is it noted that a reference is sound?
   func contains(_ reference: SourceReference) throws(SQLiteError) -> Bool {
-    let isThere = try connection.integer(
-      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_schema WHERE name = ?", [.text(Self.name)])
-    guard isThere == 1 else { return false }
+    guard try connection.hasTable(Self.name, in: schema) else { return false }
     return try connection.value(
       "SELECT 1 FROM \(qualified) WHERE \"table\" = ? AND \"column\" = ? AND target_table = ? AND target_number = ?",
-      [
-        .text(reference.table), .text(reference.column), .text(reference.targetTable), .integer(reference.targetNumber),
-      ]) != nil
+      Self.values(reference)) != nil
+  }
+
+  private static func values(_ reference: SourceReference) -> [SQLiteValue] {
+    [.text(reference.table), .text(reference.column), .text(reference.targetTable), .integer(reference.targetNumber)]
   }
 
   /// Every to-one of a layout, and both ends of its pairs, with each entity that they may point to.
