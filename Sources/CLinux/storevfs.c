@@ -362,6 +362,13 @@ int clinux_store_vfs_descriptor(sqlite3 *db, const char *schema) {
   return file->pMethods == &methods ? ((store_file *)file)->descriptor : -1;
 }
 
+int clinux_store_vfs_cut(sqlite3 *db, const char *schema, int64_t size) {
+  sqlite3_file *file = NULL;
+  int code = sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code != SQLITE_OK) return code;
+  return file && file->pMethods ? file->pMethods->xTruncate(file, size) : SQLITE_MISUSE;
+}
+
 int64_t clinux_store_vfs_log_bytes(sqlite3 *db, const char *schema) {
   sqlite3_file *file = NULL;
   if (sqlite3_file_control(db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK || !file) return -1;

@@ -35,18 +35,23 @@ struct DatabaseFileCopy {
     guard !bytes.overflow, Self.size(of: from) >= bytes.partialValue else { return false }
     if clinux_share_blocks(from, to) != 0 {
       // Space that was set aside for the target stays with it: a file that is empty is not cut off again.
-      guard Self.size(of: to) == 0 || ftruncate(to, 0) == 0 else { throw failure() }
+      try cut(to, after: 0)
       guard try copy(size..<bytes.partialValue, from, to, { progress($0 / size, pages) }) else {
-        guard ftruncate(to, 0) == 0 else { throw failure() }
+        try cut(to, after: 0)
         return false
       }
     }
     try copyFirstPage(Int(size), from, to)
     // What lies behind the last page is not the database's.
-    guard Self.size(of: to) == bytes.partialValue || ftruncate(to, off_t(bytes.partialValue)) == 0 else {
-      throw failure()
-    }
+    try cut(to, after: bytes.partialValue)
     return true
+  }
+
+  /// Gives the target's file a size, unless it has it.
+  private func cut(_ to: Int32, after size: Int64) throws(SQLiteError) {
+    guard Self.size(of: to) != size else { return }
+    let code = clinux_store_vfs_cut(target.handle, "main", size)
+    guard code == SQLITE_OK else { throw SQLiteError(extendedCode: code, message: "the copy cannot be cut off") }
   }
 
   /// Is there no log, or one without content?

@@ -156,6 +156,9 @@ void *clinux_store_vfs_file(struct sqlite3 *database, const char *schema);
 /// SQLite took one that it had kept. It is SQLite's: whoever closed it would end the locks of the process on the file.
 int clinux_store_vfs_descriptor(struct sqlite3 *database, const char *schema);
 
+/// Cuts that file off after so many bytes. 0, or SQLite's code.
+int clinux_store_vfs_cut(struct sqlite3 *database, const char *schema, int64_t size);
+
 /// Bytes of the write-ahead log of a schema in WAL mode; -1 where that is not known.
 int64_t clinux_store_vfs_log_bytes(struct sqlite3 *database, const char *schema);
 
