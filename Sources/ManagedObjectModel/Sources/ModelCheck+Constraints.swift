@@ -74,17 +74,24 @@ extension ModelCheck {
   private mutating func checkElements(
     of attribute: Attribute, _ typed: [Attribute]?, entity index: Int, at place: Place
   ) {
+    let elements = attribute.elements.isEmpty ? typed ?? [] : attribute.elements
+    let type = attribute.elements.isEmpty ? attribute.compositeTypeName : nil
+    // A hostile model has thousands of attributes of one large type: its own names are checked once.
+    let isTypeChecked = type.map(soundComposites.contains) ?? false
     var seen: Set<String> = []
-    for element in attribute.elements.isEmpty ? typed ?? [] : attribute.elements {
-      if element.name.isEmpty || element.name.unicodeScalars.contains("\0") {
+    var isSound = true
+    for element in elements.prefix(ModelValidation.maximumCompositeElements) {
+      if !isTypeChecked, element.name.isEmpty || element.name.unicodeScalars.contains("\0") {
         fault("an element of the composite has no proper name", at: place)
-      } else if !seen.insert(element.name).inserted {
+        isSound = false
+      } else if !isTypeChecked, !seen.insert(element.name).inserted {
         fault("the composite has a second element “\(element.name)”", at: place)
+        isSound = false
       } else if let number = numbers["\(attribute.name).\(element.name)"], ownNames[index].contains(number) {
         fault("another property has the name of the element “\(element.name)”", at: place)
       }
-      guard seen.count <= ModelValidation.maximumCompositeElements else { return }
     }
+    if isSound, let type { soundComposites.insert(type) }
   }
 
   /// A composite type with the ones inside it opened.

@@ -50,6 +50,8 @@ struct ModelCheck {
   private let ownRelationships: [[Int: Relationship]]
   /// What one attribute of a composite type stands for, by the type's name.
   var opened: [String: Opened] = [:]
+  /// Composite types whose elements have proper and different names.
+  var soundComposites: Set<String> = []
   /// The first faults: a hostile model has so many that they would fill the memory.
   var faults: [HopdError] = []
   /// All faults.
