@@ -120,7 +120,7 @@ static int call_open_directory(const char *path, int *descriptor) {
   return *descriptor < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
 }
 
-// All kinds of SQLite's VFS for Linux share one table of calls. Names of others go through untouched.
+// All kinds of SQLite's VFS for Linux share one table of calls. Names of other files pass through unchanged.
 static int take_over_calls(void) {
   sqlite3_vfs *base = sqlite3_vfs_find("unix");
   if (!base || base->iVersion < 3) return SQLITE_ERROR;
@@ -199,7 +199,7 @@ static int open_directory(const char *path, const char **file_name) {
   return opened;
 }
 
-// The parameters of a URI, which SQLite's own VFS asks for by the name it is given: name, value, name, value, …
+// The parameters of a URI, which SQLite's own VFS looks up by the name it gets: name, value, name, value, …
 static int parameters_of(const char *name, const char *pairs[], int capacity) {
   int count = 0;
   for (int index = 0; count + 2 <= capacity; index++) {
@@ -290,7 +290,8 @@ static int64_t schema_entries(const unsigned char *page, int size) {
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
   store_file *own = (store_file *)file;
   int code = CALL(file, xRead, buffer, size, offset);
-  // Whole pages only; frames that are read to recover a log are 24 bytes longer, and cost what the log is long.
+  // Whole pages only; frames that are read to recover a log are 24 bytes longer, and their cost grows with the log
+  // only.
   database *counted = own->counted;
   if (counted && counted->counts_schema && code == SQLITE_OK && size >= 512 && (size & (size - 1)) == 0) {
     if (!counted->schema_began) counted->schema_began = processor_time();
@@ -369,7 +370,7 @@ int64_t clinux_store_vfs_log_bytes(sqlite3 *db, const char *schema) {
   return file->pMethods && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : -1;
 }
 
-// Does the name of a side file stand for a file, or for nothing? A pipe would hold whoever reads it.
+// Whether the name of a side file refers to a regular file, or to nothing. A pipe would block its reader.
 static int is_plain_or_missing(sqlite3_vfs *base, const char *name) {
   struct stat found;
   if (!is_linux(base) || call_stat(name, &found) != 0) return 1;
@@ -392,7 +393,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     if (!database) return SQLITE_CANTOPEN;
     base_name = database->base_name;
   } else if (name && !(owner = owner_of(name, &base_name))) {
-    // Temporary files have no name; whatever else has one belongs to a database that is open.
+    // Temporary files have no name; every other name belongs to an open database.
     refusal = CLINUX_REFUSED_NAME;
     return SQLITE_CANTOPEN;
   }
@@ -438,7 +439,7 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
   const char *base_name = NULL;
   *result = 0;
   if (!base || !name || !owner_of(name, &base_name)) {
-    // SQLite asks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean
+    // SQLite looks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean
     // that the transaction was committed.
     refusal = CLINUX_REFUSED_SUPER_JOURNAL;
     return SQLITE_IOERR_ACCESS;
@@ -446,7 +447,8 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
   return base->xAccess(base, base_name, flags, result);
 }
 
-// The directory without symbolic links; the last component stays as it is and is not followed when it is opened.
+// The path of the directory without symbolic links; the last component is not resolved, and not followed when it is
+// opened.
 static int vfs_full_path(sqlite3_vfs *self, const char *name, int capacity, char *result) {
   sqlite3_vfs *base = base_of(self);
   if (!base || !name) return SQLITE_CANTOPEN;

@@ -54,7 +54,7 @@ struct WorkModel: Sendable {
   private var hasStarted = false
   /// Recent pace, in shares a second; it forgets slowly.
   private var pace: Double?
-  /// The pieces that ran from beginning to end in this run.
+  /// The pieces that ran from beginning to end in this run, by worker.
   private var seen: [Worker: Seen] = [:]
   /// Cost of the work of earlier runs.
   private var credit = 0.0

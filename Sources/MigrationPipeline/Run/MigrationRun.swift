@@ -84,7 +84,7 @@ final class MigrationRun {
     let work = WorkTeller { holds.held }
     self.work = work
     self.observer = { event in
-      // Compiling a hop and preparing its tables take memory; then their statements run for long.
+      // Each hop is compiled on its own, and so is each of its tables; then their statements run for long.
       switch event {
       case .hopStarted, .hopFinished: memory.giveBack()
       case .progress(let progress) where progress.subject != subject:

@@ -1,5 +1,5 @@
-// Where a worker keeps the copies of objects: a folder of this run alone, which nobody ever reads again. What killed
-// workers left is removed, not used: the object is what counts.
+// The folder in which a worker keeps the copies of objects: it belongs to this run alone, and no other run reads it.
+// The leftovers of killed workers are removed, not used: only the object counts.
 
 import DurableFiles
 import Glibc
@@ -12,7 +12,7 @@ package final class WorkRoom {
 
   /// The folder.
   package let path: FilePath
-  /// Where records of migrations of the copies lie.
+  /// The directory of the records of the copies' migrations.
   package var stateDirectory: FilePath { path.appending("state") }
 
   private let lock: FileLock
