@@ -108,7 +108,7 @@ struct SystemCallFaultTests {
             let told = try #require(error as? HopdError, "\(name): call \(number) failed, and nobody was told")
             #expect(told.code == .inputOutput && told.errno == .ioError, "\(name): call \(number): \(told)")
             #expect(told.place.file?.starts(with: base) == true || told.place.file == "/", "\(name): \(told)")
-            // What was being made is whole or gone. A copy and a made file were not synced: they go.
+            // A file under construction is whole or gone. A copy and a made file were not synced: they are gone.
             if name.hasPrefix("c") {
               #expect(try files.status(path.appending("new")) == nil, "\(name): call \(number)")
             }

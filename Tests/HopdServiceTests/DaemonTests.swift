@@ -229,7 +229,7 @@ import Testing
       try await eventually("status") {
         place.manager.messages.contains { $0.contains("READY=1") && $0.contains("configuration refused") }
       }
-      // Work goes on as before.
+      // Work continues as before.
       try place.write("stores/b.sqlite", "x")
       try await eventually("looked at") { place.log.entries.contains { $0.kind == .storeCurrent } }
       // A model that is gone counts like a wrong line.

@@ -276,7 +276,7 @@ private final class Queue {
     queue.configure(jobs: 1, rules: ["w": rule])
     let ticket = try #require(queue.start())
     #expect(ticket.step == .look)
-    // The same refusal of the same file is told once, whatever the reloads.
+    // The same refusal of the same file is reported once, whatever the reloads.
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: at(5)) == .refused(isNews: false))
   }
 

@@ -117,7 +117,7 @@ import Testing
       unlink(place.store("refused.sqlite"))
       try await eventually("none") { stores(place).isEmpty }
     }
-    // What is told of one that was refused once is not told as a job again.
+    // A store that was refused once is not reported as a job again.
     #expect(try reader(place).jobs(of: place.store("refused.sqlite")).count == 2)
   }
 

@@ -1,4 +1,4 @@
-// A store whose log has not come yet waits, and goes on by itself when it has.
+// A store whose log has not arrived yet waits, and continues by itself when it has.
 
 import Diagnostics
 import DurableFiles

@@ -157,7 +157,7 @@ struct WatchLocksTests {
     let world = try World()
     let stores = world.root.appending("stores")
     chmod(stores.string, mode)
-    // One at a time, because one can hide another: under the stranger's own number, under that of nobody, under root's
+    // One at a time, because one can hide another: under another user's own number, under an unused one, under root's
     // for the directory above, and under the very name that this daemon wants.
     let claimed = claim.directory == "." ? world.root : world.root.appending(claim.directory)
     let identity = try #require(try LinuxFileSystem().status(claimed)).identity
@@ -209,7 +209,7 @@ struct WatchLocksTests {
     let identity = try #require(try LinuxFileSystem().status(world.root.appending("stores"))).identity
     let name = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-\(geteuid())"
     let path = world.root.appending("room").appending(name)
-    // A claim of this user whose process number has gone to somebody else: process 1.
+    // A claim of this user whose process number belongs to another process now: process 1.
     try LinuxFileSystem().createFile(path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}/x\u{0}/y\u{0}".utf8), mode: 0o644)
     let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }

@@ -111,7 +111,8 @@ import Testing
     #expect(process.finish(waiting: .seconds(20)) == .exit(7))
   }
 
-  /// Neither running nor waiting to be reaped by us. A child of the program is reaped by whoever has that duty here.
+  /// Neither running nor waiting for this process to reap it. A child of the program is reaped by the process that has
+  /// that duty here.
   private func isGone(_ number: pid_t) -> Bool {
     for _ in 0..<100 {
       guard kill(number, 0) == 0 else { return true }

@@ -1,5 +1,5 @@
-// What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external
-// files that are not those of the backup.
+// The refusals of a restore: a folder of backups that another user may have filled, the backup of another store,
+// external files that are not those of the backup.
 
 import Diagnostics
 import DurableFiles

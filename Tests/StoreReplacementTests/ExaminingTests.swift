@@ -186,7 +186,7 @@ struct ExaminingTests {
         if !answer { #expect(world.names == names) }
       }
     }
-    // Nobody asked to be told: it runs to its end.
+    // Without a callback it runs to its end.
     _ = try area.create(hop: 0)
     #expect(try world.recover().decision == .startAgain([.dropStaged]))
     #expect(world.names == ["Library.sqlite"])

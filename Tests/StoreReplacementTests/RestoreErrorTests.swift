@@ -1,4 +1,4 @@
-// What goes wrong with a backup, or with the place it is put back to, while it is restored.
+// Failures of a backup, or of its destination, while it is restored.
 
 import Diagnostics
 import DurableFiles

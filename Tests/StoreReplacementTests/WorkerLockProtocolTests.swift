@@ -17,7 +17,7 @@ import Testing
     var ticks: Int
     var crashes: Int
     var lostAnswers = 0
-    /// Are calls that nobody else can see the effect of made together with the call before them?
+    /// Whether calls whose effect no other worker can see are made together with the call before them.
     var joinsPrivateCalls = false
     var testDescription: String {
       "\(workers) workers, \(attempts) attempts, \(ticks) leases, \(crashes) crashes, \(lostAnswers) lost answers"
@@ -78,7 +78,7 @@ struct LockWorld {
     let answer: Int
   }
 
-  /// What a worker with a certain past does next.
+  /// The next step of a worker with a certain past.
   private enum Step {
     /// A number of `calls`.
     case call(Int)
@@ -135,7 +135,7 @@ struct LockWorld {
     return number
   }
 
-  /// What a call does to a disk.
+  /// The effect of a call on a disk.
   private mutating func outcome(_ move: Move) -> Outcome {
     if let known = outcomes[move] { return known }
     var disk = disks[move.disk]
