@@ -1,18 +1,19 @@
-// The VFS under every connection to a database file. SQLite trusts what lies beside a database: a rollback journal may
+// The VFS under every connection to a database file. SQLite trusts the files beside a database: a rollback journal may
 // name any file of the machine, which SQLite then deletes (pager_delsuper), and side files are opened by path, so that
-// whoever may rename a directory decides where they lie. This VFS stands between SQLite and its own VFS for Linux:
+// a user who may rename a directory decides where they are. This VFS is between SQLite and its own VFS for Linux:
 //
 // - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals
 //   first.
 // - The directory is opened once, without following a symbolic link. Database, journal and log are opened, looked for
 //   and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name
-//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) make openat(N, NAME) and its like of it.
+//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and the
+//   like.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
-//   index of a log lives in the heap, and a database with a log opens only in exclusive locking mode.
+//   index of a log is on the heap, and a database with a log opens only in exclusive locking mode.
 // - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
 //   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
-// Another default VFS than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
+// A default VFS other than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
 
 #define _GNU_SOURCE
 #include "clinux.h"
@@ -28,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What SQLite has open of one database: the names it may use, and where they lead.
+// The files that SQLite has open of one database: the names it may use, and where they lead.
 typedef struct database {
   const char *name;     // as SQLite knows it
   const char *journal;  // these two are the very pointers that SQLite hands over, not copies
@@ -65,7 +66,7 @@ int clinux_store_vfs_take_refusal(void) {
 
 static sqlite3_vfs *base_of(sqlite3_vfs *self) { return sqlite3_vfs_find(self->pAppData); }
 
-// Is it SQLite's own VFS for Linux, or one of its kinds of locking?
+// Whether it is SQLite's own VFS for Linux, or one of its kinds of locking.
 static int is_linux(sqlite3_vfs *base) { return strncmp(base->zName, "unix", 4) == 0; }
 
 // MARK: Names below a directory that was opened before

@@ -9,7 +9,7 @@ import SystemPackage
 
 /// A write lease on a file of this process; it is released at the end of the value's life.
 package final class FileLease {
-  /// What an attempt to take one found.
+  /// The result of an attempt to take one.
   package enum Attempt {
     /// No other program has the file open, and a program that opens it waits.
     case taken(FileLease)

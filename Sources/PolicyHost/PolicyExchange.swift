@@ -35,7 +35,7 @@ final class PolicyExchange {
   private var received: [UInt8] = []
   private var chunk = [UInt8](repeating: 0, count: 1 << 16)
   private var outputEnded = false
-  /// What is being sent, and how much of it the pipe has taken.
+  /// The frame that is being sent, and how much of it the pipe has taken.
   private var frame: [UInt8] = []
   private var sent = 0
 

@@ -228,7 +228,7 @@ private final class ProcessState: Sendable {
   // Called by the task.
 
   func started(_ identifier: ProcessIdentifier) {
-    // The library closes its descriptor when it has reaped the program; ours is for us to close.
+    // The library closes its descriptor when it has reaped the program; this value closes its own.
     let descriptor = identifier.processDescriptor >= 0 ? fcntl(identifier.processDescriptor, F_DUPFD_CLOEXEC, 0) : -1
     facts.withLock { $0.start = .running(identifier.value, descriptor: descriptor) }
     start.signal()

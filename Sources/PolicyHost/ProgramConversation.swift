@@ -44,7 +44,7 @@ final class ProgramConversation: PolicyConversation {
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply {
     guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
-    // Time that the engine takes for its answers is not the program's.
+    // Time that the engine takes for its replies is not the program's.
     var time = exchange.limits.timeout
     var json: [UInt8]
     if isPacked, case .createRelationships(let ids) = call {
@@ -92,7 +92,7 @@ final class ProgramConversation: PolicyConversation {
       exchange.drain()
       throw error
     }
-    // Time that the engine took meanwhile, or takes for its answers, is not the program's.
+    // Time that the engine took meanwhile, or takes for its replies, is not the program's.
     var time = exchange.limits.timeout
     var message = try received(hook, &time)
     while true {
@@ -192,7 +192,7 @@ final class ProgramConversation: PolicyConversation {
     }
   }
 
-  /// Answers a question and waits for what the program says next.
+  /// Replies to a request and waits for the program's next message.
   private func answer(
     _ request: PolicyRequest, _ answering: (PolicyRequest) throws -> PolicyAnswer, during call: PolicyCall?,
     _ hook: String, _ time: inout Duration

@@ -221,7 +221,7 @@ struct FileLockTests {
   }
 }
 
-/// It changes nothing that can be seen, and what cannot be had is not an error: the sync tells.
+/// It changes nothing visible, and a failure is not an error: the sync reports it.
 @Test func writeBackIsAWish() throws {
   let folder = try TemporaryDirectory()
   let files = LinuxFileSystem()

@@ -69,8 +69,8 @@ struct SystemCallFaultTests {
       ),
     ]
 
-    /// Fails the system call with that number inside `body` and answers what was thrown, and whether the call came at
-    /// all.
+    /// Makes the system call with that number fail inside `body`; returns the thrown error, and whether the call was
+    /// reached.
     private func failing(_ number: Int, _ errno: Int32, _ body: () throws -> Void) -> (error: (any Error)?, isMet: Bool)
     {
       let count = Mutex(0)

@@ -82,7 +82,7 @@ import Testing
 
   @Test func theSweepComesWhenSomethingCanBeTooOld() {
     let rule = BackupRule(keepFor: .seconds(30 * 86_400))
-    // Nothing to expire: once a day; soon: batches of an hour; a short age: as often as it says.
+    // Nothing to expire: once a day; soon: batches of an hour; a short age: as often as that age.
     #expect(BackupKeeper.pause(rule: BackupRule(), next: nil, now: 0) == .seconds(86_400))
     #expect(BackupKeeper.pause(rule: rule, next: 10, now: 0) == .seconds(3600))
     #expect(BackupKeeper.pause(rule: rule, next: 50_000, now: 0) == .seconds(50_000))

@@ -252,7 +252,7 @@ private final class Queue {
   @Test func aRefusalIsToldOnceAndRememberedUntilTheFileChanges() throws {
     let queue = try migrating()
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: start) == .refused(isNews: true))
-    // Rescans tell the same again and again.
+    // Rescans report the same again and again.
     for second in 1...100 { #expect(!queue.found(a, now: at(second))) }
     #expect(queue.start() == nil && queue.nextAlarm() == nil)
     #expect(queue.counts.attention == 1)

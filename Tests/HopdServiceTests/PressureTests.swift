@@ -99,7 +99,7 @@ import Testing
       }
     }
 
-    /// Waits until nothing moves, and answers how far it is.
+    /// Waits until nothing moves, and returns how far it is.
     func halted() async throws -> Int {
       var last = -1
       try await eventually("halted", within: 30) {

@@ -40,7 +40,7 @@ import Testing
     try StateReader(stateDirectory: place.root.appending("state"))
   }
 
-  /// Work that answers by the name of the store.
+  /// Work whose result depends on the name of the store.
   private static func work(mayEnd: @escaping @Sendable () -> Bool = { true }) -> FakeWork {
     FakeWork(
       onLook: { request in

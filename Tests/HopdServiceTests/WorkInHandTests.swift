@@ -26,7 +26,7 @@ import Testing
     return Set(notes.unfinished)
   }
 
-  /// Work that looks at the record while it is done.
+  /// Work that reads the record while it runs.
   private struct ObservedWork: StoreWork {
     let place: DaemonTests.Place
     let seen = Mutexed()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PolicyHost
 
-/// Everything that a program can do wrong, and that nothing of it is left afterwards.
+/// All possible failures of a program, and that nothing of it is left afterwards.
 @Suite(.blocking) struct PolicyProgramsTests {
   /// A folder for a test's scripts.
   private final class Room {
@@ -65,7 +65,7 @@ import Testing
 
     """
 
-  /// Runs `call` on a program of that Python text; gives the error, and says whether the program is gone.
+  /// Runs `call` on a program of that Python text; returns the error, and whether the program is gone.
   private func failure(
     _ script: String, limits: PolicyLimits = PolicyLimits(timeout: .seconds(20)), lines: Lines = Lines(),
     call: PolicyCall = .begin, stage: PolicyStage? = nil,

@@ -1,5 +1,5 @@
-// Ways in which the work of a policy in Python could get lost without a word: each is an error that says what to write
-// instead, or does what was meant.
+// Cases in which the work of a policy in Python could get lost silently: each is an error that tells the author what to
+// write instead, or does what was meant.
 
 import BlockingTests
 import Diagnostics

@@ -45,7 +45,7 @@ struct ExaminingTests {
     // The magic of a journal whose begin is safe; before, the store has not been written to.
     let isHot = journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
     if isHot {
-      // Only a writer can tell.
+      // Only a writer can find out.
       let found = code { _ = try runner(world).examine(world.location, planFingerprint: plan, rule: rule) }
       #expect(found == .storeBusy, "\(what): \(found.map { "\($0)" } ?? "an answer")")
       #expect(try everything(world.home) == before, "\(what): a look changed something")

@@ -106,7 +106,7 @@ struct LockedStoreTests {
     return try hold(world)
   }
 
-  /// A file system that cannot tell who has a file open, as most network file systems.
+  /// A file system that cannot report which programs have a file open, as most network file systems.
   private func busyWithoutLease(_ world: TestWorld) -> HopdError.Code? {
     code { _ = try LockedStore(location: world.location, lockDirectory: world.locks, files: NoLeases()) }
   }

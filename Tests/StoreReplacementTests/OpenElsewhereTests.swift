@@ -72,7 +72,7 @@ struct OpenElsewhereTests {
   }
 
   #if DEBUG  // A release build has no way to make system calls fail.
-    /// The kernel's answers for a file of another owner without CAP_LEASE, and on a file system without leases.
+    /// The kernel's errors for a file of another owner without CAP_LEASE, and on a file system without leases.
     @discardableResult private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result
     {
       try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)

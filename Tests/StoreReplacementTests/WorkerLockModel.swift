@@ -77,7 +77,7 @@ struct WorldDisk: Hashable {
     return all.map { String($0.dropFirst(folder.count + 1)) }.sorted()
   }
 
-  /// Carries a call out. The second answer says what must never happen.
+  /// Carries a call out. The second result describes a violation that must never happen.
   mutating func make(_ call: WorldCall, by worker: Int, at time: Int) -> (WorldAnswer, wrong: String?) {
     switch call {
     case .isThere(let path): return (.isThere(files[path] != nil || folders.contains(path)), nil)
@@ -143,7 +143,7 @@ enum OmittedRule: String, CaseIterable {
   case none
   /// Staged stores of a silent worker stay.
   case fence
-  /// A worker replaces the store without another look at its lock.
+  /// A worker replaces the store without another check of its lock.
   case ownershipCheck
   /// All states of all locks have one name.
   case nonce
@@ -228,7 +228,7 @@ enum WorkerStep: Hashable {
 /// How a worker's work on the store ended.
 enum WorkerEnd: String, Hashable { case migrated, current, waiting, failed }
 
-/// A worker: a function of the answers that it has had.
+/// A worker: a function of the results that it has had.
 struct ModelWorker {
   let number: Int
   let attempts: Int

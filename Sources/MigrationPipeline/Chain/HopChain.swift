@@ -49,7 +49,7 @@ struct HopChain {
     var image: [UInt8]?
     var hops: [HopReport] = []
     var wasResumed = false
-    /// What the inspection of the hops behind mapping models found.
+    /// The findings of the inspection of the hops behind mapping models.
     var drops: [DroppedColumn] = []
     var warnings: [HopdError] = []
   }

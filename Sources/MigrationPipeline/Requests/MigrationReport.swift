@@ -58,9 +58,9 @@ package struct MigrationReport: Sendable {
   package var warnings: [HopdError]
   /// Where the old store is kept; nil where none is.
   package var backup: FilePath?
-  /// Older backups that were removed, as the rule says.
+  /// Older backups that the rule removed.
   package var prunedBackups: [BackupRemoval] = []
-  /// The pin of a restore that held the store back and is gone with this migration; nil where there was none.
+  /// The pin of a restore that held the store back and was removed with this migration; nil where there was none.
   package var releasedPin: RestorePin?
   /// Where objects are kept that broke a rule and were taken out; nil where none was.
   package var quarantine: FilePath?

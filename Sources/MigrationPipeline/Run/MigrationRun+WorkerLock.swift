@@ -5,7 +5,7 @@ import Diagnostics
 import StoreReplacement
 
 extension MigrationRun {
-  /// Runs `body` with the store's lock where the request asks for one, else where no worker has it. `onLoss` is called
+  /// Runs `body` with the store's lock where the request has `locks`, else where no worker has it. `onLoss` is called
   /// when the lock is lost.
   func withWorkerLock<Result>(
     _ onLoss: @escaping @Sendable () -> Void, _ body: () throws -> Result

@@ -51,7 +51,7 @@ package final class WorkRoom {
     let own = prefix + machine + "-"
     let names = ((try? files.names(in: above)) ?? []).map(\.string).filter { $0.hasPrefix(own) }
     let runs = Set(names.map { $0.hasSuffix(".lock") ? String($0.dropLast(5)) : $0 })
-    // What root makes belongs to the owner of the folder above (docs/decisions/0150).
+    // Files that root makes belong to the owner of the folder above (docs/decisions/0150).
     var parent = stat()
     let isRoot = geteuid() == 0 && lstat(above.string, &parent) == 0
     func isOurs(_ found: stat) -> Bool { found.st_uid == geteuid() || isRoot && found.st_uid == parent.st_uid }

@@ -38,7 +38,7 @@ package struct FleetReport: Encodable, Sendable {
     package var isWorthARetry: Bool
     package var stores: Int
     package var example: String
-    /// What to do next: a command for a closer look at the example, or to start the workers again.
+    /// The next step: a command for a closer inspection of the example, or to start the workers again.
     package var next: String
   }
 

@@ -106,7 +106,7 @@ package struct FleetReportBuilder {
       entry.wasMigratedTwice =
         old.wasMigratedTwice
         || (old.result == .migrated && line.result == .migrated && old.versions == entry.versions)
-      // What was migrated is current for every later run; it is still a store that was migrated.
+      // A migrated store is current for every later run; it still counts as migrated.
       let keeps = isNewer ? old.result == .migrated && line.result == .current : line.result != .migrated
       let isLateNews = !isNewer && line.result == .migrated && old.result != .current
       if keeps || isLateNews {

@@ -1,4 +1,4 @@
-// A scan: every store below some folders, or of a list, looked at on several threads; each becomes one line.
+// A scan: every store below some folders, or of a list, inspected on several threads; each becomes one line.
 
 import Diagnostics
 import MigrationPipeline
@@ -22,7 +22,7 @@ package struct FleetScan {
     self.stop = stop
   }
 
-  /// What a round found, in the order of the walk or the list.
+  /// The result of a round, in the order of the walk or the list.
   package struct Round: Sendable {
     package var lines: [StoreLine]
     /// SQLite databases that Core Data did not make.

@@ -91,7 +91,7 @@ package final class StoreLook: Sendable {
     }
   }
 
-  /// Rough on purpose: as much disk as the plan asks for, and 20 MB a second beside some milliseconds for each store
+  /// Rough on purpose: the disk space that the plan needs, and 20 MB a second plus some milliseconds for each store
   /// (docs/PERFORMANCE.md, "Missed targets, and why").
   static func need(bytes: Int64, hops: Int) -> StoreLine.Need {
     let disk = Double(bytes) * (hops == 1 ? 1.1 : 2.2) + 1_048_576

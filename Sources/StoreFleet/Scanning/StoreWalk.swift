@@ -129,7 +129,7 @@ extension StoreLine {
 }
 
 extension StoreWalk.Candidate {
-  /// The file of a line as it is now; nil where there is none.
+  /// The present file of a line; nil where there is none.
   init?(_ line: StoreLine) {
     let path = FilePath(line.store)
     var info = stat()

@@ -32,7 +32,7 @@ package struct BackupRule: Hashable, Sendable {
   /// No old store is kept after a success.
   package static let none = BackupRule(keep: 0)
 
-  /// The other place as it is now.
+  /// The other place, resolved now.
   func place(_ files: any DurableFileSystem) throws -> CanonicalDirectory? {
     try directory.map { try CanonicalDirectory($0, files: files) }
   }
@@ -46,7 +46,7 @@ package enum BackupClass: String, Hashable, Sendable, Codable, CaseIterable {
   case restore
 }
 
-/// The label of a generation, as it is in `backup.json`.
+/// The label of a generation, stored in `backup.json`.
 package struct BackupRecord: Hashable, Sendable, Codable {
   /// Format of the label.
   package var format: Int = 1

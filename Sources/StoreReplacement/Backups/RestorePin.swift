@@ -57,7 +57,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// The versions that it is not migrated to, in words; empty where it is migrated to none.
   private var names: String { replaced.map(\.name).joined(separator: " or ") }
 
-  /// What happened to the store, for people: true also when the pin is gone.
+  /// The history of the store, for people: true also when the pin is gone.
   package var account: String {
     "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
   }

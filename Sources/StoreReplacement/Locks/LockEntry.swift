@@ -39,7 +39,7 @@ package struct LockHolder: Hashable, Sendable {
 package struct LockEntry: Hashable, Sendable {
   /// The name of the file: no two moments of any lock have the same.
   package let name: String
-  /// Who holds it; nil where the name is none of this hopd's.
+  /// Its holder; nil where this hopd did not make the name.
   package let holder: LockHolder?
   /// Since when, in seconds since 1970 by the holder's clock; for people.
   package let since: Int64?

@@ -19,7 +19,7 @@ extension HopdError.Code {
 
 /// A lock of this process on one store. It is safe to use from several threads.
 package final class WorkerLock: Sendable {
-  /// What an attempt to take a lock found.
+  /// The result of an attempt to take a lock.
   package enum Attempt: Sendable {
     /// The lock is this process's.
     case taken(WorkerLock)
@@ -55,8 +55,8 @@ package final class WorkerLock: Sendable {
 
   // MARK: Taking
 
-  /// Takes the lock of the store at `location` where it is free, where its holder is proven to have ended, or where
-  /// `mayTakeOver` says that the holder was silent for too long.
+  /// Takes the lock of the store at `location` where it is free, where its holder has provably ended, or where
+  /// `mayTakeOver` returns true because the holder was silent for too long.
   package static func take(
     _ location: CanonicalStoreLocation, as holder: LockHolder, now: Int64, nonce: @escaping @Sendable () -> String,
     files: any DurableFileSystem, mayTakeOver: (LockEntry) throws -> Bool

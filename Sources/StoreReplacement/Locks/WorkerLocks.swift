@@ -18,7 +18,7 @@ package final class WorkerLocks: Sendable {
     var renewed: Duration
   }
 
-  /// What was seen of another worker's lock.
+  /// The last observation of another worker's lock.
   private struct Sight {
     let name: String
     let since: Duration

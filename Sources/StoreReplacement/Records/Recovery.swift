@@ -69,7 +69,7 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
   case moveBackup
   /// Make the content that SQLite's commit has left durable: the kill may have come before its last sync.
   case makeContentDurable
-  /// Set the journal mode that was asked for.
+  /// Set the wanted journal mode.
   case setJournalMode
   /// Set the store back to WAL mode.
   case restoreWriteAheadLogMode
@@ -89,7 +89,7 @@ package enum QuarantineReason: String, Sendable, CaseIterable {
   case newerIntent = "newer-intent"
 }
 
-/// What to do.
+/// The decision of recovery.
 package enum RecoveryDecision: Hashable, Sendable {
   /// The store has no trace of a job.
   case nothingToDo

@@ -219,7 +219,7 @@ package struct RecoveryRunner {
         for folder in unfinished { try backups.remove(folder) }
       case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
       case .moveBackup:
-        // What cannot be moved now stays where it is; the next replacement moves it.
+        // A generation that cannot be moved now stays in its place; the next replacement moves it.
         let lock = try backups.lock(keepAlive: { _ = keepAlive() })
         defer { lock.release() }
         for generation in try backups.generationsToMove() where generation.record?.job == intent?.job {
