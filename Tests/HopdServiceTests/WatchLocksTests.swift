@@ -147,8 +147,7 @@ struct WatchLocksTests {
     #expect(world.room.count == 2)
   }
 
-  /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the
-  /// directory.
+  /// Any user can put a file into /dev/shm and lock it: its content proves nothing, whatever the mode of the directory.
   @Test(
     .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t],
     [("stores", 20_001, 20_001), ("stores", 65_534, 65_534), (".", 0, 20_001), ("stores", 0, 20_001)]

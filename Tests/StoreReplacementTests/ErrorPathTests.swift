@@ -1,5 +1,5 @@
-// The answers to what other programs, other machines and damaged disks do in the middle of it: paths that no single
-// failing call leads to.
+// The reactions to other programs, other machines and damaged disks in the middle of it: paths that no single failing
+// call leads to.
 
 import Diagnostics
 import DurableFiles

@@ -117,7 +117,7 @@ struct ExaminingTests {
     _ = try StagingArea(location: world.location, job: "ab12", files: world.plain).create(hop: 0)
     let database = world.location.database
     let away = world.root.appending("away")
-    // It goes after the last look at its name.
+    // It is removed after the last check of its name.
     let looks = Mutex(0)
     let files = HookedFileSystem(after: { call, path in
       if call == "status", path == database,
@@ -158,7 +158,7 @@ struct ExaminingTests {
     #expect(world.names.count == 2, "nothing was removed")
   }
 
-  // MARK: Long and broken looks
+  // MARK: Long and broken inspections
 
   @Test("A long check shows life, and is given up on request; nothing is done then")
   func interrupted() throws {

@@ -49,7 +49,7 @@ struct RestoreErrorTests {
     let (world, backup) = try scene()
     #expect(refusal { try restore(world, backup, to: CanonicalStoreLocation("/")) }?.code == .notFound)
     let before = try world.everything()
-    // It goes after the last look at its side files.
+    // It is moved after the last check of its side files.
     let away = world.root.appending("away")
     let journal = StoreLocation(database: backup).rollbackJournal
     let files = HookedFileSystem(after: { call, path in
