@@ -1,7 +1,7 @@
 // One running policy program: started through swift-subprocess with pipes of our own, in a process group of its own,
 // and ended with the whole group. The library's `run` is asynchronous and lives in a task on a thread of its own; the
 // engine's thread blocks, and never waits for Swift's pool, whose few threads it may be holding. The task keeps the
-// ended program unreaped until the group has been killed: until then nobody else can have its number.
+// ended program unreaped until the group has been killed: until then no other process gets its number.
 
 import CLinux
 import Dispatch

@@ -66,7 +66,7 @@ struct RealStoreDaemonTests {
     }
     #expect(try version(store) == "BookmarksModel 3")
     #expect(try version(backup) == "BookmarksModel")
-    // Nobody's titles are in the log.
+    // The log contains no titles.
     #expect(place.log.entries.allSatisfy { !$0.text.contains("http") })
 
     let told = place.log.entries.count { $0[.store] == store && $0.level > .debug }

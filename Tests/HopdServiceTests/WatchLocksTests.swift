@@ -179,7 +179,7 @@ struct WatchLocksTests {
     #expect(refusal { try world.daemon("one").claim([world.watch("stores")]) }?.code == .lockedByOther)
   }
 
-  /// Whoever can read a claim can lock it for reading, and could keep the next daemon out.
+  /// A user who can read a claim can lock it for reading, and could keep the next daemon out.
   @Test func aReaderKeepsNobodyOut() throws {
     let world = try World()
     let first = world.daemon("one")

@@ -125,7 +125,7 @@ extension DiskWorld {
           guard try leftovers().isEmpty else { return "after \(outcome.decision) there is still \(try leftovers())" }
         }
         if found == "one" {
-          // Durable before anybody can see the restored version.
+          // Durable before a program can see the restored version.
           let pin = try PinStore(location: location, files: disk).pin(
             heldBackFrom: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, digest: "one")
           guard pin != nil else { return "the restored store is not pinned" }
