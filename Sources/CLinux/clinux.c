@@ -31,8 +31,8 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
 
 int clinux_sqlite3_without_statistics(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
-// A table in which SQLite's R-Tree keeps its content. It prepares its writes when the tree is opened, also only to
-// read; statements of others do not come at these tables, as DEFENSIVE protects them.
+// Whether SQLite's R-Tree keeps its content in this table. It prepares its writes when the tree is opened, even only to
+// read; other statements cannot reach these tables, as DEFENSIVE protects them.
 static int is_rtree_content(const char *table) {
   static const char *const suffixes[] = {"_node", "_rowid", "_parent"};
   size_t length = table ? strlen(table) : 0;
@@ -70,8 +70,8 @@ static int guard(void *context, int action, const char *one, const char *two, co
   case SQLITE_INSERT:
   case SQLITE_UPDATE:
   case SQLITE_DELETE:
-    // A virtual table of SQLite's own, as pragma_table_info, tells its columns in the form of an update of the schema;
-    // to write it for real DEFENSIVE and the way in which the file is open do not allow.
+    // A virtual table of SQLite's own, as pragma_table_info, declares its columns in the form of an update of the
+    // schema; DEFENSIVE and the file's open mode prevent a real write.
     return !reads_only || is_temporary || (action == SQLITE_UPDATE && one && strcmp(one, "sqlite_master") == 0)
                    || is_rtree_content(one)
                ? SQLITE_OK
@@ -92,12 +92,13 @@ static int is_whole(double number, sqlite3_int64 *whole) {
   return (double)*whole == number;
 }
 
-// What a column of NUMERIC or INTEGER affinity stores, and of REAL affinity: text that is a number becomes one, doubles
-// without a fraction integers, and under REAL integers doubles; all else stays (sqlite.org/datatype3.html, section 3).
+// The value that a column of NUMERIC or INTEGER affinity stores, and of REAL affinity: text that is a number becomes
+// one, doubles without a fraction integers, and under REAL integers doubles; all else stays (sqlite.org/datatype3.html,
+// section 3).
 static void column_number(sqlite3_context *context, sqlite3_value *value, int is_real) {
   sqlite3_value *copy = NULL;
   if (sqlite3_value_type(value) == SQLITE_TEXT) {
-    // Asking for the numeric type changes the value, which may be a constant of the statement.
+    // sqlite3_value_numeric_type changes the value, which may be a constant of the statement.
     copy = sqlite3_value_dup(value);
     if (!copy) {
       sqlite3_result_error_nomem(context);
@@ -152,8 +153,8 @@ int clinux_sqlite3_register_affinities(struct sqlite3 *db) {
   return code;
 }
 
-// The same without openat2, name by name with O_NOFOLLOW. systemd's RestrictSUIDSGID= answers ENOSYS to openat2,
-// because a seccomp filter cannot look into its argument (tried with systemd 252).
+// The same without openat2, name by name with O_NOFOLLOW. systemd's RestrictSUIDSGID= makes openat2 fail with ENOSYS,
+// because a seccomp filter cannot inspect its argument (tried with systemd 252).
 static int open_step_by_step(int directory, const char *path, int flags, unsigned mode) {
   if (path[0] == '/' || path[0] == 0) {
     errno = path[0] ? EXDEV : ENOENT;
@@ -173,7 +174,7 @@ static int open_step_by_step(int directory, const char *path, int flags, unsigne
     } else {
       memcpy(name, path, length);
       name[length] = 0;
-      // A symbolic link in the middle answers ENOTDIR to O_DIRECTORY, one at the end ELOOP: either way it is not
+      // A symbolic link in the middle fails with ENOTDIR under O_DIRECTORY, one at the end with ELOOP: neither is
       // followed.
       result = *rest ? openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                      : openat(parent, name, flags | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
@@ -215,10 +216,10 @@ int clinux_start_write_back(int descriptor) {
 }
 
 int clinux_take_lease(int descriptor) {
-  // SIGIO, which is the default, would end the process; SIGURG is ignored unless somebody asks for it.
+  // SIGIO, which is the default, would end the process; SIGURG is ignored by default.
   if (fcntl(descriptor, F_SETSIG, SIGURG) != 0) return -1;
   if (fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0) return 0;
-  // Elsewhere EAGAIN says that the file is open; an NFS client says it wherever the server gave it no delegation
+  // Elsewhere EAGAIN means that the file is open; an NFS client returns it wherever the server gave it no delegation
   // (nfs4_add_lease in fs/nfs/nfs4proc.c).
   int code = errno;
   struct statfs system;
@@ -325,7 +326,7 @@ ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length)
   sigset_t pipe_signal, before, pending;
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
-  // A SIGPIPE that was pending already is somebody else's and stays.
+  // A SIGPIPE that was pending before is not this call's and stays pending.
   sigemptyset(&pending);
   sigpending(&pending);
   int was_pending = sigismember(&pending, SIGPIPE);

@@ -1,6 +1,6 @@
 // The VFS of a connection that reads a database through the file of another connection of the same process. It opens no
-// file of its own: closing a second descriptor would end every POSIX lock that the process has on the file, and as long
-// as it is open no lease can be had (docs/formats/faults.md). Reading is SQLite's own pread on the first one's
+// file of its own: closing a second descriptor would end every POSIX lock that the process has on the file, and while
+// one is open no lease is granted (docs/formats/faults.md). Reading is SQLite's own pread on the first one's
 // descriptor, which several threads may do at once.
 
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@ typedef struct reader_file {
   sqlite3_file *real;  // of the other connection
 } reader_file;
 
-// What the next open of this thread reads.
+// The file that the next open of this thread reads.
 static __thread sqlite3_file *next;
 
 static sqlite3_file *real_of(sqlite3_file *file) { return ((reader_file *)file)->real; }
@@ -44,7 +44,7 @@ static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
   sqlite3_file *real = real_of(file);
   return real->pMethods->xFileSize(real, size);
 }
-// The other connection has the lock, or the caller knows that nobody writes.
+// The other connection has the lock, or the caller makes sure that no other program writes.
 static int file_lock(sqlite3_file *file, int level) {
   (void)file, (void)level;
   return SQLITE_OK;

@@ -1,18 +1,19 @@
-// The VFS under every connection to a database file. SQLite trusts what lies beside a database: a rollback journal may
+// The VFS under every connection to a database file. SQLite trusts the files beside a database: a rollback journal may
 // name any file of the machine, which SQLite then deletes (pager_delsuper), and side files are opened by path, so that
-// whoever may rename a directory decides where they lie. This VFS stands between SQLite and its own VFS for Linux:
+// a user who may rename a directory decides where they are. This VFS is between SQLite and its own VFS for Linux:
 //
 // - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals
 //   first.
 // - The directory is opened once, without following a symbolic link. Database, journal and log are opened, looked for
 //   and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name
-//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) make openat(N, NAME) and its like of it.
+//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and the
+//   like.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
-//   index of a log lives in the heap, and a database with a log opens only in exclusive locking mode.
+//   index of a log is on the heap, and a database with a log opens only in exclusive locking mode.
 // - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
 //   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
-// Another default VFS than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
+// A default VFS other than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
 
 #define _GNU_SOURCE
 #include "clinux.h"
@@ -28,7 +29,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What SQLite has open of one database: the names it may use, and where they lead.
+// The files that SQLite has open of one database: the names it may use, and where they lead.
 typedef struct database {
   const char *name;     // as SQLite knows it
   const char *journal;  // these two are the very pointers that SQLite hands over, not copies
@@ -65,7 +66,7 @@ int clinux_store_vfs_take_refusal(void) {
 
 static sqlite3_vfs *base_of(sqlite3_vfs *self) { return sqlite3_vfs_find(self->pAppData); }
 
-// Is it SQLite's own VFS for Linux, or one of its kinds of locking?
+// Whether it is SQLite's own VFS for Linux, or one of its kinds of locking.
 static int is_linux(sqlite3_vfs *base) { return strncmp(base->zName, "unix", 4) == 0; }
 
 // MARK: Names below a directory that was opened before
@@ -120,7 +121,7 @@ static int call_open_directory(const char *path, int *descriptor) {
   return *descriptor < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
 }
 
-// All kinds of SQLite's VFS for Linux share one table of calls. Names of others go through untouched.
+// All kinds of SQLite's VFS for Linux share one table of calls. Names of other files pass through unchanged.
 static int take_over_calls(void) {
   sqlite3_vfs *base = sqlite3_vfs_find("unix");
   if (!base || base->iVersion < 3) return SQLITE_ERROR;
@@ -199,7 +200,7 @@ static int open_directory(const char *path, const char **file_name) {
   return opened;
 }
 
-// The parameters of a URI, which SQLite's own VFS asks for by the name it is given: name, value, name, value, …
+// The parameters of a URI, which SQLite's own VFS looks up by the name it gets: name, value, name, value, …
 static int parameters_of(const char *name, const char *pairs[], int capacity) {
   int count = 0;
   for (int index = 0; count + 2 <= capacity; index++) {
@@ -290,7 +291,8 @@ static int64_t schema_entries(const unsigned char *page, int size) {
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
   store_file *own = (store_file *)file;
   int code = CALL(file, xRead, buffer, size, offset);
-  // Whole pages only; frames that are read to recover a log are 24 bytes longer, and cost what the log is long.
+  // Whole pages only; frames that are read to recover a log are 24 bytes longer, and their cost grows with the log
+  // only.
   database *counted = own->counted;
   if (counted && counted->counts_schema && code == SQLITE_OK && size >= 512 && (size & (size - 1)) == 0) {
     if (!counted->schema_began) counted->schema_began = processor_time();
@@ -376,7 +378,7 @@ int64_t clinux_store_vfs_log_bytes(sqlite3 *db, const char *schema) {
   return file->pMethods && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : -1;
 }
 
-// Does the name of a side file stand for a file, or for nothing? A pipe would hold whoever reads it.
+// Whether the name of a side file refers to a regular file, or to nothing. A pipe would block its reader.
 static int is_plain_or_missing(sqlite3_vfs *base, const char *name) {
   struct stat found;
   if (!is_linux(base) || call_stat(name, &found) != 0) return 1;
@@ -399,7 +401,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     if (!database) return SQLITE_CANTOPEN;
     base_name = database->base_name;
   } else if (name && !(owner = owner_of(name, &base_name))) {
-    // Temporary files have no name; whatever else has one belongs to a database that is open.
+    // Temporary files have no name; every other name belongs to an open database.
     refusal = CLINUX_REFUSED_NAME;
     return SQLITE_CANTOPEN;
   }
@@ -445,7 +447,7 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
   const char *base_name = NULL;
   *result = 0;
   if (!base || !name || !owner_of(name, &base_name)) {
-    // SQLite asks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean
+    // SQLite looks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean
     // that the transaction was committed.
     refusal = CLINUX_REFUSED_SUPER_JOURNAL;
     return SQLITE_IOERR_ACCESS;
@@ -453,7 +455,8 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
   return base->xAccess(base, base_name, flags, result);
 }
 
-// The directory without symbolic links; the last component stays as it is and is not followed when it is opened.
+// The path of the directory without symbolic links; the last component is not resolved, and not followed when it is
+// opened.
 static int vfs_full_path(sqlite3_vfs *self, const char *name, int capacity, char *result) {
   sqlite3_vfs *base = base_of(self);
   if (!base || !name) return SQLITE_CANTOPEN;

@@ -1,5 +1,5 @@
 // A file that grows by whole lines. Each line is one write, so a killed program leaves at most the last one cut off,
-// and the next program takes that away before it continues.
+// and the next program removes that part before it continues.
 
 import Diagnostics
 import Glibc
@@ -9,7 +9,7 @@ import SystemPackage
 extension HopdError.Code {
   /// Another program appends to the file.
   package static let appendedFileInUse = HopdError.Code("file-in-use", exit: .unavailable, isRetryable: true)
-  /// The file that is to be continued has no lines of its kind.
+  /// The file to continue has no lines of the expected kind.
   package static let otherKindOfFile = HopdError.Code("other-kind-of-file", exit: .cannotCreate)
 }
 
@@ -25,8 +25,8 @@ package final class AppendedFile: Sendable {
   private let descriptor: Int32
   private let state = Mutex(State())
 
-  /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it. Each of its
-  /// lines begins with `first`: a file of another kind is refused, and stays as it is.
+  /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it open. Each of its
+  /// lines begins with `first`: a file of another kind is refused and not changed.
   package init(path: FilePath, linesBeginWith first: UInt8) throws(HopdError) {
     self.path = path
     let place = Place(file: path)
@@ -54,7 +54,8 @@ package final class AppendedFile: Sendable {
 
   deinit {
     fdatasync(descriptor)
-    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    // Unlocked explicitly, not only by closing: a program that is just being started has a copy of the descriptor for a
+    // moment.
     _ = flock(descriptor, LOCK_UN)
     close(descriptor)
   }
@@ -89,7 +90,7 @@ package final class AppendedFile: Sendable {
       cause: Errno(rawValue: errno))
   }
 
-  /// Appends a line, which ends with a newline. What cannot be written is thrown here and at every later call.
+  /// Appends a line, which ends with a newline. A failed write is thrown here and at every later call.
   package func append(_ bytes: [UInt8]) throws(HopdError) {
     try state.withLock { state throws(HopdError) in
       if let failure = state.failure { throw failure }
@@ -109,7 +110,7 @@ package final class AppendedFile: Sendable {
         }
         done += count
       }
-      // A power cut costs at most the lines of a second; the stores themselves say what is true.
+      // A power cut costs at most the lines of a second; the stores themselves hold the truth.
       let now = ContinuousClock.now
       if now - state.lastSync > .seconds(1) {
         fdatasync(descriptor)

@@ -8,7 +8,7 @@ package struct CanonicalDirectory: Hashable, Sendable {
   /// The path.
   package let path: FilePath
 
-  /// Asks the file system for the path. Throws `.notFound` where nothing is there.
+  /// Resolves the path. Throws `.notFound` where nothing is there.
   package init(_ path: FilePath, files: any DurableFileSystem = LinuxFileSystem()) throws {
     self.path = try files.canonical(path)
   }

@@ -10,9 +10,9 @@ import SystemPackage
 package final class DirectoryLock {
   private var descriptor: Int32
 
-  /// Takes the lock; nil while somebody else holds it, or when the directory is gone or was made again meanwhile.
+  /// Takes the lock; nil while another process holds it, or when the directory is gone or was made again meanwhile.
   ///
-  /// Where the directory is not on a real file system, or its file system has no locks, the answer is a lock that holds
+  /// Where the directory is not on a real file system, or its file system has no locks, the result is a lock that locks
   /// nothing.
   package init?(_ directory: FilePath) throws {
     let files = LinuxFileSystem()
@@ -41,13 +41,14 @@ package final class DirectoryLock {
     }
   }
 
-  /// What file systems answer that have no locks, or none for directories.
+  /// The errors of file systems that have no locks, or none for directories.
   private static let lacksLocks: [Errno] = [.notSupported, .noLocks, .noFunction, .invalidArgument, .badFileDescriptor]
 
-  /// Gives the lock back.
+  /// Releases the lock.
   package func release() {
     guard descriptor >= 0 else { return }
-    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    // Unlocked explicitly, not only by closing: a program that is just being started has a copy of the descriptor for a
+    // moment.
     _ = flock(descriptor, LOCK_UN)
     _ = Glibc.close(descriptor)
     descriptor = -1

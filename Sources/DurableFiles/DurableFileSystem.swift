@@ -1,29 +1,29 @@
-// Every file call whose order matters for crash safety, behind one protocol. The part that swaps stores says *in which
-// order* files change; this one says *how* each single change is made. They are apart so that a test can fail, record
-// or crash each call, one after the other.
+// Every file call whose order matters for crash safety, behind one protocol. The code that swaps stores decides *in
+// which order* files change; this one defines *how* each single change is made. They are apart so that a test can fail,
+// record or crash each call, one after the other.
 
 import Diagnostics
 import Glibc
 import SystemPackage
 
-/// The file calls the replacement of a store is made of.
+/// The file calls of which the replacement of a store consists.
 ///
 /// Paths are absolute and canonical (`canonical(_:)`); no call follows a symbolic link in any component. Every call
 /// throws `HopdError` with a code made from errno, the path as place, and the `Errno` as cause.
 ///
 /// What root makes in another user's directory belongs to the owner of that directory: the daemon's user must be able
-/// to use what `hopctl` makes for root beside a store, and in the state directory. Each call that makes a name sees to
-/// it.
+/// to use what `hopctl` makes for root beside a store, and in the state directory. Each call that makes a name sets
+/// that owner.
 package protocol DurableFileSystem: Sendable {
   /// The absolute path without symbolic links, `.` or `..`; the file must exist.
   func canonical(_ path: FilePath) throws -> FilePath
-  /// What is at `path`, or nil where there is nothing. The file is not opened.
+  /// The status of the file at `path`, or nil where there is none. The file is not opened.
   func status(_ path: FilePath) throws -> FileStatus?
   /// Names in a directory, without `.` and `..`, sorted by bytes.
   func names(in directory: FilePath) throws -> [FilePath.Component]
   /// The content of a small file; more than `limit` bytes is an error.
   func read(_ path: FilePath, limit: Int) throws -> [UInt8]
-  /// Do two files hold the same bytes?
+  /// Whether two files hold the same bytes.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func hasSameContent(_ first: FilePath, _ second: FilePath) throws -> Bool
@@ -33,13 +33,13 @@ package protocol DurableFileSystem: Sendable {
   func freeBytes(at path: FilePath) throws -> Int64
   /// Throws `.noPermission` when this process may not write to `path`.
   func checkWritable(_ path: FilePath) throws
-  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell. Where none exists, runs
-  /// `body` while programs that open the file have to wait.
+  /// Whether another descriptor of this file exists anywhere; nil where the system cannot report that. Where none
+  /// exists, runs `body` while programs that open the file have to wait.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool?
-  /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or it cannot be
-  /// told.
+  /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or the system cannot
+  /// report it.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func holder(of path: FilePath) throws -> FileHolder?
@@ -49,18 +49,18 @@ package protocol DurableFileSystem: Sendable {
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
   /// The same without the sync: for scratch, and for what the caller syncs when it is complete.
   func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
-  /// Sets disk space aside for the first `bytes` bytes of a file, whose size stays. False where the file system cannot;
+  /// Reserves disk space for the first `bytes` bytes of a file, whose size stays. False where the file system cannot;
   /// throws `.noSpace` where there is not that much.
   func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool
-  /// Gives back what was set aside beyond the end of a file.
+  /// Releases the space reserved beyond the end of a file.
   func giveBackReserve(of path: FilePath) throws
   /// Copies content and mode into a file that does not exist yet, and syncs it. A copy of root's own file stays root's,
-  /// as it may not be for the directory's owner to read. Holes stay holes; throws `.noSpace`
-  /// before it writes where there is less space than the data take; shows `SignsOfLife` on the way.
+  /// as the directory's owner may not be allowed to read it. Holes stay holes; throws `.noSpace` before it writes where
+  /// there is less space than the data take; shows `SignsOfLife` during the copy.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func copyFile(from source: FilePath, to destination: FilePath) throws
-  /// The same without the sync: the copy is durable when the answer is synced. `FileCopies` makes many of them.
+  /// The same without the sync: the copy is durable when the result is synced. `FileCopies` makes many of them.
   func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile
   /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
@@ -72,16 +72,16 @@ package protocol DurableFileSystem: Sendable {
   func rename(_ old: FilePath, to new: FilePath) throws
   /// Renames; an existing file under the new name is an error.
   func renameNoReplace(_ old: FilePath, to new: FilePath) throws
-  /// Takes a name of a file away.
+  /// Removes a name of a file.
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing: the file
+  /// Lets the system begin to write a file's content to the disk. It waits for nothing and promises nothing: the file
   /// still needs `syncFile`, which then has less to do and reports the errors of this call, too.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func startWriteBack(of path: FilePath)
-  /// Makes the content and attributes of a file durable. A failure is final: the caller gives up, never asks again.
+  /// Makes the content and attributes of a file durable. A failure is final: the caller gives up and never retries.
   func syncFile(_ path: FilePath) throws
   /// Makes the names in a directory durable. A failure is final as with `syncFile`.
   func syncDirectory(_ path: FilePath) throws
@@ -94,12 +94,12 @@ package struct UnsyncedFile {
   /// A file that `body` makes durable.
   package init(_ body: @escaping () throws -> Void) { self.body = body }
 
-  /// Makes content and attributes durable. A failure is final: the caller gives up, never asks again.
+  /// Makes content and attributes durable. A failure is final: the caller gives up and never retries.
   package func sync() throws { try body() }
 }
 
 extension DurableFileSystem {
-  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell.
+  /// Whether another descriptor of this file exists anywhere; nil where the system cannot report that.
   package func isOpenElsewhere(_ path: FilePath) throws -> Bool? { try isOpenElsewhere(path, ifNot: {}) }
 
   /// Writes a whole small file so that after a crash it is the old one or the new one: temporary file, sync, rename,
@@ -123,27 +123,27 @@ extension DurableFileSystem {
     try syncDirectory(directory)
   }
 
-  /// For file systems that cannot set space aside.
+  /// For file systems that cannot reserve space.
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool { false }
 
-  /// For file systems that cannot set space aside.
+  /// For file systems that cannot reserve space.
   package func giveBackReserve(of path: FilePath) throws {}
 
   /// For file systems that write at once.
   package func startWriteBack(of path: FilePath) {}
 
-  /// For file systems that do not tell the two apart.
+  /// For file systems that do not distinguish the two.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try createFile(path, bytes, mode: mode)
   }
 
-  /// For file systems that do not tell the two apart.
+  /// For file systems that do not distinguish the two.
   package func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
     try copyFile(from: source, to: destination)
     return UnsyncedFile {}
   }
 
-  /// Takes a name away if it is there. True when it was.
+  /// Removes a name if it exists; returns whether it did.
   @discardableResult
   package func unlinkIfPresent(_ path: FilePath) throws -> Bool {
     guard try status(path) != nil else { return false }
@@ -151,7 +151,7 @@ extension DurableFileSystem {
     return true
   }
 
-  /// Makes a directory unless it is there, and syncs its parent when it was made.
+  /// Makes a directory unless it exists, and syncs its parent when it was made.
   package func ensureDirectory(_ path: FilePath, mode: UInt32 = 0o700) throws {
     if let found = try status(path) {
       guard found.kind == .directory else {
@@ -163,8 +163,8 @@ extension DurableFileSystem {
     try syncDirectory(path.removingLastComponent())
   }
 
-  /// Removes a directory, if it is there, with everything in it; what lies below more than `deepest` levels stays, and
-  /// so do the directories above it.
+  /// Removes a directory, if it exists, with everything in it; what is more than `deepest` levels below stays, and so
+  /// do the directories above it.
   package func removeTree(_ directory: FilePath, deepest: Int) throws {
     guard deepest > 0, try status(directory)?.kind == .directory else { return }
     for name in try names(in: directory) {
@@ -179,8 +179,8 @@ extension DurableFileSystem {
     try setAttributes(attributes(of: source), of: destination)
   }
 
-  /// The kernel's boot id: what was written without sync is only to be believed while it stays the same. Empty where
-  /// /proc/sys is hidden (systemd's ProcSubset=pid): then nothing is believed.
+  /// The kernel's boot id: what was written without sync may only be trusted while the id stays the same. Empty where
+  /// /proc/sys is hidden (systemd's ProcSubset=pid): then nothing is trusted.
   package func bootIdentifier() throws -> String {
     let path: FilePath = "/proc/sys/kernel/random/boot_id"
     guard (try? status(path.removingLastComponent())) ?? nil != nil else { return "" }

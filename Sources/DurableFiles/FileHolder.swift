@@ -1,4 +1,4 @@
-// Who has a file locked, for the message that refuses it.
+// The holder of a file's lock, for the message that refuses the file.
 
 import Diagnostics
 import Glibc
@@ -8,7 +8,7 @@ import SystemPackage
 package struct FileHolder: Hashable, Sendable, CustomStringConvertible {
   /// Its number.
   package let process: Int32
-  /// Name of its program, where the system tells it.
+  /// Name of its program, where the system reports it.
   package let program: String?
 
   /// Notes a holder.
@@ -17,7 +17,7 @@ package struct FileHolder: Hashable, Sendable, CustomStringConvertible {
     self.program = program
   }
 
-  /// Is it a program of hopd's?
+  /// Whether it is a program of hopd's.
   package var isHopd: Bool { program == "hopd" || program == "hopctl" }
 
   /// "sqlite3, process 4711".
@@ -34,7 +34,7 @@ extension DurableFileSystem {
 extension LinuxFileSystem {
   package func holder(of path: FilePath) throws -> FileHolder? {
     let file = try open(path, "ask for locks", O_RDONLY | O_NONBLOCK)
-    // "Could all of the file be locked for writing?" The kernel answers with a lock that conflicts.
+    // The request: may all of the file be locked for writing? The kernel returns a lock that conflicts.
     var question = Glibc.flock()
     question.l_type = Int16(F_WRLCK)
     question.l_whence = Int16(SEEK_SET)
@@ -43,7 +43,7 @@ extension LinuxFileSystem {
     return FileHolder(process: question.l_pid, program: LinuxFileSystem.program(of: question.l_pid))
   }
 
-  /// Name of a process's program, cut to 15 bytes by the kernel; nil where it may not be seen or is gone.
+  /// Name of a process's program, cut to 15 bytes by the kernel; nil where it is hidden or the process is gone.
   private static func program(of process: Int32) -> String? {
     let descriptor = Glibc.open("/proc/\(process)/comm", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }

@@ -1,21 +1,21 @@
-// A lease is the kernel's notice that no other program has a file open, and it breaks when one tries to. SQLite's locks
-// show who works with a database, but not a program that has opened it and waits. Such a program would continue
-// with the old file after a rename, and find the new one's side files by their path.
+// A lease is the kernel's notice that no other program has a file open; it breaks when one tries to open it. SQLite's
+// locks show the programs that work with a database, but not one that has opened it and waits. Such a program would
+// continue with the old file after a rename, and find the new one's side files by their path.
 
 import CLinux
 import Diagnostics
 import Glibc
 import SystemPackage
 
-/// A write lease on a file of this process; it is given back with the end of the value.
+/// A write lease on a file of this process; it is released at the end of the value's life.
 package final class FileLease {
-  /// What an attempt to take one found.
+  /// The result of an attempt to take one.
   package enum Attempt {
-    /// Nobody else has the file open, and anyone who opens it waits.
+    /// No other program has the file open, and a program that opens it waits.
     case taken(FileLease)
-    /// Somebody else has it open.
+    /// Another program has it open.
     case isOpenElsewhere
-    /// The system gives no lease on this file: nothing is known.
+    /// The system grants no lease on this file: nothing is known.
     case unavailable(Obstacle)
   }
 
@@ -56,16 +56,17 @@ package final class FileLease {
     }
   }
 
-  /// Why the system would give no lease on this file; nil where it gives one, now or when others have closed the file.
+  /// Why the system would grant no lease on this file; nil where it grants one, now or when others have closed the
+  /// file.
   package static func obstacle(_ file: FileIdentity) -> Obstacle? {
     if case .unavailable(let obstacle) = take(file) { return obstacle }
     return nil
   }
 
-  /// Has nobody tried to open the file since?
+  /// Whether no program has tried to open the file since.
   package var isWhole: Bool { clinux_lease_is_whole(descriptor) == 1 }
 
-  /// Gives the lease back: who waits to open the file continues.
+  /// Releases the lease: programs that wait to open the file continue.
   package func giveBack() {
     guard isHeld else { return }
     isHeld = false

@@ -17,7 +17,7 @@ package final class FileLock {
   package let path: FilePath
   private var descriptor: Int32
 
-  /// Takes the lock or throws `.lockedByOther` at once. The lock file is made if it is missing; its directory exists.
+  /// Takes the lock or throws `.lockedByOther` at once. Makes the lock file if it is missing; its directory must exist.
   package init(path: FilePath) throws {
     self.path = path
     let files = LinuxFileSystem()
@@ -32,10 +32,10 @@ package final class FileLock {
           "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
           at: Place(file: path), hint: "wait until it has finished, then try again")
       }
-      // Anyone who had it may have removed the file between the two calls: a lock on a file without a name keeps nobody
-      // out.
+      // A former holder may have removed the file between the two calls: a lock on a file without a name keeps no other
+      // process out.
       guard try FileLock.isNamed(path, file.number) else { continue }
-      // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
+      // A program that is started meanwhile must not inherit it: it would keep the lock for as long as it lives.
       descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
       break
     }
@@ -55,7 +55,7 @@ package final class FileLock {
     }
   }
 
-  /// Does the name still stand for the open file?
+  /// Whether the name still refers to the open file.
   private static func isNamed(_ path: FilePath, _ descriptor: Int32) throws -> Bool {
     var mine = stat()
     try call("look at the lock file", at: path) { fstat(descriptor, &mine) }
@@ -63,14 +63,14 @@ package final class FileLock {
     return there.identity == FileIdentity(device: UInt64(mine.st_dev), inode: UInt64(mine.st_ino))
   }
 
-  /// Writes into a lock file who has it, in place of what stood there: a help for readers, so nothing is synced and no
-  /// failure told.
+  /// Writes the holder into a lock file, in place of its former content: only for readers, so it is not synced and no
+  /// failure is reported.
   package static func note(_ text: [UInt8], in descriptor: Int32) {
     _ = ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
   }
 
-  /// Removes lock files that nobody holds: those of processes that were killed. Answers how many.
+  /// Removes lock files that no process holds: those of killed processes. Returns how many.
   @discardableResult
   package static func sweep(_ directory: FilePath) -> Int {
     let files = LinuxFileSystem()
@@ -83,12 +83,13 @@ package final class FileLock {
     return count
   }
 
-  /// Removes the lock file and gives the lock back.
+  /// Removes the lock file and releases the lock.
   package func release() {
     guard descriptor >= 0 else { return }
-    // Under the lock: anyone who has opened the file meanwhile inspects its name once more when it has the lock.
+    // Under the lock: a process that has opened the file meanwhile checks its name once more when it has the lock.
     if (try? FileLock.isNamed(path, descriptor)) == true { try? LinuxFileSystem().unlink(path) }
-    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    // Unlocked explicitly, not only by closing: a program that is just being started has a copy of the descriptor for a
+    // moment.
     _ = flock(descriptor, LOCK_UN)
     _ = close(descriptor)
     descriptor = -1

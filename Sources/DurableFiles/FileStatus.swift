@@ -1,4 +1,4 @@
-// What the file system says of a file, as plain values that can be compared, kept and printed.
+// The status of a file as plain values that can be compared, kept and printed.
 
 import CLinux
 import SystemPackage
@@ -17,7 +17,7 @@ package struct FileIdentity: Hashable, Sendable, Codable {
   }
 }
 
-/// What kind of thing a name stands for.
+/// The kind of a file.
 package enum FileKind: String, Sendable, CustomStringConvertible {
   case regular, directory, symbolicLink, fifo, socket, device, other
 
@@ -43,7 +43,7 @@ package struct FileStatus: Hashable, Sendable {
   package var kind: FileKind
   /// Bytes.
   package var size: Int64
-  /// Bytes on the disk, also those set aside beyond the end.
+  /// Bytes on the disk, including those reserved beyond the end.
   package var allocated: Int64
   /// How many names it has.
   package var links: UInt64
@@ -55,7 +55,7 @@ package struct FileStatus: Hashable, Sendable {
   package var mode: UInt32
   /// Last change of the content, nanoseconds since 1970.
   package var modified: Int64
-  /// Is something mounted exactly here?
+  /// Whether something is mounted exactly here.
   package var isMountPoint: Bool
 
   /// Notes a status.
@@ -95,8 +95,8 @@ package struct FileStatus: Hashable, Sendable {
   }
 }
 
-/// What a file must keep when its content is replaced: owner, group, mode, and extended attributes with ACLs
-/// (`system.posix_acl_access`) and security labels among them.
+/// The attributes that a file must keep when its content is replaced: owner, group, mode, and extended attributes with
+/// ACLs (`system.posix_acl_access`) and security labels among them.
 package struct FileAttributes: Hashable, Sendable {
   /// Owner's user number.
   package var owner: UInt32

@@ -18,8 +18,7 @@ extension LinuxFileSystem {
       })
   }
 
-  /// Gives a file or directory that is there already to the owner of its directory, if root owns it and has only this
-  /// name for it.
+  /// Gives an existing file or directory to the owner of its directory, if root owns it and it has only this name.
   package func adoptByDirectoryOwner(_ path: FilePath) throws {
     guard geteuid() == 0 else { return }
     try within(path) { parent, name in
@@ -31,17 +30,18 @@ extension LinuxFileSystem {
     }
   }
 
-  /// Gives what this process has just made in the directory `parent` to the owner of that directory: where the process
-  /// is root, and the directory another user's.
+  /// Gives a file that this process has just made in the directory `parent` to the owner of that directory: where the
+  /// process is root, and the directory another user's.
   func adopt(_ file: Int32, in parent: Int32, _ path: FilePath) throws {
     guard geteuid() == 0 else { return }
-    // What is inspected is what is changed: the directory by its descriptor, and the file by one of its own.
+    // Descriptors make sure that the inspected file is the changed one: one of the directory, and one of the file.
     var directory = clinux_file_status()
     try call("read the status", at: path.removingLastComponent()) { clinux_status_at(parent, ".", &directory) }
     var found = stat()
     try call("read the status", at: path) { fstat(file, &found) }
     guard found.st_uid != directory.owner || found.st_gid != directory.group else { return }
-    // Only what root has just made is given away: not another's file, nor one that has another name elsewhere.
+    // Only a file that root has just made is given away: not another user's file, nor one that has another name
+    // elsewhere.
     let isDirectory = found.st_mode & S_IFMT == S_IFDIR
     guard found.st_uid == 0, isDirectory || (found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1) else { return }
     try call("give to the directory's owner", at: path) {
@@ -62,7 +62,7 @@ extension LinuxFileSystem {
       at: path, list: { clinux_flistxattr(file.number, $0, $1) },
       get: { clinux_fgetxattr(file.number, $0, $1, $2) })
     // A new file may have inherited an ACL from its directory which the old one does not have. Labels that the system
-    // itself gives (security.*) are overwritten below, never taken away.
+    // itself sets (security.*) are overwritten below, never removed.
     for name in present.keys.sorted() where attributes.extended[name] == nil && !name.hasPrefix("security.") {
       try call("remove the attribute \(name)", at: path) { clinux_fremovexattr(file.number, name) }
     }

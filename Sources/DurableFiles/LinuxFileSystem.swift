@@ -1,5 +1,5 @@
 // The real file system. Every call first opens the parent directory with openat2 (no symbolic link in any component)
-// and then names the file relative to that descriptor: what was checked is what is used.
+// and then names the file relative to that descriptor, so that the checked file is the one used.
 
 import CLinux
 import Diagnostics
@@ -9,7 +9,7 @@ import SystemPackage
 
 /// File calls of Linux.
 package struct LinuxFileSystem: DurableFileSystem {
-  /// Are files and directories synced? Not in a scratch folder, whose files are of no use after a crash.
+  /// Whether files and directories are synced. False in a scratch folder, whose files are of no use after a crash.
   private let isDurable: Bool
 
   /// The file system of this process. Without `isDurable` nothing is synced: for scratch folders only.
@@ -143,8 +143,8 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool {
     let file = try open(path, "set space aside", O_WRONLY | O_NONBLOCK)
-    // fallocate takes what is there before it says that there is too little: every other program on the disk would be
-    // out of space for that long.
+    // fallocate takes the free space before it reports that there is too little: every other program on the disk would
+    // be out of space for that long.
     try requireSpace(for: bytes, of: file, at: path)
     do {
       try call("set \(bytes) bytes aside", at: path) { clinux_reserve(file.number, bytes) }
@@ -154,7 +154,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     } catch let error as HopdError where [.notSupported, .noFunction, .fileTooLarge].contains(error.errno) {
       return false
     } catch {
-      // A quota, or another program was faster: the part that was taken goes back.
+      // A quota, or another program was faster: the part that was taken is released.
       try? giveBackReserve(of: path)
       throw error
     }
@@ -176,7 +176,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     let file = try open(path, "give space back", O_WRONLY | O_NONBLOCK)
     var found = stat()
     try call("read the size", at: path) { fstat(file.number, &found) }
-    // To the size it has: blocks beyond it are given back (docs/formats/faults.md, "SQLite and files").
+    // Truncates to the present size: blocks beyond it are released (docs/formats/faults.md, "SQLite and files").
     try call("give space back", at: path) { ftruncate(file.number, found.st_size) }
   }
 
@@ -184,7 +184,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     try within(path) { parent, name in
       _ = try call("make the directory", at: path) { mkdirat(parent, name, mode_t(mode)) }
       do { try adoptByDirectoryOwner(path) } catch {
-        // A directory that its users cannot use is none.
+        // A directory that its users cannot use must not remain.
         _ = unlinkat(parent, name, AT_REMOVEDIR)
         throw error
       }
@@ -235,12 +235,12 @@ package struct LinuxFileSystem: DurableFileSystem {
     try call("sync the directory", at: path) { fsync(directory.number) }
   }
 
-  // MARK: Ways to a file
+  // MARK: Opening
 
   /// Runs `body` with a descriptor of the parent directory and the name in it.
   ///
-  /// The path is taken apart by its bytes: FilePath checks a path again at every step in debug builds, and this is
-  /// below every file call.
+  /// The path is split by its bytes: FilePath checks a path again at every step in debug builds, and every file call
+  /// runs this.
   func within<Result>(
     _ path: FilePath, _ body: (Int32, UnsafePointer<CChar>) throws -> Result
   ) throws -> Result {
@@ -296,7 +296,7 @@ package struct LinuxFileSystem: DurableFileSystem {
           return try call(doing, at: path) { clinux_openat_beneath(parent, name, flags | O_CLOEXEC, mode) }
         } catch var error as HopdError where error.errno == .noSpace {
           var found = statvfs()
-          // The same error number stands for two shortages; which one it is decides what the operator has to free.
+          // Two shortages have the same error number; the operator has to know which one it is.
           if fstatvfs(parent, &found) == 0, found.f_files > 0, found.f_favail == 0 {
             error.message = "cannot \(doing): the file system has no inodes left (ENOSPC)"
             error.hint =

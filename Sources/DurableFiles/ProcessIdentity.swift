@@ -1,5 +1,5 @@
-// Which process it is, so that another process can tell whether it has ended. A number alone is given again to another
-// process, and means nothing in another container or on another machine.
+// The identity of a process, by which another process can find out whether it has ended. A number alone is given again
+// to another process, and means nothing in another container or on another machine.
 
 import CLinux
 import Glibc
@@ -31,16 +31,16 @@ package struct ProcessIdentity: Hashable, Sendable {
       boot: boot.filter { $0 != "-" }, space: space, process: own, started: startTime(of: own) ?? 0)
   }
 
-  /// The name that this machine has in its network; empty where it has none. For people, and to tell the folders of
-  /// several machines apart: it proves nothing.
+  /// The name of this machine in its network; empty where it has none. For people, and to distinguish the folders of
+  /// several machines: it proves nothing.
   package static func hostName() -> String {
     var name = [CChar](repeating: 0, count: 256)
     guard gethostname(&name, name.count - 1) == 0 else { return "" }
     return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Is it proven that the process has ended? False wherever it cannot be told: under another boot, in another
-  /// namespace, or behind what hides them.
+  /// Whether the process has provably ended. False wherever that cannot be determined: under another boot, in another
+  /// namespace, or where these are hidden.
   package func isGone(seenFrom observer: ProcessIdentity) -> Bool {
     guard !boot.isEmpty, boot == observer.boot, space != 0, space == observer.space, process > 0 else { return false }
     if kill(process, 0) == -1, Glibc.errno == ESRCH { return true }
@@ -51,7 +51,8 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// The start of a process, from /proc/PID/stat; nil where that cannot be read.
   private static func startTime(of process: Int32) -> UInt64? {
     guard let bytes = try? LinuxFileSystem().read(FilePath("/proc/\(process)/stat"), limit: 4096) else { return nil }
-    // The program's name is in brackets and may hold anything: what follows the last bracket counts (proc(5)).
+    // The program's name is in parentheses and may contain any character: the fields begin after the last parenthesis
+    // (proc(5)).
     let text = String(decoding: bytes, as: UTF8.self)
     guard let bracket = text.lastIndex(of: ")") else { return nil }
     let fields = text[bracket...].split(separator: " ")

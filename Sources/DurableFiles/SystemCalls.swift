@@ -8,7 +8,7 @@ import SystemPackage
 extension HopdError.Code {
   /// A file of that name exists already.
   package static let alreadyExists = HopdError.Code("already-exists", exit: .cannotCreate)
-  /// The thing under this name is not what is needed: a symbolic link, a device, a too long name.
+  /// The file under this name is unsuitable: a symbolic link, a device, a too long name.
   package static let unsuitableFile = HopdError.Code("unsuitable-file", exit: .dataError)
 }
 
@@ -38,21 +38,21 @@ extension HopdError {
 }
 
 #if DEBUG
-  /// Failures of system calls that a test asks for.
+  /// Failures of system calls that a test injects.
   package enum SystemCallFault {
-    /// The errno a call fails with in place of being made, by what it is for; nil lets it be made.
+    /// The errno with which a call fails instead of being made, by its purpose; nil makes the call.
     @TaskLocal package static var answer: (@Sendable (_ doing: String) -> Int32?)?
   }
 #endif
 
-/// Makes a call that answers -1 with errno, again while a signal interrupts it, and throws what it failed with.
+/// Makes a call that returns -1 with errno, repeats it while a signal interrupts it, and throws its error.
 @discardableResult
 func call<Result: FixedWidthInteger & SignedInteger>(
   _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Result
 ) throws -> Result {
   while true {
     #if DEBUG
-      // The one place where a test lets a call of the real file system fail; not in what is shipped.
+      // The one place where a test makes a call of the real file system fail; not in release builds.
       let injected = SystemCallFault.answer?(doing)
       let result = injected == nil ? body() : -1
       let code = injected ?? Glibc.errno
@@ -65,7 +65,7 @@ func call<Result: FixedWidthInteger & SignedInteger>(
   }
 }
 
-/// The same for a call that answers a null pointer where it fails.
+/// The same for a call that returns a null pointer where it fails.
 func callForPointer<Pointer>(
   _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Pointer?
 ) throws -> Pointer {

@@ -11,7 +11,7 @@ struct DiagnosticLines {
   static let lastCount = 10
   static let quotedLimit = 300
 
-  /// Has the program closed it?
+  /// Whether the program has closed it.
   var isClosed = false
   /// The last lines, oldest first.
   private(set) var last: [String] = []
@@ -35,12 +35,12 @@ struct DiagnosticLines {
     }
   }
 
-  /// The program is gone: what is in the last line without its end.
+  /// The program has ended: takes the last line without its newline.
   mutating func finish() {
     if !line.isEmpty { finishLine() }
   }
 
-  /// A line as an error quotes it: the end of a long one, as messages of Python end with what went wrong.
+  /// A line as an error quotes it: the end of a long one, as messages of Python end with the cause.
   static func quoted(_ line: String) -> String {
     line.count > quotedLimit ? "… " + line.suffix(quotedLimit) : line
   }

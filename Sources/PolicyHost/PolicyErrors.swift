@@ -8,7 +8,7 @@ extension HopdError.Code {
   package static let policyProgramFailed = HopdError.Code("policy-failed", exit: .dataError)
   /// The program took more time or sent more than it may.
   package static let policyLimit = HopdError.Code("policy-limit", exit: .dataError)
-  /// The program says what the protocol does not have.
+  /// The program's message is not in the protocol.
   package static let policyProtocol = HopdError.Code("policy-protocol", exit: .dataError)
   /// The program cannot be started, or no program is bound to the class, or several are.
   package static let policyUnusable = HopdError.Code("policy-unusable", exit: .configuration)

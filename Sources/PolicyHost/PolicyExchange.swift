@@ -15,9 +15,9 @@ enum ExchangeFailure: Error, Hashable {
   case ended
   /// A head that announces more bytes than a message may have, and whether it looks like text.
   case tooLong(Int, looksLikeText: Bool)
-  /// Bytes that nobody asked for.
+  /// Bytes outside its turn.
   case outOfTurn
-  /// Somebody asked the migration to stop.
+  /// The migration was stopped.
   case stopped
   /// A call on a pipe failed.
   case system(Int32)
@@ -35,7 +35,7 @@ final class PolicyExchange {
   private var received: [UInt8] = []
   private var chunk = [UInt8](repeating: 0, count: 1 << 16)
   private var outputEnded = false
-  /// What is being sent, and how much of it the pipe has taken.
+  /// The frame that is being sent, and how much of it the pipe has taken.
   private var frame: [UInt8] = []
   private var sent = 0
 
@@ -55,7 +55,8 @@ final class PolicyExchange {
     return try receive(time: &time)
   }
 
-  /// Begins to send a frame: as much of it as the pipe takes at once. The program works while we do something else.
+  /// Begins to send a frame: as much of it as the pipe takes at once. The program works while the engine does something
+  /// else.
   func begin(_ frame: [UInt8]) throws(ExchangeFailure) {
     guard received.isEmpty else { throw .outOfTurn }
     self.frame = frame
@@ -67,7 +68,8 @@ final class PolicyExchange {
     }
   }
 
-  /// Sends what is left of the frame and waits for one. Time in which nobody waits for the program does not count.
+  /// Sends the rest of the frame and waits for one. Time in which the engine does not wait for the program does not
+  /// count.
   func receive(time: inout Duration) throws(ExchangeFailure) -> [UInt8] {
     let clock = ContinuousClock()
     let deadline = clock.now.advanced(by: time)
@@ -85,7 +87,7 @@ final class PolicyExchange {
     }
   }
 
-  /// What is still in the pipes of a program that was ended.
+  /// Reads the rest of the pipes of a program that was ended.
   func drain() {
     for _ in 0..<64 where !readDiagnostics() {}
     diagnostics.finish()
@@ -109,7 +111,7 @@ final class PolicyExchange {
     if polled[0].revents != 0 {
       try readOutput()
     } else if polled[2].revents != 0 {
-      // The program is gone, though another may hold its output open: what it has written was read before.
+      // The program has ended, though another may hold its output open: its own output was read before.
       outputEnded = true
     }
   }
@@ -122,7 +124,7 @@ final class PolicyExchange {
     if count > 0 {
       sent += count
     } else if count < 0, errno == EPIPE {
-      // Nobody reads any more; what it has to say about that comes next.
+      // The program reads no more; its reason comes next.
       process.closeInput()
     } else if count < 0, errno != EAGAIN, errno != EINTR {
       throw .system(errno)
@@ -136,7 +138,7 @@ final class PolicyExchange {
     guard count > 0 else { return }
     received.append(contentsOf: chunk[..<count])
     if let length = try announced(), received.capacity < Self.headLength + length {
-      // What comes is known and bounded: no growing in steps.
+      // The length is known and bounded, so the buffer grows once.
       received.reserveCapacity(Self.headLength + length)
     }
   }
@@ -157,7 +159,7 @@ final class PolicyExchange {
   private func takeFrame() throws(ExchangeFailure) -> [UInt8]? {
     guard let length = try announced(), received.count == Self.headLength + length else { return nil }
     let message = Array(received[Self.headLength...])
-    // A large message leaves no large buffer behind.
+    // Releases the buffer of a large message.
     received.removeAll(keepingCapacity: received.capacity <= 1 << 20)
     return message
   }

@@ -1,4 +1,4 @@
-// Where policies in Python find their library: with the program itself, if it does not lie where Python looks anyway. A
+// The library of policies in Python: it comes with the program itself, if it is not where Python looks anyway. A
 // checkout has it in python/, an installation in lib/python3/dist-packages below its prefix.
 
 import Diagnostics
@@ -17,10 +17,10 @@ enum PolicyLibrary {
     case none
   }
 
-  /// The folder for PYTHONPATH; nil where Python's own folder has the module, or none is to be trusted.
+  /// The folder for PYTHONPATH; nil where Python's own folder has the module, or none can be trusted.
   static var folder: String? { if case .folder(let folder) = own { folder } else { nil } }
 
-  /// What to type where Python does not find the module.
+  /// The command to type where Python does not find the module.
   static var remedy: String {
     let install =
       "install it for that Python with `pip install ./python` in hopd's sources, or take the system's python3"
@@ -40,7 +40,7 @@ enum PolicyLibrary {
     return find(for: FilePath(String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)))
   }()
 
-  /// Python of Debian looks there by itself.
+  /// Debian's Python looks there by itself.
   private static let standard: FilePath = "/usr/lib/python3/dist-packages"
 
   /// The module of the program at that path.
@@ -66,7 +66,7 @@ enum PolicyLibrary {
     return untrusted(first).map { .untrusted($0) } ?? .folder(folder.string)
   }
 
-  /// The file, or the lowest folder above it, where another than root and this user could put or exchange code; nil
+  /// The file, or the lowest folder above it, where a user other than root and this one could add or replace code; nil
   /// where there is none.
   private static func untrusted(_ path: FilePath) -> FilePath? {
     var place = path
@@ -74,7 +74,7 @@ enum PolicyLibrary {
       var found = stat()
       guard lstat(place.string, &found) == 0, found.st_mode & S_IFMT != S_IFLNK else { return place }
       guard found.st_uid == 0 || found.st_uid == geteuid() else { return place }
-      // In a folder such as /tmp others can make files, and not exchange ours.
+      // In a folder such as /tmp other users can make files, and cannot replace this one's.
       let isSticky = found.st_mode & S_IFMT == S_IFDIR && found.st_mode & S_ISVTX != 0
       guard found.st_mode & (S_IWGRP | S_IWOTH) == 0 || isSticky else { return place }
       guard place.lastComponent != nil else { return nil }

@@ -1,5 +1,5 @@
-// What a policy program may use. A policy is somebody else's program: it gets time, memory and output in measure, and
-// whatever it does, the store it was asked about stays as it is.
+// The limits of a policy program. It is another author's program: its time, memory and output are bounded, and whatever
+// it does, the store does not change.
 
 /// Limits of a policy program.
 package struct PolicyLimits: Sendable, Hashable {

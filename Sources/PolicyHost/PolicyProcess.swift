@@ -1,7 +1,7 @@
 // One running policy program: started through swift-subprocess with pipes of our own, in a process group of its own,
 // and ended with the whole group. The library's `run` is asynchronous and lives in a task on a thread of its own; the
 // engine's thread blocks, and never waits for Swift's pool, whose few threads it may be holding. The task keeps the
-// ended program unreaped until the group has been killed: until then nobody else can have its number.
+// ended program unreaped until the group has been killed: until then no other process gets its number.
 
 import CLinux
 import Dispatch
@@ -10,7 +10,7 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// A started program and our ends of its pipes.
+/// A started program and the engine's ends of its pipes.
 final class PolicyProcess {
   /// How a program ended.
   enum End: Sendable, Hashable {
@@ -19,7 +19,7 @@ final class PolicyProcess {
     case unknown
   }
 
-  /// Our ends: nonblocking, closed on exec.
+  /// The engine's ends: nonblocking, closed on exec.
   private(set) var input: Int32
   let output: Int32
   let error: Int32
@@ -38,12 +38,12 @@ final class PolicyProcess {
     error = ours.error
   }
 
-  /// Starts a program; `arguments` begin with its name. Without `memory` it may use what it likes.
+  /// Starts a program; `arguments` begin with its name. Without `memory` its memory is not limited.
   static func start(
     _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
   ) throws -> PolicyProcess {
-    // Whoever has written the file and starts other programs gives each a copy of the open file until its exec, and
-    // Linux runs nothing that is open for writing: such a file is tried again for a fifth of a second.
+    // A process that has written the file and starts other programs gives each a copy of the open file until its exec,
+    // and Linux runs no file that is open for writing: such a file is tried again for a fifth of a second.
     for _ in 0..<20 {
       do {
         return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
@@ -94,7 +94,7 @@ final class PolicyProcess {
       throw error
     }
     let process = PolicyProcess(state, number: number, descriptor: descriptor, ours: pipes.ours)
-    // The program may be at work already, but not at ours: its first message comes later.
+    // The program may have started, but has no data yet: its first message comes later.
     if let memory, clinux_limit_process(number, UInt64(max(memory, 0))) < 0, errno != ESRCH {
       let code = Errno(rawValue: errno)
       process.finish(waiting: .zero)
@@ -103,13 +103,13 @@ final class PolicyProcess {
     return process
   }
 
-  /// No more input: a program that keeps to the protocol ends now.
+  /// Closes the program's input: a program that keeps to the protocol ends now.
   func closeInput() {
     if input >= 0 { close(input) }
     input = -1
   }
 
-  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Says how it
+  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Returns how it
   /// ended.
   @discardableResult
   func finish(waiting: Duration) -> End {
@@ -123,14 +123,14 @@ final class PolicyProcess {
     let isKnown = clinux_peek_end(number, &status, &signal) == 1
     let result: End = !isKnown ? .unknown : signal != 0 ? .signal(signal) : .exit(status)
     end = result
-    // The library reaps it now, on its own thread; what it does after that may have to wait for Swift's pool, so its
-    // return is not waited for.
+    // The library reaps it now, on its own thread; its next step may have to wait for Swift's pool, so its return is
+    // not awaited.
     state.letGo()
     for _ in 0..<10_000 where clinux_peek_end(number, &status, &signal) >= 0 { usleep(1000) }
     return result
   }
 
-  /// Has it ended, or does it within this time?
+  /// Whether it has ended, or does within this time.
   @discardableResult
   func hasEnded(within time: Duration) -> Bool {
     let clock = ContinuousClock()
@@ -171,7 +171,7 @@ private struct PolicyPipes {
 
   /// F_SETPIPE_SZ, which glibc declares under _GNU_SOURCE only.
   private static let setPipeSize: Int32 = 1031
-  /// What Linux allows everybody.
+  /// The limit of Linux for every user.
   private static let pipeBytes: Int32 = 1 << 20
 
   var ours = Ends()
@@ -182,8 +182,8 @@ private struct PolicyPipes {
       (theirs.input, ours.input) = try Self.pipe(nonblocking: 1)
       (ours.output, theirs.output) = try Self.pipe(nonblocking: 0)
       (ours.error, theirs.error) = try Self.pipe(nonblocking: 0)
-      // A whole batch fits, so nobody waits for the other to read. Where the system allows no more, a pipe stays as it
-      // is.
+      // A whole batch fits, so neither side waits for the other to read. Where the system allows no more, a pipe keeps
+      // its size.
       for end in [ours.input, ours.output] { _ = fcntl(end, Self.setPipeSize, Self.pipeBytes) }
     } catch {
       closeOurs()
@@ -209,7 +209,7 @@ private struct PolicyPipes {
   }
 }
 
-/// What the task and the engine's thread know of a program together.
+/// The state of a program, shared by the task and the engine's thread.
 private final class ProcessState: Sendable {
   private enum Start {
     case running(pid_t, descriptor: Int32)
@@ -228,7 +228,7 @@ private final class ProcessState: Sendable {
   // Called by the task.
 
   func started(_ identifier: ProcessIdentifier) {
-    // The library closes its descriptor when it has reaped the program; ours is for us to close.
+    // The library closes its descriptor when it has reaped the program; this value closes its own.
     let descriptor = identifier.processDescriptor >= 0 ? fcntl(identifier.processDescriptor, F_DUPFD_CLOEXEC, 0) : -1
     facts.withLock { $0.start = .running(identifier.value, descriptor: descriptor) }
     start.signal()

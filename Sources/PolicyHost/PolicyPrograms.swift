@@ -1,12 +1,12 @@
-// Which program has which policy, and opening it. The engine asks by the class name that the mapping model has; how a
-// program is started and talked to is in PolicyProcess and ProgramConversation.
+// The binding of policies to programs, and their start. The engine looks a program up by the class name that the
+// mapping model has; PolicyProcess starts it, and ProgramConversation exchanges messages with it.
 
 import Diagnostics
 import Glibc
 import MigrationPolicy
 import SystemPackage
 
-/// A program that has a policy, and what it may use.
+/// A program that implements a policy, and its limits.
 package struct PolicyBinding: Sendable, Hashable {
   /// Program and arguments. A program without `/` is looked for in PATH; else the path is absolute.
   package var command: [String]
@@ -40,7 +40,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
 
   package func isBound(_ policy: String) -> Bool { !names(for: policy).isEmpty }
 
-  /// Names of the bindings that fit a class: the very name alone, else names that agree where one of the two has no
+  /// Names of the bindings that fit a class: the exact name alone, else names that agree where one of the two has no
   /// module.
   private func names(for policy: String) -> [String] {
     if bindings[policy] != nil { return [policy] }
@@ -50,7 +50,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     }.sorted()
   }
 
-  /// The binding of a class. Throws where there is none, or where the name alone does not tell which.
+  /// The binding of a class. Throws where there is none, or where the name alone is ambiguous.
   package func binding(for policy: String) throws -> PolicyBinding {
     let names = names(for: policy)
     guard let name = names.first, let binding = bindings[name] else {
@@ -66,7 +66,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     return binding
   }
 
-  /// Is the class bound to a program that can be started? For plans: nothing is started.
+  /// Throws unless the class is bound to a program that can be started. For plans: nothing is started.
   package func check(_ policy: String) throws {
     _ = try executable(of: try binding(for: policy), policy: policy)
   }
@@ -97,13 +97,13 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     return conversation
   }
 
-  /// What a program finds in its environment: nothing of hopd's but where programs and languages are, and what it is
-  /// there for.
+  /// The environment of a program: nothing of hopd's but the paths of programs, the languages, and the program's
+  /// purpose.
   private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
     var variables = [
       "PATH": searchPath, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",
       "HOPD_POLICY": introduction.policy, "HOPD_MAPPING": introduction.mapping,
-      // A Swift program that traps would otherwise spend seconds on a backtrace that nobody reads.
+      // A Swift program that traps would otherwise spend seconds on a backtrace that is not read.
       "SWIFT_BACKTRACE": "enable=no",
     ]
     variables["PYTHONPATH"] = PolicyLibrary.folder

@@ -1,5 +1,5 @@
 // The engine's side of the protocol: introduction, then call by call until the reply, questions answered in between.
-// Whatever goes wrong becomes an error that says which policy, which hook, what the program last wrote, and what to do.
+// Every failure becomes an error with the policy, the hook, the program's last lines, and the next step.
 
 import Diagnostics
 import Glibc
@@ -11,7 +11,7 @@ final class ProgramConversation: PolicyConversation {
   private let command: [String]
   private let exchange: PolicyExchange
   private var isOver = false
-  /// Does the program read packed messages?
+  /// Whether the program reads packed messages.
   private var isPacked = false
   /// The next batch for a program that reads JSON only, without its keys.
   private var prepared: (batch: PolicyBatch, json: [UInt8])?
@@ -22,7 +22,7 @@ final class ProgramConversation: PolicyConversation {
     self.exchange = exchange
   }
 
-  /// Says who we are and hears who answers.
+  /// Sends the introduction and reads the program's.
   func introduce() throws {
     var time = exchange.limits.timeout
     let hook = "its introduction"
@@ -43,7 +43,7 @@ final class ProgramConversation: PolicyConversation {
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply {
     guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
-    // Time that the engine takes for its answers is not the program's.
+    // Time that the engine takes for its replies is not the program's.
     var time = exchange.limits.timeout
     var json: [UInt8]
     if isPacked, case .createRelationships(let ids) = call {
@@ -82,11 +82,11 @@ final class ProgramConversation: PolicyConversation {
     do {
       try meanwhile()
     } catch {
-      // Nobody waits for what the program is doing.
+      // No result of the program is needed.
       end(waiting: .zero)
       throw error
     }
-    // Time that the engine took meanwhile, or takes for its answers, is not the program's.
+    // Time that the engine took meanwhile, or takes for its replies, is not the program's.
     var time = exchange.limits.timeout
     var message = try explained(hook) { () throws(ExchangeFailure) in try exchange.receive(time: &time) }
     while true {
@@ -182,7 +182,7 @@ final class ProgramConversation: PolicyConversation {
     }
   }
 
-  /// Answers a question and waits for what the program says next.
+  /// Replies to a request and waits for the program's next message.
   private func answer(
     _ request: PolicyRequest, _ answering: (PolicyRequest) throws -> PolicyAnswer, _ hook: String,
     _ time: inout Duration
@@ -261,7 +261,7 @@ final class ProgramConversation: PolicyConversation {
 
   private var commandLine: String { command.joined(separator: " ") }
 
-  /// Ends the program and says why, with what it last wrote.
+  /// Ends the program and returns the error, with the program's last lines.
   private func fail(_ code: HopdError.Code, _ what: String, hint: String? = nil) -> HopdError {
     end(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
     let name =
@@ -281,6 +281,6 @@ final class ProgramConversation: PolicyConversation {
 }
 
 extension PolicyCall {
-  /// The hook, as an author knows it.
+  /// The hook's name, as authors use it.
   var hook: String { if case .method(let selector, _) = self { "the method “\(selector)”" } else { name } }
 }

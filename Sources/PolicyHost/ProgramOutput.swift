@@ -4,13 +4,13 @@ import Diagnostics
 import Glibc
 import SystemPackage
 
-/// Asks programs.
+/// Runs programs for their output.
 package enum ProgramOutput {
   /// How a program ended.
   package enum End: Sendable, Hashable {
     case exit(Int32)
     case signal(Int32)
-    /// It was ended because somebody said stop.
+    /// It was ended because the run was stopped.
     case stopped
     /// It was ended because its time was over.
     case late
@@ -19,11 +19,11 @@ package enum ProgramOutput {
     case notStarted
   }
 
-  /// What a program said, and how it ended.
+  /// The output of a program, and how it ended.
   package struct Answer: Sendable, Hashable {
     /// Standard output.
     package var output: [UInt8]
-    /// The last of standard error.
+    /// The end of standard error.
     package var errors: String
     package var end: End
   }
@@ -31,9 +31,9 @@ package enum ProgramOutput {
   /// How much of standard error is kept.
   private static let errorLimit = 1 << 16
 
-  /// What a program wrote to standard output and how it ended; nil where it cannot be started.
+  /// A program's standard output and how it ended; nil where it cannot be started.
   ///
-  /// It runs in `/` with the environment that is given, and gets no input. Output beyond `limit` bytes ends it.
+  /// It runs in `/` with the given environment, and gets no input. Output beyond `limit` bytes ends it.
   package static func of(
     _ command: [String], environment: [String: String], limit: Int = 64 << 20, within time: Duration = .seconds(60)
   ) -> (output: [UInt8], errors: String, status: Int32)? {
@@ -48,7 +48,7 @@ package enum ProgramOutput {
   }
 
   /// Runs a program in `/` without input, and ends it with all of its group when its time is over, it writes more than
-  /// `limit` bytes, or `isStopped` says so. `arguments` begin with its name.
+  /// `limit` bytes, or `isStopped` returns true. `arguments` begin with its name.
   package static func run(
     _ program: FilePath, arguments: [String], environment: [String: String], limit: Int, within time: Duration,
     memory: Int64? = nil, isStopped: () -> Bool = { false }
@@ -63,7 +63,8 @@ package enum ProgramOutput {
     var errors: [UInt8] = []
     var open = [process.output, process.error]
     var early: End?
-    // What it started may keep the pipes open: they are read until it has ended itself, and nothing waits in them.
+    // Its child processes may keep the pipes open: they are read until the program itself has ended, and nothing waits
+    // in them.
     while early == nil {
       let hasEnded = process.hasEnded(within: open.isEmpty ? .milliseconds(100) : .zero)
       var waited = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -92,7 +93,8 @@ package enum ProgramOutput {
     return answer
   }
 
-  /// The file of a program: its name is looked for in the folders of `folders`, as PATH has them; nil where it is not.
+  /// The file of a program: its name is looked for in the folders of `folders`, in the form of PATH; nil where none has
+  /// it.
   package static func path(of name: String, _ folders: String) -> FilePath? {
     folders.split(separator: ":").map { FilePath(String($0)).appending(name) }.first { access($0.string, X_OK) == 0 }
   }

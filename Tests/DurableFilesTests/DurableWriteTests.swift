@@ -30,7 +30,7 @@ struct DurableWriteTests {
       let isNew = content == Self.new
       #expect(isNew || (image.moment < reported && content == Self.old), "\(image.kind) after \(image.moment)")
       (old, new) = (old + (isNew ? 0 : 1), new + (isNew ? 1 : 0))
-      // And a later attempt finishes over whatever lies about.
+      // And a later attempt finishes over any leftovers.
       image.disk.settle()
       try image.disk.writeDurably(Self.new, to: path)
       var later = PowerCuts(CutPlan(seed: 2))

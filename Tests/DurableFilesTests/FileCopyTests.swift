@@ -1,5 +1,5 @@
-// Copies of large files: holes stay holes, whoever waits sees life and can stop, and a disk that is too small is told
-// first.
+// Copies of large files: holes stay holes, the callback is called and can stop the copy, and a disk that is too small
+// is reported first.
 
 import CLinux
 import Diagnostics
@@ -153,7 +153,7 @@ import Testing
       return
     }
     defer { umount2(base.string, Int32(MNT_DETACH)) }
-    // The source lies on another disk than the copy, which has 8 MiB.
+    // The source is on another disk than the copy, which has 8 MiB.
     let other = try TemporaryDirectory()
     let elsewhere = other.path
     let (large, hollow) = (elsewhere.appending("large"), elsewhere.appending("hollow"))

@@ -221,7 +221,7 @@ struct FileLockTests {
   }
 }
 
-/// It changes nothing that can be seen, and what cannot be had is not an error: the sync tells.
+/// It changes nothing visible, and a failure is not an error: the sync reports it.
 @Test func writeBackIsAWish() throws {
   let folder = try TemporaryDirectory()
   let files = LinuxFileSystem()
@@ -255,8 +255,8 @@ extension LinuxFileSystemTests {
     status = try #require(try files.status(path))
     #expect(status.size == 3 && status.allocated <= 65_536, "\(status)")
     #expect(try files.read(path, limit: 9) == [1, 2, 3])
-    // More than there is: told with both figures, and nothing is taken, not even for a moment: the other programs on
-    // the disk would have nothing left.
+    // More than there is: reported with both figures, and nothing is taken, not even for a moment: the other programs
+    // on the disk would have nothing left.
     let free = try files.freeBytes(at: folder)
     let error = #expect(throws: HopdError.self) {
       _ = try files.reserve(free.addingReportingOverflow(1 << 40).partialValue, for: path)

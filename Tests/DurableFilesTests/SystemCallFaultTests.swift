@@ -69,8 +69,8 @@ struct SystemCallFaultTests {
       ),
     ]
 
-    /// Fails the system call with that number inside `body` and answers what was thrown, and whether the call came at
-    /// all.
+    /// Makes the system call with that number fail inside `body`; returns the thrown error, and whether the call was
+    /// reached.
     private func failing(_ number: Int, _ errno: Int32, _ body: () throws -> Void) -> (error: (any Error)?, isMet: Bool)
     {
       let count = Mutex(0)
@@ -108,7 +108,7 @@ struct SystemCallFaultTests {
             let told = try #require(error as? HopdError, "\(name): call \(number) failed, and nobody was told")
             #expect(told.code == .inputOutput && told.errno == .ioError, "\(name): call \(number): \(told)")
             #expect(told.place.file?.starts(with: base) == true || told.place.file == "/", "\(name): \(told)")
-            // What was being made is whole or gone. A copy and a made file were not synced: they go.
+            // A file under construction is whole or gone. A copy and a made file were not synced: they are gone.
             if name.hasPrefix("c") {
               #expect(try files.status(path.appending("new")) == nil, "\(name): call \(number)")
             }

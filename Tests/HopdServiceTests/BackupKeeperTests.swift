@@ -1,5 +1,5 @@
-// The daemon and backups: a restored store is held back and told once, its release is noticed, and old backups go with
-// a word.
+// The daemon and backups: a restored store is held back and reported once, its release is noticed, and the removal of
+// old backups is reported.
 
 import Diagnostics
 import DurableFiles
@@ -70,7 +70,7 @@ import Testing
     try place.write("stores/a.sqlite", "a store")
     let old = try generation(place, "a.sqlite", job: "a1", age: 90_000_000, number: 1, by: .restore)
     let orphan = try generation(place, "gone.sqlite", job: "a2", age: 90_000_000, number: 1, by: .migration)
-    // What is too many shows that the sweep has been there.
+    // The removal of the surplus generation shows that the sweep has run.
     let first = try generation(place, "z.sqlite", job: "a3", age: 60, number: 1, by: .migration)
     _ = try generation(place, "z.sqlite", job: "a4", age: 30, number: 2, by: .migration)
     try place.write("stores/z.sqlite", "a store")
@@ -82,7 +82,7 @@ import Testing
 
   @Test func theSweepComesWhenSomethingCanBeTooOld() {
     let rule = BackupRule(keepFor: .seconds(30 * 86_400))
-    // Nothing to expire: once a day; soon: batches of an hour; a short age: as often as it says.
+    // Nothing to expire: once a day; soon: batches of an hour; a short age: as often as that age.
     #expect(BackupKeeper.pause(rule: BackupRule(), next: nil, now: 0) == .seconds(86_400))
     #expect(BackupKeeper.pause(rule: rule, next: 10, now: 0) == .seconds(3600))
     #expect(BackupKeeper.pause(rule: rule, next: 50_000, now: 0) == .seconds(50_000))

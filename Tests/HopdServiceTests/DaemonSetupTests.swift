@@ -1,5 +1,5 @@
-// What a watch says of names of self many-to-many tables, of mapping models, rules for rows and policies reaches the
-// jobs of its stores.
+// A watch's rules for names of self many-to-many tables, mapping models, rows and policies reach the jobs of its
+// stores.
 
 import Diagnostics
 import DurableFiles
@@ -84,7 +84,7 @@ import Testing
     }
     #expect(error?.place.key == "watch.w.mappings")
     #expect(error?.place.file?.string.hasSuffix("A.cdm") == true)
-    // One that a folder merely holds forbids inference, and is told with the store.
+    // One that is only in the folder forbids inference, and is reported with the store.
     let found = try request(place, "", above: "mappings = [\"\(place.root)\"]")
     #expect(found?.catalog.mappings.isEmpty == false)
   }

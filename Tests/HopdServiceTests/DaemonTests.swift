@@ -1,5 +1,5 @@
-// The daemon in this process, on a temporary directory, with a service manager that only listens: what it says, in
-// which order, and what becomes of files.
+// The daemon in this process, on a temporary directory, with a service manager that only listens: its messages, their
+// order, and the effects on files.
 
 import ConfigurationInspection
 import Diagnostics
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  /// Runs a daemon while `body` looks at it, then stops it.
+  /// Runs a daemon during `body`, then stops it.
   func running(_ place: Place, _ coordinator: DaemonCoordinator, _ body: () async throws -> Void) async throws {
     let run = Task { try await coordinator.run() }
     do {
@@ -159,7 +159,7 @@ import Testing
       try await eventually("READY") { place.manager.messages.contains { $0.hasPrefix("READY=1") } }
       try place.write("stores/a.sqlite", "x")
       try await eventually("the first") { told("watching 1 store, 1 to look at") }
-      // Between two of the ticks that jobs cause, so that the last of them comes too early for the last word.
+      // Between two of the ticks that jobs cause, so that the last of them comes too early for the last message.
       try await Task.sleep(for: .milliseconds(1400))
       try place.write("stores/b.sqlite", "x")
       try await eventually("the second") { told("watching 2 stores, 2 to look at") }
@@ -229,7 +229,7 @@ import Testing
       try await eventually("status") {
         place.manager.messages.contains { $0.contains("READY=1") && $0.contains("configuration refused") }
       }
-      // Work goes on as before.
+      // Work continues as before.
       try place.write("stores/b.sqlite", "x")
       try await eventually("looked at") { place.log.entries.contains { $0.kind == .storeCurrent } }
       // A model that is gone counts like a wrong line.

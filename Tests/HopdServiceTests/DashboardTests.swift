@@ -1,5 +1,5 @@
-// The examples for Prometheus and Grafana against the metrics that hopd writes: a panel over a metric that nobody
-// writes is empty for ever, and nobody notices.
+// The examples for Prometheus and Grafana against the metrics that hopd writes: a panel over a metric that hopd does
+// not write stays empty, and no user notices.
 
 import FoundationEssentials
 import SystemPackage
@@ -82,7 +82,7 @@ import Testing
     let variables = dashboard.templating.list
     #expect(variables.contains { $0.name == "datasource" && $0.type == "datasource" })
     #expect(Set(dashboard.panels.map(\.id)).count == dashboard.panels.count)
-    // No panel lies on another, and none reaches over the edge.
+    // No panel overlaps another, and none crosses the edge.
     for (index, panel) in dashboard.panels.enumerated() {
       let place = panel.gridPos
       #expect(place.x >= 0 && place.x + place.w <= 24)

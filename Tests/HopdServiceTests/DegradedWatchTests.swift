@@ -1,4 +1,4 @@
-// A watch that cannot be served leaves the others alone, is named, and comes back by itself. And limits that let
+// A watch that cannot be served does not affect the others, is named, and returns by itself. And limits that let
 // nothing be served.
 
 import ConfigurationInspection

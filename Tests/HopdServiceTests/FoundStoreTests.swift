@@ -1,4 +1,4 @@
-// What the daemon makes of a file that the watcher says has come to rest.
+// How the daemon handles a file that has settled, as the watcher reports.
 
 import Glibc
 import StoreWatching
@@ -8,8 +8,8 @@ import Testing
 @testable import HopdService
 
 @Suite struct FoundStoreTests {
-  /// A store whose disk gave one error while it was asked about was forgotten until it changed: nothing was told, and a
-  /// rescan saw the same file and asked no more.
+  /// A store whose disk gave one error during its inspection was forgotten until it changed: nothing was reported, and
+  /// a rescan saw the same file and did not inspect it again.
   @Test func aFileThatCannotBeAskedAboutIsNotGone() throws {
     var template = Array("/tmp/hopd-found-XXXXXX".utf8CString)
     let made = template.withUnsafeMutableBufferPointer { buffer in buffer.baseAddress.flatMap { mkdtemp($0) } }

@@ -252,7 +252,7 @@ private final class Queue {
   @Test func aRefusalIsToldOnceAndRememberedUntilTheFileChanges() throws {
     let queue = try migrating()
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: start) == .refused(isNews: true))
-    // Rescans tell the same again and again.
+    // Rescans report the same again and again.
     for second in 1...100 { #expect(!queue.found(a, now: at(second))) }
     #expect(queue.start() == nil && queue.nextAlarm() == nil)
     #expect(queue.counts.attention == 1)
@@ -276,7 +276,7 @@ private final class Queue {
     queue.configure(jobs: 1, rules: ["w": rule])
     let ticket = try #require(queue.start())
     #expect(ticket.step == .look)
-    // The same refusal of the same file is told once, whatever the reloads.
+    // The same refusal of the same file is reported once, whatever the reloads.
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: at(5)) == .refused(isNews: false))
   }
 

@@ -1,4 +1,4 @@
-// What `journalctl HOPD_STORE=…` shows of one store.
+// The entries that `journalctl HOPD_STORE=…` shows for one store.
 
 import Diagnostics
 import Logging
@@ -44,7 +44,7 @@ import Testing
       .hopFinished(hop("A 2", "A 3")), .verifying, .verified(checks: 9), .replacing,
     ])
     reporter.finished(.sample(FilePath(store)))
-    // One entry for whoever reads along, and the steps for whoever looks for something.
+    // One entry for a casual reader, and the steps for a search.
     #expect(log.kinds(of: store) == [.storeMigrated])
     #expect(
       log.entries.compactMap(\.kind) == [
@@ -205,7 +205,7 @@ import Testing
     #expect(outcome(.interrupted) == .interrupted)
     #expect(outcome(.noSpace) == .outside(code: "no-space"))
     #expect(outcome(.noRoute) == .refused(reason: "no-route text"))
-    // What lies outside the store is never final.
+    // A cause outside the store is never final.
     for code in [
       HopdError.Code.noPermission, .inputOutput, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,
     ] {

@@ -1,4 +1,4 @@
-// Whose turn it is: priorities, fairness, and that nobody waits for ever.
+// The order of jobs: priorities, fairness, and no job waits for ever.
 
 import SeededRandom
 import SystemPackage

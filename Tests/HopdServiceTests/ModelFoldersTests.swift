@@ -89,7 +89,7 @@ import Testing
     let world = try World()
     try await DaemonTests().running(world.place, try world.coordinator) {
       try await eventually("looked at") { world.looks.withLock { $0 } == 1 }
-      // Somebody writes slowly: half of it is there for a while.
+      // A slow writer: for a while only half of the file exists.
       let whole = world.contents(3)
       mkdir(world.place.root.appending("Zoo.xcdatamodeld/Zoo 3.xcdatamodel").string, 0o755)
       try world.place.write("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", String(whole.prefix(whole.count / 2)))

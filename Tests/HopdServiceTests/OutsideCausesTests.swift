@@ -63,8 +63,8 @@ import Testing
     #expect(before.change() == .mended)
   }
 
-  /// A cure beside the store that makes no event, or a right that is given: `chmod` changes neither size nor time nor
-  /// inode of the store, and is seen at once.
+  /// A repair beside the store that makes no event, or a granted right: `chmod` changes neither size nor time nor inode
+  /// of the store, and is seen at once.
   @Test(arguments: [HopdError.Code.noPermission, .cannotReplace, .externalDataMissing], ["1s", "1h"])
   func aCureIsSeenByTheRescanAndOneOfRightsAtOnce(_ code: HopdError.Code, _ rescan: String) async throws {
     let place = try DaemonTests.Place()

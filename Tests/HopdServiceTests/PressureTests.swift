@@ -1,4 +1,4 @@
-// The pressure of the machine: what the kernel's files say, when work halts, and how often that is told.
+// The pressure of the machine: the content of the kernel's files, when work halts, and how often that is reported.
 
 import Diagnostics
 import Glibc
@@ -33,7 +33,7 @@ import Testing
     #expect(!throttle.isHolding)
     #expect(throttle.take(Pressure(io: 40.1), limits: limits, now: at(1)) == .halted("I/O pressure above 40 %"))
     #expect(throttle.isHolding && throttle.detail == "I/O pressure 41 %, limit 40 %")
-    // Its own halts lower the pressure: up and down, and nothing is told.
+    // Its own halts lower the pressure: up and down, and nothing is reported.
     for second in 2..<100 {
       #expect(throttle.take(Pressure(io: second % 20 < 10 ? 10 : 90), limits: limits, now: at(second)) == nil)
       #expect(throttle.isHolding == (second % 20 >= 10))
@@ -46,7 +46,7 @@ import Testing
     #expect(throttle.take(Pressure(io: 50), limits: limits, now: at(162)) == .halted("I/O pressure above 40 %"))
   }
 
-  /// A daemon whose kernel says what a test writes; each migration moves for as long as it is not halted.
+  /// A daemon whose kernel files a test writes; each migration moves for as long as it is not halted.
   private struct World {
     let place: DaemonTests.Place
     let chunks = Counter()
@@ -99,7 +99,7 @@ import Testing
       }
     }
 
-    /// Waits until nothing moves, and answers how far it is.
+    /// Waits until nothing moves, and returns how far it is.
     func halted() async throws -> Int {
       var last = -1
       try await eventually("halted", within: 30) {

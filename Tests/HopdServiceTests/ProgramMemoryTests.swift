@@ -1,4 +1,4 @@
-// What the process gives back of its memory, as the kernel counts it.
+// The memory that the process releases, as the kernel counts it.
 
 import Glibc
 import Testing

@@ -51,7 +51,7 @@ struct RealStoreDaemonTests {
       try await eventually("the later one, too") { place.log.all(.storeMigrated).count == 2 }
       #expect(place.log.all(.storeMigrated).last?[.store] == place.store("Later.sqlite"))
     }
-    // The rename that put the new store in place asks for no second look.
+    // The rename that put the new store in place causes no second inspection.
     #expect(place.log.all(.storeCurrent).isEmpty)
     #expect(place.log.kinds(of: store) == [.storeMigrated])
     let done = try #require(place.log.all(.storeMigrated).first)
@@ -66,7 +66,7 @@ struct RealStoreDaemonTests {
     }
     #expect(try version(store) == "BookmarksModel 3")
     #expect(try version(backup) == "BookmarksModel")
-    // Nobody's titles are in the log.
+    // The log contains no titles.
     #expect(place.log.entries.allSatisfy { !$0.text.contains("http") })
 
     let told = place.log.entries.count { $0[.store] == store && $0.level > .debug }
@@ -116,7 +116,7 @@ struct RealStoreDaemonTests {
       #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
       try PinStore(location: CanonicalStoreLocation(FilePath(store)), files: files).remove()
       try await eventually("migrated again") { place.log.all(.storeMigrated).count == 2 }
-      // What the restore put aside is still there; what the second migration pruned is told.
+      // The store that the restore put aside still exists; the second migration's pruning is reported.
       let kept = try #require(restored.replaced.backup)
       #expect(access(kept.string, R_OK) == 0)
       #expect(place.log.all(.backupPruned).map { $0[.backup] } == [FilePath(backup).removingLastComponent().string])

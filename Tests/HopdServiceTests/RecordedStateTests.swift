@@ -40,7 +40,7 @@ import Testing
     try StateReader(stateDirectory: place.root.appending("state"))
   }
 
-  /// Work that answers by the name of the store.
+  /// Work whose result depends on the name of the store.
   private static func work(mayEnd: @escaping @Sendable () -> Bool = { true }) -> FakeWork {
     FakeWork(
       onLook: { request in
@@ -117,7 +117,7 @@ import Testing
       unlink(place.store("refused.sqlite"))
       try await eventually("none") { stores(place).isEmpty }
     }
-    // What is told of one that was refused once is not told as a job again.
+    // A store that was refused once is not reported as a job again.
     #expect(try reader(place).jobs(of: place.store("refused.sqlite")).count == 2)
   }
 

@@ -88,7 +88,7 @@ final class ManagerSocket: Sendable {
   }
 }
 
-/// Work that does what a test says.
+/// Work that does what a test prescribes.
 struct FakeWork: StoreWork {
   var onLook: @Sendable (MigrationRequest) -> Result<LookResult, JobFailure> = { _ in .success(.current(nil)) }
   var onMigrate:

@@ -1,4 +1,4 @@
-// The status line, word by word: people's scripts read it.
+// The status line, word for word: users' scripts read it.
 
 import MigrationPipeline
 import Testing

@@ -1,4 +1,4 @@
-// A store whose log has not come yet waits, and goes on by itself when it has.
+// A store whose log has not arrived yet waits, and continues by itself when it has.
 
 import Diagnostics
 import DurableFiles
@@ -12,7 +12,7 @@ import Testing
 @testable import MigrationPipeline
 
 @Suite struct StoreArrivalTests {
-  /// A store of one entity; `mode` is what its header says of its journal: 2 for a write-ahead log.
+  /// A store of one entity; `mode` is the journal mode in its header: 2 for a write-ahead log.
   private func store(_ place: DaemonTests.Place, mode: UInt8) throws -> StoreLocation {
     let model = ManagedObjectModel(
       name: "A",

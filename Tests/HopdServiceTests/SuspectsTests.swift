@@ -14,10 +14,10 @@ import Testing
 @testable import MigrationPipeline
 
 @Suite struct SuspectsTests {
-  /// What a daemon leaves that is killed while it works on these stores.
+  /// Simulates a daemon that is killed while it works on these stores.
   private func kill(_ place: DaemonTests.Place, _ stores: [String], _ step: JobStep = .migrate) throws {
     let notes = try #require(WorkNotes(stateDirectory: place.root.appending("state"), boot: try Self.boot()))
-    // What another one had left before is counted, as the daemon does at its start.
+    // The records of an earlier one are counted, as the daemon does at its start.
     var suspects = Suspects(stateDirectory: place.root.appending("state"))
     let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
     suspects.add(notes.unfinished) { _ in setup.modelsMark(ofWatch: "w") }

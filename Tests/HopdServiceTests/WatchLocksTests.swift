@@ -147,8 +147,7 @@ struct WatchLocksTests {
     #expect(world.room.count == 2)
   }
 
-  /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the
-  /// directory.
+  /// Any user can put a file into /dev/shm and lock it: its content proves nothing, whatever the mode of the directory.
   @Test(
     .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t],
     [("stores", 20_001, 20_001), ("stores", 65_534, 65_534), (".", 0, 20_001), ("stores", 0, 20_001)]
@@ -157,7 +156,7 @@ struct WatchLocksTests {
     let world = try World()
     let stores = world.root.appending("stores")
     chmod(stores.string, mode)
-    // One at a time, because one can hide another: under the stranger's own number, under that of nobody, under root's
+    // One at a time, because one can hide another: under another user's own number, under an unused one, under root's
     // for the directory above, and under the very name that this daemon wants.
     let claimed = claim.directory == "." ? world.root : world.root.appending(claim.directory)
     let identity = try #require(try LinuxFileSystem().status(claimed)).identity
@@ -180,7 +179,7 @@ struct WatchLocksTests {
     #expect(refusal { try world.daemon("one").claim([world.watch("stores")]) }?.code == .lockedByOther)
   }
 
-  /// Whoever can read a claim can lock it for reading, and could keep the next daemon out.
+  /// A user who can read a claim can lock it for reading, and could keep the next daemon out.
   @Test func aReaderKeepsNobodyOut() throws {
     let world = try World()
     let first = world.daemon("one")
@@ -209,7 +208,7 @@ struct WatchLocksTests {
     let identity = try #require(try LinuxFileSystem().status(world.root.appending("stores"))).identity
     let name = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-\(geteuid())"
     let path = world.root.appending("room").appending(name)
-    // A claim of this user whose process number has gone to somebody else: process 1.
+    // A claim of this user whose process number belongs to another process now: process 1.
     try LinuxFileSystem().createFile(path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}/x\u{0}/y\u{0}".utf8), mode: 0o644)
     let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }

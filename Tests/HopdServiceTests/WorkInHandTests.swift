@@ -1,5 +1,4 @@
-// What the daemon records of its work: if it is killed, the next daemon knows from the record which stores it had in
-// hand.
+// The daemon's record of its work: if it is killed, the next daemon reads from the record which stores it had in hand.
 
 import Diagnostics
 import DurableFiles
@@ -16,7 +15,7 @@ import Testing
 @testable import MigrationPipeline
 
 @Suite struct WorkInHandTests {
-  /// What a daemon that was killed at this moment would leave to the next one.
+  /// The record that a daemon killed at this moment would leave to the next one.
   private static func inHand(_ place: DaemonTests.Place) -> Set<UnfinishedWork> {
     let copy = place.root.appending("copy-\(UInt64.random(in: 0 ... .max))")
     let files = LinuxFileSystem()
@@ -27,7 +26,7 @@ import Testing
     return Set(notes.unfinished)
   }
 
-  /// Work that looks at the record while it is done.
+  /// Work that reads the record while it runs.
   private struct ObservedWork: StoreWork {
     let place: DaemonTests.Place
     let seen = Mutexed()

@@ -1,5 +1,5 @@
-// An engine of a few hundred lines less: objects in dictionaries, so that a policy program can be driven through whole
-// hops without a store. It keeps the engine's rules for keys, and answers only what the examples ask.
+// An engine of a few hundred lines less: objects in dictionaries, so that a policy program can run through whole hops
+// without a store. It keeps the engine's rules for keys, and replies only to the requests of the examples.
 
 import MigrationPolicy
 import Testing

@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  /// Two batches through a program; what it said in the end, and how many questions it asked.
+  /// Two batches through a program; its final result, and how many requests it sent.
   private func changes(_ command: [String]) throws -> (operations: [[PolicyOperation]], requests: Int) {
     let conversation = try PolicyPrograms(["MHWBookToBookPolicy": PolicyBinding(command: command)]).open(
       .books(policy: "Library.MHWBookToBookPolicy", userInfo: ["modelVersion": "2"]))
@@ -72,7 +72,7 @@ import Testing
     for range in [Int64(1)...40, 41...60] {
       let instances = Self.instances(range)
       for instance in instances {
-        // What a batch leaves out the engine still knows.
+        // The engine still has the values that a batch leaves out.
         engine.source[instance.source.id] = instance.source.values.merging(
           ["users": .objects([]), "fileURL": .null]) { $1 }
       }
@@ -190,7 +190,7 @@ import Testing
     #expect(dead.message.contains("exit status 4"), "\(dead)")
   }
 
-  /// What fails on our side meanwhile is told, and the program does not go on.
+  /// A failure of the engine during a call is reported, and the program ends.
   @Test func ourOwnFailureEndsTheProgram() throws {
     let start = ContinuousClock.now
     let error = try failure(

@@ -19,7 +19,7 @@ enum Programs {
     [try #require(python), root.appending("Examples/Policies/python").appending(name).string]
   }
 
-  /// The example written in Swift, which lies beside the tests.
+  /// The example written in Swift, which is among the tests.
   static func swiftExample() throws -> [String] {
     var buffer = [CChar](repeating: 0, count: 4096)
     try #require(readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0)
@@ -59,7 +59,7 @@ enum Programs {
     let sources = engine.source.filter { $0.key.entity == "Book" }.sorted { $0.key.key < $1.key.key }
     for start in stride(from: 0, to: sources.count, by: 50) {
       let instances = sources[start..<min(start + 50, sources.count)].map { id, values in
-        // To-manys are sent only where they are asked for.
+        // To-manys are sent only on request.
         PolicySourceInstance(
           source: PolicyObject(id: id, values: values.filter { $0.key != "users" }),
           standard: PolicyObject(id: Self.id("Book", 10_000 + id.key), values: ["title": values["title"] ?? .null]))
@@ -117,7 +117,7 @@ enum Programs {
     if version == "4" { #expect(swift.requests == 0 && python.requests == 0, "default creation asks nothing") }
   }
 
-  /// Every example starts and knows its classes.
+  /// Every example starts and has its classes.
   @Test(arguments: [
     ("country5_to_country6_policy.py", "Migrations.Country5ToCountry6Policy"),
     ("v2_to_3_maker_policy.py", "REPLACE_AT_RUNTIME.V2to3MakerPolicy"),

@@ -11,7 +11,7 @@ import Testing
 @testable import PolicyHost
 
 @Suite(.blocking) struct PolicyMethodTests {
-  /// A program of that text, whose library is found as it is for users: by hopd.
+  /// A program of that text, whose library hopd finds as it does for users.
   private func open(_ text: String, library: String = "from hopd_policy import EntityMigrationPolicy, run") throws -> (
     conversation: any PolicyConversation, folder: Folder
   ) {

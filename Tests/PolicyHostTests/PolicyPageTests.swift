@@ -40,7 +40,7 @@ import Testing
     fclose(file)
   }
 
-  /// Two books of Kafka, one of nobody, one of Gombrowicz: what the page promises.
+  /// Two books of Kafka, one without an author, one of Gombrowicz: the results that the page promises.
   private func check(_ command: [String]) throws {
     func id(_ entity: String, _ key: Int64, _ side: PolicyObjectID.Side = .destination) -> PolicyObjectID {
       PolicyObjectID(side: side, entity: entity, key: key)
@@ -130,7 +130,7 @@ import Testing
     return String(cString: path).split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
   }
 
-  /// Compiled against the library that lies beside the tests.
+  /// Compiled against the library that is among the tests.
   @Test(
     .enabled(if: PolicyPageTests.compiler != nil, "no swiftc in PATH"), .disabled(if: Sanitizer.isOn, Sanitizer.reason),
     arguments: [0, 1])

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PolicyHost
 
-/// Everything that a program can do wrong, and that nothing of it is left afterwards.
+/// All possible failures of a program, and that nothing of it is left afterwards.
 @Suite(.blocking) struct PolicyProgramsTests {
   /// A folder for a test's scripts.
   private final class Room {
@@ -65,7 +65,7 @@ import Testing
 
     """
 
-  /// Runs `call` on a program of that Python text; gives the error, and says whether the program is gone.
+  /// Runs `call` on a program of that Python text; returns the error, and whether the program is gone.
   private func failure(
     _ script: String, limits: PolicyLimits = PolicyLimits(timeout: .seconds(20)), lines: Lines = Lines(),
     call: PolicyCall = .begin, stage: PolicyStage? = nil,
@@ -111,7 +111,8 @@ import Testing
     #expect(process.finish(waiting: .seconds(20)) == .exit(7))
   }
 
-  /// Neither running nor waiting to be reaped by us. A child of the program is reaped by whoever has that duty here.
+  /// Neither running nor waiting for this process to reap it. A child of the program is reaped by the process that has
+  /// that duty here.
   private func isGone(_ number: pid_t) -> Bool {
     for _ in 0..<100 {
       guard kill(number, 0) == 0 else { return true }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PolicyHost
 
-/// What the Python library says to the engine, beyond what the examples need.
+/// What the Python library sends to the engine, beyond what the examples need.
 @Suite(.blocking) struct PythonLibraryTests {
   private static let book = PolicyObjectID(side: .destination, entity: "Book", key: 1)
 
@@ -106,7 +106,8 @@ import Testing
     #expect(reply == .done([.set(PolicyObject(id: Self.book, values: ["title": "two"]))]))
   }
 
-  /// Keys that Python takes for one are three to a table, and a table is asked once per call and written at its end.
+  /// Keys that Python treats as equal are three to a table, and a table is requested once per call and written at its
+  /// end.
   @Test func tablesTellKindsOfKeysApart() throws {
     let hook = """
               table = manager.table("t")

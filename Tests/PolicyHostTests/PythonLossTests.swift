@@ -1,5 +1,5 @@
-// Ways in which the work of a policy in Python could get lost without a word: each is an error that says what to write
-// instead, or does what was meant.
+// Cases in which the work of a policy in Python could get lost silently: each is an error that tells the author what to
+// write instead, or does what was meant.
 
 import BlockingTests
 import Diagnostics
@@ -69,14 +69,14 @@ import Testing
   }
 
   static let mistakes = [
-    // What was read is a copy.
+    // A value that was read is a copy.
     ("book = manager.insert_new_object('Book')\nbook['authors'].append(book)", "a change of it would be lost"),
     ("author = manager.insert_new_object('Author')\nauthor['books'] += [author]", "a change of it would be lost"),
     ("manager.table('t')['k'] = [1]\nmanager.table('t')['k'].append(2)", "a change of it would be lost"),
     ("manager.user_info['k'] = {}", "instead of a dictionary"),
     ("mapping.user_info['k'] = 1", "does not support item assignment"),
     ("book = manager.insert_new_object('Book')\nbook.title = 'x'", "in brackets: object[\"title\"]"),
-    // What cannot be sent is told where it is set.
+    // A value that cannot be sent is reported where it is set.
     ("manager.insert_new_object('Book')['title'] = {1}", "of type set: an attribute holds one value"),
     (
       "import datetime\nmanager.insert_new_object('Book')['title'] = datetime.date.today()",
@@ -87,7 +87,7 @@ import Testing
     ("manager.insert_new_object('Book').add(None, 'authors')", "objects are wanted, and this is of type NoneType"),
     ("manager.insert_new_object('Book')['authors'] = {'x': 1}", "it takes objects"),
     ("list(manager.table('t'))", "key by key"),
-    // What is sent in vain takes the call with it, though the policy lets the exception pass.
+    // A value that was sent in vain fails the call, though the policy ignores the exception.
     (
       """
       manager.insert_new_object('Author')

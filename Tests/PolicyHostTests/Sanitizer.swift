@@ -3,7 +3,7 @@
 import Glibc
 import Testing
 
-/// Was this built with a sanitizer? `tools/sanitize` says so.
+/// Whether this was built with a sanitizer; `tools/sanitize` sets it.
 enum Sanitizer {
   static let isOn = getenv("HOPD_SANITIZER") != nil
   /// Why policies in Swift are left out then.

@@ -1,4 +1,4 @@
-// How the commands of --fetch and --store become words, and which of them are refused.
+// How the commands of --fetch and --store are split into words, and which of them are refused.
 
 import Diagnostics
 import MigrationPipeline

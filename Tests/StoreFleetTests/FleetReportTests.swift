@@ -104,7 +104,7 @@ import Testing
     #expect(report.fleet == 6 && report.withoutResult == 5 && report.exit == .temporaryFailure)
   }
 
-  /// What two workers that met would leave.
+  /// The results of two workers that migrated the same store.
   @Test func aStoreThatWasMigratedTwiceIsTold() {
     var builder = FleetReportBuilder()
     for (run, time) in [("a", Int64(1)), ("b", 2)] {

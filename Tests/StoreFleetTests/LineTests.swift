@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// A killed writer leaves a prefix of what it wrote: whatever its length, the next one goes on with whole lines.
+  /// A killed writer leaves a prefix of what it wrote: whatever its length, the next one continues with whole lines.
   @Test func everyCutIsMended() throws {
     let text = "{\"store\":\"/a\"}\n{\"store\":\"/b\"}\n"
     for length in 0...text.utf8.count {

@@ -12,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-/// What tests of backups do to a world.
+/// Helpers for tests of backups.
 extension TestWorld {
   func backups(_ rule: BackupRule = BackupRule()) throws -> BackupSet {
     try BackupSet(location: location, rule: rule, files: plain)

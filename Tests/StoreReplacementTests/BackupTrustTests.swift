@@ -1,5 +1,5 @@
-// What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external
-// files that are not those of the backup.
+// The refusals of a restore: a folder of backups that another user may have filled, the backup of another store,
+// external files that are not those of the backup.
 
 import Diagnostics
 import DurableFiles
@@ -113,7 +113,7 @@ struct BackupTrustTests {
     let restored = try world.restore(backup, job: "c3", options: RestoreOptions(goesOnAnyway: true))
     #expect(restored.differingFiles == ["A0B1"])
     #expect(try world.plain.read(file, limit: 100) == Array("content of B0A1".utf8))
-    // As the refusal says: moved away, the backup's takes its place.
+    // As the refusal says: moved away, the store is replaced by the backup's.
     try world.plain.rename(file, to: world.root.appending("moved away"))
     #expect(try world.restore(backup, job: "d4").differingFiles.isEmpty)
     #expect(try world.plain.read(file, limit: 100) == Array("content of A0B1".utf8))

@@ -19,7 +19,7 @@ struct Judgement: Sendable {
 }
 
 extension DiskWorld {
-  /// What is wrong with this disk after a power cut during a migration; nil when every promise holds.
+  /// The error of this disk after a power cut during a migration; nil when every promise holds.
   func complaint(_ judgement: Judgement) -> String? {
     do {
       // The store opens with SQLite alone; on a copy, because that rolls journals back.
@@ -56,7 +56,7 @@ extension DiskWorld {
     return try complaintAboutRest("two", .nothingToDo)
   }
 
-  /// What is wrong once a store of this version is in its place, and all that was unfinished has been cleaned up.
+  /// The error once a store of this version is in place, and all unfinished work has been cleaned up.
   private func complaintAboutRest(_ wanted: String, _ decision: RecoveryDecision) throws -> String? {
     let now = try versionAndData()
     guard now == wanted else { return "version \(wanted) became \(now)" }
@@ -102,8 +102,7 @@ extension DiskWorld {
       .restore(old.database, to: location, job: job, backup: rule, now: now)
   }
 
-  /// What is wrong with this disk after a power cut during a restore of version 1, with version 2 or no store in its
-  /// place.
+  /// The error of this disk after a power cut during a restore of version 1, with version 2 or no store in its place.
   func complaintAboutRestore(_ judgement: Judgement, hadStore: Bool) -> String? {
     do {
       let alone = try with(disk.copy())
@@ -126,7 +125,7 @@ extension DiskWorld {
           guard try leftovers().isEmpty else { return "after \(outcome.decision) there is still \(try leftovers())" }
         }
         if found == "one" {
-          // Durable before anybody can see the restored version.
+          // Durable before a program can see the restored version.
           let pin = try PinStore(location: location, files: disk).pin(
             heldBackFrom: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, digest: "one")
           guard pin != nil else { return "the restored store is not pinned" }

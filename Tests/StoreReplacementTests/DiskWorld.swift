@@ -14,7 +14,7 @@ import SystemPackage
 @testable import StoreReplacement
 @testable import StoreVerification
 
-/// What kind of store is replaced, and how.
+/// The kind of store that is replaced, and the mode.
 struct DiskScenario: Sendable, CustomStringConvertible {
   var kind: SourceKind
   var hasExternalData = false
@@ -157,7 +157,7 @@ final class DiskWorld {
     var swap = StoreSwap(
       files: disk, intents: try intents(), identify: TestWorld.identify, mode: scenario.mode, observer: observer,
       inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
-    // The kernel knows nothing of this disk's files, and nobody else has them open.
+    // This disk's files are not the kernel's, and no other program has them open.
     swap.asksForOpeners = false
     return swap
   }
@@ -183,7 +183,7 @@ final class DiskWorld {
     return path
   }
 
-  /// What the next start does, and the report after it.
+  /// The next start, and the report after it.
   @discardableResult
   func recover() throws -> RecoveryOutcome {
     let runner = RecoveryRunner(
@@ -224,7 +224,7 @@ final class DiskWorld {
   }
 }
 
-/// What a user would complain about.
+/// A failure that a user would report.
 struct Finding: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }

@@ -1,5 +1,5 @@
-// The answers to what other programs, other machines and damaged disks do in the middle of it: paths that no single
-// failing call leads to.
+// The reactions to other programs, other machines and damaged disks in the middle of it: paths that no single failing
+// call leads to.
 
 import Diagnostics
 import DurableFiles
@@ -347,7 +347,7 @@ struct ErrorPathTests {
     let looks = Mutex(0)
     let files = HookedFileSystem(before: { call, path in
       if call == "status", path.lastComponent?.string == "stores", try LinuxFileSystem().status(database) != nil {
-        // Recovery looks at the folder once, and the holding of the store once more.
+        // Recovery lists the folder once, and the holding of the store once more.
         if looks.withLock({
           $0 += 1
           return $0 == 2

@@ -45,7 +45,7 @@ struct ExaminingTests {
     // The magic of a journal whose begin is safe; before, the store has not been written to.
     let isHot = journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7])
     if isHot {
-      // Only a writer can tell.
+      // Only a writer can find out.
       let found = code { _ = try runner(world).examine(world.location, planFingerprint: plan, rule: rule) }
       #expect(found == .storeBusy, "\(what): \(found.map { "\($0)" } ?? "an answer")")
       #expect(try everything(world.home) == before, "\(what): a look changed something")
@@ -117,7 +117,7 @@ struct ExaminingTests {
     _ = try StagingArea(location: world.location, job: "ab12", files: world.plain).create(hop: 0)
     let database = world.location.database
     let away = world.root.appending("away")
-    // It goes after the last look at its name.
+    // It is removed after the last check of its name.
     let looks = Mutex(0)
     let files = HookedFileSystem(after: { call, path in
       if call == "status", path == database,
@@ -158,7 +158,7 @@ struct ExaminingTests {
     #expect(world.names.count == 2, "nothing was removed")
   }
 
-  // MARK: Long and broken looks
+  // MARK: Long and broken inspections
 
   @Test("A long check shows life, and is given up on request; nothing is done then")
   func interrupted() throws {
@@ -186,7 +186,7 @@ struct ExaminingTests {
         if !answer { #expect(world.names == names) }
       }
     }
-    // Nobody asked to be told: it runs to its end.
+    // Without a callback it runs to its end.
     _ = try area.create(hop: 0)
     #expect(try world.recover().decision == .startAgain([.dropStaged]))
     #expect(world.names == ["Library.sqlite"])

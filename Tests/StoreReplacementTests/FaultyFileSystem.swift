@@ -14,7 +14,7 @@ final class FaultyFileSystem: DurableFileSystem {
     /// Do all later calls fail too?
     var isSticky = false
     var errno = EIO
-    /// Called before each changing call with its number and words.
+    /// Called before each changing call with its number and description.
     var before: (@Sendable (Int, String) throws -> Void)?
   }
 

@@ -1,4 +1,4 @@
-// A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is
+// An inspection of a store that a job of the same process holds, under any name, would drop the job's lock: it is
 // refused.
 
 import Diagnostics

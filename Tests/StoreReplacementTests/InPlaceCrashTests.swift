@@ -69,7 +69,7 @@ struct InPlaceCrashTests {
         if isTorn || (kind != .rollback && log > 0) { halfWritten += 1 }
       }
       if index % 2 == 0 {
-        // Whoever opens it first, not only hopd.
+        // The first program that opens it, not only hopd.
         let found = try world.content()
         let isAfter = [.committed, .durable, .confirmed].contains(step)
         #expect(found.version == (isAfter ? "two" : "one") && found.rows == TestWorld.rows, "\(kind) \(step)")

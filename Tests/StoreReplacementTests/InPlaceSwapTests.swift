@@ -92,7 +92,7 @@ struct InPlaceSwapTests {
     let parent = try place("sync-directory .Library.sqlite.hopd-backups", after: renamed)
     let directory = try place("sync-directory stores", after: parent)
     #expect(directory < backedUp && backedUp <= compared)
-    // Between the first page and the commit no call of ours touches anything.
+    // Between the first page and the commit hopd makes no call that changes a file.
     #expect(compared == committed)
     #expect(calls[committed] == "sync-directory stores")
     let scratch = try #require(calls.firstIndex(of: "unlink .Library.sqlite.hop-ab12.tmp"))
@@ -123,7 +123,7 @@ struct InPlaceSwapTests {
     #expect(try world.content().rows == TestWorld.rows)
   }
 
-  /// A kill after the record is gone must not leave a journal that nobody removes.
+  /// A kill after the record is gone must not leave a journal that nothing removes.
   @Test("When the new content is confirmed its journal is gone, although a caller keeps the connection")
   func journalOfTheCommit() throws {
     let world = try TestWorld(.rollback)

@@ -41,7 +41,7 @@ struct LateFilesTests {
     #expect(world.names.contains("Library.sqlite.late-cd34-wal") && !world.names.contains("Library.sqlite-wal"))
     let now = try world.content()
     #expect(now.version == "two" && now.rows == rows)
-    // What the hint says: the old store and the log under one name are the store that was sent.
+    // As the hint says: the old store and the log under one name are the store that was sent.
     let old = try #require(try backups(world).generations().first?.database)
     let joined = world.root.appending("a.sqlite")
     try world.plain.copyFile(from: old, to: joined)
@@ -106,7 +106,7 @@ struct LateFilesTests {
     app.keepWriteAheadLogOnClose()
     try app.execute("INSERT INTO book(title) VALUES('committed')")
     let rows = try app.integer("SELECT count(*) FROM book")
-    // As a kill would leave it: beside the very file that hopd put there.
+    // As a kill would leave it: beside the very file that hopd put in place.
     let log = try world.plain.read(world.location.writeAheadLog, limit: 1 << 20)
     try world.plain.unlinkIfPresent(world.location.sharedMemory)
     #expect(!log.isEmpty)

@@ -18,7 +18,7 @@ import SystemPackage
 final class LifeWorld {
   private(set) var disk: SimulatedDisk
   let locks: LockDirectory
-  /// What the operator has configured.
+  /// The rule that the operator has configured.
   var rule: BackupRule
   var mode = ReplacementMode.rename
   /// The clock of the machine.
@@ -98,8 +98,8 @@ final class LifeWorld {
 
   func mark(_ version: String) -> StoreVersionMark { StoreVersionMark(name: version, digest: version) }
 
-  /// What hopd, or with `asked` a person, does to reach a version. Answers what was removed; nil where the store is
-  /// held back.
+  /// The migration to a version, by hopd or with `asked` by a person. Returns the removed backups; nil where the store
+  /// is held back.
   func migrate(to target: String, asked: Bool) throws -> [BackupRemoval]? {
     let intents = try IntentStore(stateDirectory: state, files: disk)
     guard let source = try SourceFingerprint(of: location, files: disk) else { return [] }

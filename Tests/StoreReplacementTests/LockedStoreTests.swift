@@ -97,8 +97,8 @@ struct LockedStoreTests {
     #expect(try world.content().rows == TestWorld.rows + (isWriting ? 1 : 0))
   }
 
-  /// Holds a store that nobody uses any more. A program that another test starts has this process's files for the
-  /// instant before it becomes itself, and a store that is open anywhere is busy.
+  /// Holds a store that no other code uses any more. A program that another test starts has this process's files until
+  /// its exec, and a store that is open anywhere is busy.
   private func holdSoon(_ world: TestWorld) throws -> LockedStore {
     for _ in 0..<200 {
       do { return try hold(world) } catch let error as HopdError where error.code == .storeBusy { usleep(10_000) }
@@ -106,7 +106,7 @@ struct LockedStoreTests {
     return try hold(world)
   }
 
-  /// A file system that cannot tell who has a file open, as most network file systems.
+  /// A file system that cannot report which programs have a file open, as most network file systems.
   private func busyWithoutLease(_ world: TestWorld) -> HopdError.Code? {
     code { _ = try LockedStore(location: world.location, lockDirectory: world.locks, files: NoLeases()) }
   }
@@ -121,7 +121,7 @@ struct LockedStoreTests {
     if kind != .rollback { #expect(busyWithoutLease(world) == .storeBusy, "an idle connection of a WAL store") }
   }
 
-  // Who opened the pipe would wait for ever, until the whole run is ended.
+  // A process that opened the pipe would wait for ever, until the whole run is ended.
   @Test("Whatever else than a file lies under a side file's name is refused before SQLite opens it")
   func sideFilesThatAreNoFiles() throws {
     for side in ["-wal", "-shm", "-journal"] {

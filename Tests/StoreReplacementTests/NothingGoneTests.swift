@@ -169,7 +169,7 @@ struct NothingGoneTests {
     ) throws {
       let (after, living) = try world.disk.mounted { (try world.generations(), try world.living()) }
       let present = after.values.reduce(into: living) { $0.formUnion($1.rows) }
-      // What went: under its name in neither place. A move to the configured place is none.
+      // The generations that are under their name in neither place. A move to the configured place is no removal.
       let names = Set(after.keys.compactMap(\.lastComponent))
       let gone = before.filter { folder, _ in folder.lastComponent.map { !names.contains($0) } ?? true }
       for (folder, value) in gone where !named.contains(folder) {

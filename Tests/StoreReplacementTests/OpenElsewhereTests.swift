@@ -72,7 +72,7 @@ struct OpenElsewhereTests {
   }
 
   #if DEBUG  // A release build has no way to make system calls fail.
-    /// The kernel's answers for a file of another owner without CAP_LEASE, and on a file system without leases.
+    /// The kernel's errors for a file of another owner without CAP_LEASE, and on a file system without leases.
     @discardableResult private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result
     {
       try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)
@@ -138,7 +138,7 @@ struct OpenElsewhereTests {
           files: LinuxFileSystem(), patience: .seconds(10),
           observer: { done in
             guard done == step else { return }
-            // It is held up while the lease lasts, so nobody may wait for it here.
+            // It is blocked while the lease lasts, so this code must not wait for it.
             opener = try start("exec 3<>\"$0\"", file)
             // Time to come as far as the file; when it has not, the swap goes through, and that is right too.
             usleep(200_000)
@@ -177,7 +177,7 @@ struct OpenElsewhereTests {
     }
   }
 
-  /// Has the kernel held somebody up who wants to open the file with that inode?
+  /// Whether the kernel blocks a process that opens the file with that inode.
   private static func isAskedFor(_ inode: UInt64) -> Bool {
     let bytes = (try? LinuxFileSystem().read("/proc/locks", limit: 1 << 22)) ?? []
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains {

@@ -1,5 +1,5 @@
-// hopctl run by root beside the stores of the daemon's user: the daemon can use all that it leaves, and no number of a
-// backup is given twice, also where a label cannot be read.
+// hopctl run by root beside the stores of the daemon's user: the daemon can use all files that it leaves, and no number
+// of a backup is given twice, also where a label cannot be read.
 
 import Diagnostics
 import DurableFiles
@@ -51,7 +51,7 @@ struct OwnedByOthersTests {
       try world.plain.unlink(generation.label)
       try world.plain.createFile(generation.label, Array("{".utf8), mode: 0o600)
     }
-    // No older one is taken for the newest, and the label is told.
+    // No older one counts as the newest, and the label is reported.
     #expect(try world.backups().generations().first?.record == nil)
     #expect(try world.backups().unreadableLabels().count == unreadable)
     // The clock is put back meanwhile.

@@ -34,7 +34,7 @@ enum Simulation {
     return plan
   }
 
-  /// One line of figures, for everybody to see.
+  /// One line of figures, always printed.
   static func tell(_ what: String, _ cuts: PowerCuts, judged: Int) {
     print("simulated: \(what): \(cuts.made) images, \(cuts.distinct) distinct, \(judged) judged, seed \(seed)")
   }

@@ -325,7 +325,7 @@ struct RecoveryOnDiskTests {
       let outcome = try disk.recover()
       try check(combination, disk, outcome, before)
       seen.insert("\(combination.expected)")
-      // Again: the same answer where something is left to be told or done by others, and no change at all.
+      // Again: the same result where something is left to report or for others to do, and no change at all.
       let between = try disk.everything()
       let again = try disk.recover()
       switch combination.expected {

@@ -42,7 +42,7 @@ struct RecoverySurveyTests {
     try touch(world, "Building.sqlite", ".Building.sqlite.hop-ab12-0.tmp", ".Building.sqlite.hop-ab12-0.tmp-journal")
     try touch(world, ".Building.sqlite.hop-ab12-1.tmp", "Building.sqlite-wal")
     try announce(world.stores.appending("Building.sqlite"), world)
-    // A store that somebody took away: what is known of it is a record, of another the rest of a staged store.
+    // A store that was moved away: of one there is a record, of another the rest of a staged store.
     try announce(world.stores.appending("Gone.sqlite"), world)
     try touch(world, ".Lost.sqlite.hop-ff00.tmp-wal")
     // Backups that were cut off, beside the store and elsewhere.
@@ -67,7 +67,7 @@ struct RecoverySurveyTests {
     try world.plain.makeDirectory(world.stores.appending("Folder"), mode: 0o700)
     try world.plain.makeDirectory(world.stores.appending("Box.sqlite"), mode: 0o700)
     try touch(world, ".Box.sqlite.hop-ab12.tmp")
-    // The user's, and scratch of nobody.
+    // The user's files, and scratch of no store.
     try touch(world, "notes.txt", "Plain.sqlite", ".hidden", ".Other.hop-notes", ".hop-ab12.tmp")
 
     let found = try survey(world, rule)
@@ -118,7 +118,7 @@ struct RecoverySurveyTests {
     #expect(found.orphans.isEmpty)
     #expect(found.stores.map(\.location) == [world.location])
     #expect(found.stores.first?.staged.contains(staged) == true)
-    // It is gone: nobody can say what its name was, and no store is made up.
+    // The store is gone: its name is unknown, and no store is made up.
     let away = world.root.appending("away")
     try world.plain.rename(world.location.database, to: away)
     let later = try survey(world)

@@ -1,4 +1,4 @@
-// Kill and failure at every changing call of a restore, where a store lies and where none does: the store is the one
+// Kill and failure at every changing call of a restore, with a store in place and without one: the store is the one
 // that was there or the one from the backup, whole and with its external files, or is still missing; the next restore
 // finishes.
 
@@ -14,7 +14,7 @@ import Testing
 
 @Suite("A crash at every call of a restore")
 struct RestoreCrashTests {
-  /// What is restored, over what.
+  /// The restored store, and the one that it replaces.
   struct Situation: CustomTestStringConvertible, Sendable {
     var kind: SourceKind
     /// Is a store in the way?
@@ -59,7 +59,7 @@ struct RestoreCrashTests {
     let world: TestWorld
     let situation: Situation
     private let vault: FilePath?
-    /// Below `home`, so that it is part of every snapshot; where it lies elsewhere, outside of it.
+    /// Below `home`, so that it is part of every snapshot; at another place, outside of it.
     let backup: FilePath
     var rule: BackupRule { BackupRule(keep: 9, directory: vault) }
     static let files = ["A0B1", "C2D3"]
@@ -100,7 +100,7 @@ struct RestoreCrashTests {
       return outcome
     }
 
-    /// What a user may find after a crash, and then what `hopctl restore` makes of it.
+    /// Checks what a user may find after a crash, and then the result of `hopctl restore`.
     func check(_ point: String, isReported: Bool = false) throws {
       let outcome = try recover()
       let isThere = try world.plain.status(world.location.database) != nil
@@ -195,7 +195,7 @@ struct RestoreCrashTests {
       } catch let error as HopdError {
         #expect(error.code.isRetryable || error.code == .cannotReplace, "\(error)")
         if !isSticky, error.code != .replacementUnconfirmed {
-          // What was taken is given back at once.
+          // Reserved space is released at once.
           #expect(!scene.world.names.contains { $0.contains(".hop-") }, "call \(call): \(scene.world.names)")
         }
       }

@@ -1,4 +1,4 @@
-// What goes wrong with a backup, or with the place it is put back to, while it is restored.
+// Failures of a backup, or of its destination, while it is restored.
 
 import Diagnostics
 import DurableFiles
@@ -49,7 +49,7 @@ struct RestoreErrorTests {
     let (world, backup) = try scene()
     #expect(refusal { try restore(world, backup, to: CanonicalStoreLocation("/")) }?.code == .notFound)
     let before = try world.everything()
-    // It goes after the last look at its side files.
+    // It is moved after the last check of its side files.
     let away = world.root.appending("away")
     let journal = StoreLocation(database: backup).rollbackJournal
     let files = HookedFileSystem(after: { call, path in

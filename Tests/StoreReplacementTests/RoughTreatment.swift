@@ -1,4 +1,4 @@
-// What tests do to stores that a user's disk or program may do: damage a page, fill a store with rows.
+// What a user's disk or program may do to a store: damage a page, fill it with rows.
 
 import Glibc
 import OtherPrograms
@@ -7,7 +7,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-/// A table that no version of the store has a word about, so that nobody looks at it but SQLite's own check.
+/// A table that is in no version of the model, so that only SQLite's own check reads it.
 enum Ballast {
   /// Adds the table to a closed store; the more rows, the longer a check takes, and the more pages are copied.
   static func add(to database: FilePath, rows: Int = 10) throws {

@@ -40,7 +40,7 @@ struct StagedSpaceTests {
     try area.giveBackReserve(hop: 1)  // there is none
     let rest = try area.allocatedBytes(hops: 0..<2)
     #expect(rest >= 3 * mebibyte && rest < 4 * mebibyte)
-    // What a kill leaves of it goes as all scratch does.
+    // The file that a kill leaves is removed like all scratch.
     #expect(try world.recover().decision == .startAgain([.dropStaged]))
     #expect(world.names == ["Library.sqlite"])
     #expect(try area.allocatedBytes(hops: 0..<2) == 0)
@@ -54,7 +54,7 @@ struct StagedSpaceTests {
     #expect(try area.create(hop: 0, reserving: mebibyte, resuming: true) == staged)
     #expect(try world.plain.read(staged, limit: 9) == [1, 2, 3])
     #expect(try area.allocatedBytes(hops: 0..<1) >= mebibyte)
-    // Without being asked for, nothing is set aside.
+    // Without a request, no space is reserved.
     #expect(try area.create(hop: 0, reserving: 0) == staged)
     #expect(try world.plain.status(staged)?.allocated == 0)
   }

@@ -1,5 +1,5 @@
-// Errors between the steps of a replacement, and of the steps themselves: the store is the old one and nothing of ours
-// lies about, or the new one cannot be confirmed and recovery says what it is.
+// Errors between the steps of a replacement, and of the steps themselves: the store is the old one and hopd leaves no
+// file behind, or the new one cannot be confirmed and recovery reports what it is.
 
 import Diagnostics
 import DurableFiles
@@ -125,7 +125,7 @@ struct StepErrorTests {
     #expect(try world.content().version == "one")
     #expect(try world.recover().decision == .startAgain([.dropStaged, .removeIntent]))
     #expect(world.names == ["Library.sqlite"])
-    // Where everything can be taken back it is thrown on as it is.
+    // Where everything can be undone, the error is thrown unchanged.
     let second = try TestWorld(.rollback)
     #expect(throws: Foreign.self) {
       try second.migrate(
@@ -168,7 +168,7 @@ struct StepErrorTests {
 
   @Test("An answer of SQLite that says no without an error is an error")
   func answers() throws {
-    // What lies in memory has no log, and SQLite says so by its answer alone.
+    // A database in memory has no log, and SQLite shows that by its result alone.
     let memory = try Connection(path: "/memory", access: .memory)
     for mode in [JournalMode.wal, .delete] {
       do {
@@ -178,7 +178,7 @@ struct StepErrorTests {
         #expect(error.code == .inputOutput && error.message == "it did not" && error.place.file == "/srv/a")
       }
     }
-    // A log that somebody still reads is not folded in, by the answer alone too.
+    // A log that another connection still reads is not folded in; again only the result shows it.
     let world = try TestWorld(.wal)
     let writer = try Connection.ofApp(world.location.database)
     let reader = try Connection.ofApp(world.location.database)

@@ -198,8 +198,8 @@ final class TestWorld {
     return found
   }
 
-  /// Old or new and whole; recovery says which; a retry finishes; nothing of ours lies about afterwards, and the old
-  /// store is kept once, unless `keeps` is false.
+  /// Old or new and whole; recovery reports which; a retry finishes; hopd leaves no file behind, and the old store is
+  /// kept once, unless `keeps` is false.
   func checkRecovery(
     _ point: String, mode: ReplacementMode = .rename, keeps: Bool = true, successReported: Bool = false
   ) throws {

@@ -1,5 +1,5 @@
 // Workers on several machines and what they share, as a world whose every state can be visited. The workers run the
-// real code of the locks: it is run from its start with the answers it has had so far, until it asks for one more.
+// real code of the locks: it is run from its start with the results it has had so far, until it needs one more.
 
 import Diagnostics
 import DurableFiles
@@ -45,7 +45,7 @@ extension WorldCall {
   }
 }
 
-/// What a call answers.
+/// The result of a call.
 enum WorldAnswer: Hashable {
   case done
   case isThere(Bool)
@@ -55,7 +55,7 @@ enum WorldAnswer: Hashable {
   case missing, occupied, lost
 }
 
-/// What the workers share: a folder with one store on a file server.
+/// The disk that the workers share: a folder with one store on a file server.
 struct WorldDisk: Hashable {
   enum Content: Hashable {
     /// The store, and how many times it was replaced.
@@ -77,7 +77,7 @@ struct WorldDisk: Hashable {
     return all.map { String($0.dropFirst(folder.count + 1)) }.sorted()
   }
 
-  /// Carries a call out. The second answer says what must never happen.
+  /// Carries a call out. The second result describes a violation that must never happen.
   mutating func make(_ call: WorldCall, by worker: Int, at time: Int) -> (WorldAnswer, wrong: String?) {
     switch call {
     case .isThere(let path): return (.isThere(files[path] != nil || folders.contains(path)), nil)
@@ -143,7 +143,7 @@ enum OmittedRule: String, CaseIterable {
   case none
   /// Staged stores of a silent worker stay.
   case fence
-  /// A worker replaces the store without another look at its lock.
+  /// A worker replaces the store without another check of its lock.
   case ownershipCheck
   /// All states of all locks have one name.
   case nonce
@@ -152,7 +152,7 @@ enum OmittedRule: String, CaseIterable {
 /// Stops the code at the first call that has no answer yet.
 private struct NoAnswerYet: Error {}
 
-/// The file system of one worker, which knows the answers of its past.
+/// The file system of one worker, which replays the results of its past.
 final class RecalledFileSystem: DurableFileSystem, @unchecked Sendable {
   private let answers: [WorldAnswer]
   private let omitted: OmittedRule
@@ -219,7 +219,7 @@ final class RecalledFileSystem: DurableFileSystem, @unchecked Sendable {
   func syncFile(_ path: FilePath) throws { throw never }
 }
 
-/// What a worker does next: a call, or nothing more.
+/// The next step of a worker: a call, or the end.
 enum WorkerStep: Hashable {
   case call(WorldCall)
   case ended(WorkerEnd)
@@ -228,7 +228,7 @@ enum WorkerStep: Hashable {
 /// How a worker's work on the store ended.
 enum WorkerEnd: String, Hashable { case migrated, current, waiting, failed }
 
-/// A worker: a function of the answers that it has had.
+/// A worker: a function of the results that it has had.
 struct ModelWorker {
   let number: Int
   let attempts: Int
@@ -272,7 +272,7 @@ struct ModelWorker {
     guard count == 0 else { return .current }
     let staged = StagingArea(location: location, job: "\(number)", files: files).path(hop: nil)
     do {
-      // What the thread that renews does meanwhile.
+      // The thread that renews runs meanwhile.
       if omitted != .ownershipCheck, try !lock.renew() { throw lock.lost() }
       try files.make(.stage(staged.string, from: count))
       try files.make(.fill(staged.string))

@@ -1,5 +1,5 @@
 // Every order in which workers on several machines can take, lose and use the lock of one store, with crashes, pauses
-// longer than the lease, calls that arrive after their caller has died, and answers that get lost
+// longer than the lease, calls that arrive after their caller has died, and replies that get lost
 // (docs/formats/worker-lock.md, "Proof").
 
 import BlockingTests
@@ -11,13 +11,13 @@ import Testing
   /// How much of the world is visited.
   struct Bounds: Sendable, CustomTestStringConvertible {
     var workers: Int
-    /// How often each looks for the lock.
+    /// How often each worker tries to take the lock.
     var attempts: Int
     /// How many leases pass.
     var ticks: Int
     var crashes: Int
     var lostAnswers = 0
-    /// Are calls that nobody else can see the effect of made together with the call before them?
+    /// Whether calls whose effect no other worker can see are made together with the call before them.
     var joinsPrivateCalls = false
     var testDescription: String {
       "\(workers) workers, \(attempts) attempts, \(ticks) leases, \(crashes) crashes, \(lostAnswers) lost answers"
@@ -50,8 +50,8 @@ import Testing
   }
 }
 
-/// All states that the world can come to. Disks, calls and answers have numbers, and what a call does to a disk is
-/// worked out once: there are far more states than disks.
+/// All states that the world can reach. Disks, calls and answers have numbers, and the effect of a call on a disk is
+/// computed once: there are far more states than disks.
 struct LockWorld {
   private struct State: Hashable {
     /// A number of `disks`.
@@ -78,7 +78,7 @@ struct LockWorld {
     let answer: Int
   }
 
-  /// What a worker with a certain past does next.
+  /// The next step of a worker with a certain past.
   private enum Step {
     /// A number of `calls`.
     case call(Int)
@@ -135,7 +135,7 @@ struct LockWorld {
     return number
   }
 
-  /// What a call does to a disk.
+  /// The effect of a call on a disk.
   private mutating func outcome(_ move: Move) -> Outcome {
     if let known = outcomes[move] { return known }
     var disk = disks[move.disk]
@@ -227,7 +227,7 @@ struct LockWorld {
     var (disk, time) = (end, time)
     var now = past(worker)
     while case .call(let call) = steps[now], histories[now].count < 400 {
-      // Time passes with each look at the clock.
+      // Time passes with each reading of the clock.
       if calls[call] == .clock { time += 1 }
       let outcome = outcome(Move(disk: disk, call: call, worker: worker, time: time))
       note(outcome.wrong)

@@ -18,17 +18,17 @@ struct sqlite3;
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
 
-/// Lets SQLite not count its memory, for which it takes a lock with every allocation. Before anything else is asked of
-/// it, else SQLITE_MISUSE and it counts; 0, or SQLite's code. sqlite3_config is variadic.
+/// Turns off SQLite's memory statistics, for which it takes a lock with every allocation. Must be the first call of
+/// SQLite, else SQLITE_MISUSE and it counts; 0, or SQLite's code. sqlite3_config is variadic.
 int clinux_sqlite3_without_statistics(void);
 
 /// Watches every statement that a connection prepares: nothing is attached or detached unless `*attaches` is not 0, no
 /// function that loads code is called, and with `reads_only` nothing but temporary tables and views is made, changed or
-/// dropped. In C, as SQLite asks for every column of every statement. 0, or SQLite's code. `attaches` outlives the
+/// dropped. In C, as SQLite calls it for every column of every statement. 0, or SQLite's code. `attaches` outlives the
 /// connection.
 int clinux_sqlite3_guard(struct sqlite3 *db, int reads_only, const int *attaches);
 
-/// Registers functions that answer what a column of an affinity stores of a value: hopd_column_integer (also for
+/// Registers functions that return the value that a column of an affinity stores: hopd_column_integer (also for
 /// NUMERIC), hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's
 /// code.
 int clinux_sqlite3_register_affinities(struct sqlite3 *db);
@@ -44,19 +44,19 @@ enum { CLINUX_RENAME_NOREPLACE = 1, CLINUX_RENAME_EXCHANGE = 2 };
 /// O_PATH is _GNU_SOURCE only: a descriptor that names a file and does not open it.
 int clinux_o_path(void);
 
-/// fallocate(2) is _GNU_SOURCE only: sets disk space aside for the first `bytes` bytes; the file's size stays as it is.
+/// fallocate(2) is _GNU_SOURCE only: reserves disk space for the first `bytes` bytes; the file's size does not change.
 int clinux_reserve(int descriptor, int64_t bytes);
 
-/// sync_file_range(2) is _GNU_SOURCE only: begins to write what is dirty of a file, and waits for none of it.
+/// sync_file_range(2) is _GNU_SOURCE only: begins to write the dirty pages of a file, and waits for none of them.
 int clinux_start_write_back(int descriptor);
 
 /// F_SETLEASE is _GNU_SOURCE only: takes a write lease; -1 with errno where that fails (EAGAIN: in use). Granted only
-/// while no other descriptor of the file exists anywhere; from then on whoever opens the file waits until the lease is
-/// given back (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
+/// while no other descriptor of the file exists anywhere; from then on a process that opens the file waits until the
+/// lease is released (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
 int clinux_take_lease(int descriptor);
-/// 1 while nobody has tried to open the file since the lease was taken, 0 when somebody has, -1 with errno.
+/// 1 while no process has tried to open the file since the lease was taken, 0 when one has, -1 with errno.
 int clinux_lease_is_whole(int descriptor);
-/// Gives a lease back.
+/// Releases a lease.
 int clinux_drop_lease(int descriptor);
 
 /// Extended attributes are not in Swift's Glibc module.
@@ -73,7 +73,7 @@ int clinux_accept(int listener);
 /// errno.
 int clinux_peer(int descriptor, pid_t *process, uid_t *user);
 
-/// What statx(2) says of a file; statx and its STATX_ATTR_MOUNT_ROOT are _GNU_SOURCE only.
+/// The result of statx(2); statx and its STATX_ATTR_MOUNT_ROOT are _GNU_SOURCE only.
 struct clinux_file_status {
   uint64_t device;
   uint64_t inode;
@@ -83,7 +83,7 @@ struct clinux_file_status {
   uint32_t group;
   /// Type and permission bits as in st_mode.
   uint32_t mode;
-  /// Bytes on the disk, also those set aside beyond the end.
+  /// Bytes on the disk, including those reserved beyond the end.
   int64_t allocated;
   int64_t modified_seconds;
   uint32_t modified_nanoseconds;
@@ -92,20 +92,21 @@ struct clinux_file_status {
 /// Status of `name` below `directory`, symbolic links not followed. 0, or -1 with errno.
 int clinux_status_at(int directory, const char *name, struct clinux_file_status *status);
 
-/// Peak resident set of this program in bytes, or -1. From /proc (VmHWM): what getrusage(2) says includes the program
-/// that forked this one, which may have been larger.
+/// Peak resident set of this program in bytes, or -1. From /proc (VmHWM): the value of getrusage(2) includes the
+/// program that forked this one, which may have been larger.
 int64_t clinux_peak_resident_bytes(void);
 
-/// Gives back what the process holds and does not need at the moment: free heap memory (malloc_trim(3) is an extension
-/// of glibc), and the pages of program and libraries that nobody can have written to (dl_iterate_phdr(3) is
-/// _GNU_SOURCE only). The kernel keeps those in its cache and maps them again when they are run or read, so this costs
-/// a page fault for each 64 KiB that are used again, and nothing else.
+/// Releases memory that the process does not need at the moment: free heap memory (malloc_trim(3) is an extension of
+/// glibc), and the pages of program and libraries that cannot have been written to (dl_iterate_phdr(3) is _GNU_SOURCE
+/// only). The kernel keeps those in its cache and maps them again when they are run or read, so this costs a page fault
+/// for each 64 KiB that are used again, and nothing else.
 void clinux_give_back_memory(void);
 
-/// mallopt(3) is an extension of glibc: the most heaps that threads spread over; each keeps free memory of its own.
+/// mallopt(3) is an extension of glibc: the maximum number of heaps that threads use; each keeps free memory of its
+/// own.
 void clinux_limit_heaps(int count);
 
-/// errno after a call made through this shim is read by Swift directly; this one only names it.
+/// The name of an errno; Swift reads errno itself directly after a call through this shim.
 const char *clinux_error_name(int code);
 
 /// <sys/eventfd.h> is not in Swift's Glibc module: a nonblocking, close-on-exec event descriptor, or -1 with errno.
@@ -114,7 +115,7 @@ int clinux_eventfd(void);
 /// pipe2(2) is _GNU_SOURCE only: both ends close on exec, the reading end first. 0, or -1 with errno.
 int clinux_pipe(int ends[2]);
 
-/// Writes to a pipe whose reader may be gone: EPIPE without SIGPIPE, whatever the process does about that signal
+/// Writes to a pipe whose reader may have closed it: EPIPE without SIGPIPE, whatever the process does about that signal
 /// (sigtimedwait and sigset_t macros are awkward in Swift). Bytes written, or -1 with errno.
 ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length);
 
@@ -126,15 +127,15 @@ int clinux_limit_process(pid_t process, uint64_t data_bytes);
 /// it runs, -1 with errno (ECHILD: reaped).
 int clinux_peek_end(pid_t process, int *status, int *signal);
 
-/// The VFS that stands under every connection to a database file (storevfs.c says what it refuses), and the same
-/// without locks. sqlite3_vfs is a structure of function pointers, which SQLite calls for every page.
+/// The VFS under every connection to a database file (storevfs.c lists its refusals), and the same without locks.
+/// sqlite3_vfs is a structure of function pointers, which SQLite calls for every page.
 #define CLINUX_STORE_VFS "hopd"
 #define CLINUX_STORE_VFS_WITHOUT_LOCKS "hopd-without-locks"
 
 /// Registers both. 0, or SQLite's code.
 int clinux_register_store_vfs(void);
 
-/// What the VFS refused on this thread since it was last asked.
+/// The VFS's refusal on this thread since the last call.
 enum {
   CLINUX_REFUSED_NOTHING = 0,
   /// A rollback journal names a super-journal, or a transaction over several databases would make one.
@@ -149,11 +150,11 @@ enum {
 int clinux_store_vfs_take_refusal(void);
 
 /// The file that a connection on the store VFS reads a schema from, as the VFS below has it; NULL where there is none.
-/// It stays as long as the connection.
+/// It lives as long as the connection.
 void *clinux_store_vfs_file(struct sqlite3 *database, const char *schema);
 
 /// The descriptor of that file, for copies by the kernel; -1 where it is not known, as on a simulated disk, or where
-/// SQLite took one that it had kept. It is SQLite's: whoever closed it would end the locks of the process on the file.
+/// SQLite took one that it had kept. It is SQLite's: closing it would end the locks of the process on the file.
 int clinux_store_vfs_descriptor(struct sqlite3 *database, const char *schema);
 
 /// Cuts that file off after so many bytes. 0, or SQLite's code.
@@ -169,12 +170,12 @@ int clinux_register_reader_vfs(void);
 /// The next connection that this thread opens on the reader VFS reads that file, of clinux_store_vfs_file.
 void clinux_reader_vfs_reads(void *file);
 
-/// What is read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ is its schema, and bounded: so many
+/// The data read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ are its schema, and bounded: so many
 /// objects, bytes of pages, seconds of the processor. A model of a thousand entities with five indexes each has 6,000
 /// objects in 2 MiB, read in 0.1 s.
 enum { CLINUX_SCHEMA_OBJECTS = 10000, CLINUX_SCHEMA_BYTES = 4 << 20, CLINUX_SCHEMA_SECONDS = 1 };
 
-/// File controls of the VFS; beyond the numbers that SQLite has for itself.
+/// File controls of the VFS, outside the range that SQLite reserves for its own.
 enum {
   /// No argument: the schema was read.
   CLINUX_FCNTL_SCHEMA_IS_READ = 0x686f7001,

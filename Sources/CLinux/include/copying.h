@@ -6,23 +6,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// lseek(2) with SEEK_DATA: where the next data begin, or -1 with errno; ENXIO when only a hole follows.
+/// lseek(2) with SEEK_DATA: the start of the next data, or -1 with errno; ENXIO when only a hole follows.
 int64_t clinux_next_data(int descriptor, int64_t from);
 
-/// lseek(2) with SEEK_HOLE: where the data end, at the latest at the end of the file, or -1 with errno.
+/// lseek(2) with SEEK_HOLE: the end of the data, at most the end of the file, or -1 with errno.
 int64_t clinux_next_hole(int descriptor, int64_t from);
 
 /// ioctl(2) with FICLONE: lets `to` share all blocks of `from`. 0, or -1 with errno where the file system cannot.
 int clinux_share_blocks(int from, int to);
 
-/// copy_file_range(2) from and to the same place in both files; the descriptors' own places stay.
+/// copy_file_range(2) at the same offset in both files; the descriptors' own offsets do not change.
 ssize_t clinux_copy_range(int from, int to, int64_t offset, size_t length);
 
-/// sync_file_range(2): waits until this part of a file is on its way to the disk and written. No promise as fsync(2)
-/// makes one, but fsync has less left to do, and does it in less time.
+/// sync_file_range(2): writes this part of a file to the disk and waits for it. It promises less than fsync(2), but the
+/// fsync has less left to do, and takes less time.
 int clinux_write_out(int descriptor, int64_t offset, int64_t length);
 
-/// fchownat(2) on the file that an O_PATH descriptor names, whatever its name stands for by now.
+/// fchownat(2) on the file that an O_PATH descriptor names, whatever its name refers to by now.
 int clinux_change_owner(int descriptor, uid_t owner, gid_t group);
 
 /// llistxattr(2) and lgetxattr(2) of a name in a directory that is open as `directory`. The file is not

@@ -1,13 +1,13 @@
-// Copies of many files. A sync after each copy waits for the disk each time, a millisecond and more; the first sync of
-// some that are written already takes the rest along.
+// Copies of many files. A sync after each copy waits for the disk each time, a millisecond and more; if several copies
+// are written already, the first sync covers the others too.
 
 import Diagnostics
 import SystemPackage
 
 /// Copies of many files, synced some at a time: each is durable after `finish()`.
 package struct FileCopies {
-  /// How many copies wait for their sync, each with an open descriptor: an error of the disk reaches only those who had
-  /// the file open.
+  /// How many copies wait for their sync, each with an open descriptor: an error of the disk is only reported to
+  /// descriptors that were open at the time.
   package static let unsyncedMax = 64
 
   private let files: any DurableFileSystem
@@ -19,7 +19,7 @@ package struct FileCopies {
   /// Copies a file as `DurableFileSystem.copyFile` does. Attributes that it gets before the next call are synced with
   /// it.
   ///
-  /// - Throws: also what an earlier copy failed with when it was synced.
+  /// - Throws: also the error of an earlier copy's sync.
   package mutating func copy(from source: FilePath, to destination: FilePath) throws {
     if unsynced.count >= Self.unsyncedMax { try finish() }
     unsynced.append(try files.copyUnsyncedFile(from: source, to: destination))

@@ -1,5 +1,5 @@
-// Copies of files of any size: blocks are shared where the file system can, holes stay holes, only what is there needs
-// space, and anyone who waits sees signs of life.
+// Copies of files of any size: blocks are shared where the file system can, holes stay holes, only data need space, and
+// `SignsOfLife` is shown during the copy.
 
 import CLinux
 import Diagnostics
@@ -7,7 +7,7 @@ import Glibc
 import SystemPackage
 
 extension LinuxFileSystem {
-  /// Bytes between two signs of life.
+  /// Bytes between two calls of `SignsOfLife`.
   static let copyStep = 4 << 20
   /// Bytes that are written out at a time, so that the sync at the end has little left to do.
   static let writeOutStep: Int64 = 64 << 20
@@ -70,14 +70,14 @@ private struct FileCopy {
   let to: Int32
   let source: FilePath
   let destination: FilePath
-  /// Does the kernel copy between these two? Found out by asking.
+  /// Whether the kernel copies between these two files; found by trying.
   var kernelCopies = true
-  /// Where the data end that were written so far, and those that were written out.
+  /// The end of the data written so far, and of those written out.
   var end: Int64 = 0
   var writtenOut: Int64 = 0
 
-  /// Copies the parts of the file that are no holes, then what came after `size` meanwhile, also where the size is not
-  /// known (/proc).
+  /// Copies the parts of the file that are no holes, then the data that arrived after `size` meanwhile, also where the
+  /// size is not known (/proc).
   mutating func copyParts(size: Int64) throws {
     var place: Int64 = 0
     while place < size, let data = try nextData(place, size) {
@@ -94,15 +94,15 @@ private struct FileCopy {
     if end < Int64(found.st_size) { try call("set the size", at: destination) { ftruncate(to, found.st_size) } }
   }
 
-  /// Where data begin from here on; nil where only a hole is left.
+  /// The start of the next data; nil where only a hole is left.
   private func nextData(_ place: Int64, _ size: Int64) throws -> Int64? {
     let found = clinux_next_data(from, place)
     if found >= 0 { return found < size ? found : nil }
-    // A file system that cannot tell holes has none.
+    // A file system that cannot report holes has none.
     return errno == ENXIO ? nil : place
   }
 
-  /// Copies from here up to there or to the end of the file; answers where it came to.
+  /// Copies from `start` to `stop` or to the end of the file; returns where it ended.
   private mutating func copy(_ start: Int64, upTo stop: Int64) throws -> Int64 {
     var place = start
     while place < stop {
@@ -124,7 +124,7 @@ private struct FileCopy {
       do {
         let count = try call("copy into", at: destination) { clinux_copy_range(from, to, place, length) }
         if count > 0 { return count }
-        // Some file systems answer 0 for what they cannot copy; only reading shows whether this is the end.
+        // Some file systems return 0 for data they cannot copy; only reading shows whether this is the end.
       } catch let error as HopdError where FileCopy.isRefusal(error.errno) {
         kernelCopies = false
       }
@@ -155,7 +155,7 @@ private struct FileCopy {
     return count
   }
 
-  /// Sends what was written to the disk, part by part. A failure is one of the disk, and final as that of a sync.
+  /// Writes the data to the disk, part by part. A failure is one of the disk, and final as that of a sync.
   private mutating func writeOut() throws {
     guard end - writtenOut >= LinuxFileSystem.writeOutStep else { return }
     let start = writtenOut

@@ -45,6 +45,8 @@ struct ModelCheck {
   private let parents: [Int?]
   /// A number for every name of a property.
   let numbers: [String: Int]
+  /// Whether any of these names is a key path, as the names of a composite's elements are.
+  let hasDottedNames: Bool
   /// Names of own properties per entity, and relationships by name for the inverse check, by number.
   let ownNames: [Set<Int>]
   private let ownRelationships: [[Int: Relationship]]
@@ -76,6 +78,7 @@ struct ModelCheck {
         .union(entity.fetchedProperties.map { number($0.name) })
     }
     self.numbers = numbers
+    hasDottedNames = numbers.keys.contains { $0.utf8.contains(UInt8(ascii: ".")) }
     run()
   }
 

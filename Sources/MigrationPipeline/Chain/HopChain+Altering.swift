@@ -9,7 +9,7 @@ import PersistentStore
 import StoreReplacement
 
 extension HopChain {
-  /// Copies and alters the store, or continues with that; throws `staging-stale` where what is staged is of no use.
+  /// Copies and alters the store, or continues with that; throws `staging-stale` where the staged store cannot be used.
   func alter(by program: AlterProgram) throws -> Outcome {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a chain without hops has nothing to alter")
@@ -32,7 +32,7 @@ extension HopChain {
     return outcome
   }
 
-  /// Where the last hop reads: views of the hops before it, or the store where nothing is read but the copy.
+  /// The source of the last hop: views of the hops before it, or the store where nothing is read but the copy.
   private func source(
     for program: AlterProgram, isResuming: Bool, into outcome: inout Outcome
   ) throws -> SourceTables {

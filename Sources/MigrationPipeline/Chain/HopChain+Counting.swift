@@ -1,5 +1,5 @@
-// What is counted on the way of a chain: in a plan with mapping models nobody can say ahead how many rows a later hop
-// has, so each hop is compared with what it has read, and the last store is verified against the input of its hop,
+// The counting of rows during a chain: in a plan with mapping models the rows of a later hop cannot be known
+// beforehand, so each hop is compared with its input, and the last store is verified against the input of its hop,
 // which stays until the result is in place: the store of the pass before, with the views over it.
 
 import Diagnostics
@@ -13,8 +13,8 @@ import StoreReplacement
 import StoreVerification
 
 extension HopChain {
-  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once. Answers
-  /// the rows of the hop.
+  /// Later hops and the verifier only see a hop's result, so a loss in the middle is checked at once. Returns the rows
+  /// of the hop.
   func checkRows(of hop: Hop, from source: SourceTables, in space: SourceTables) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
@@ -40,8 +40,8 @@ extension HopChain {
     return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
   }
 
-  /// Views show the rows of what was counted just now, filters included, and nothing else: they are not counted again.
-  /// What is written of them is.
+  /// Views show exactly the rows that were counted just now, filters included: they are not counted again. Rows written
+  /// from them are.
   private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
@@ -55,9 +55,9 @@ extension HopChain {
     }
   }
 
-  /// A table that has as many rows as its one entity must have has them of that entity: the hop writes no other number,
-  /// and anyone who reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to
-  /// read them.
+  /// If a table has as many rows as its one entity must have, all of them are of that entity: the hop writes no other
+  /// number, and readers accept no other. Counting rows counts entries on pages; counting by entity would read the
+  /// rows.
   private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
@@ -69,7 +69,7 @@ extension HopChain {
     }
   }
 
-  /// Reads a version of the store, whose rows stay as they are: what was counted once is not counted again.
+  /// Reads a version of the store, whose rows do not change, so each count is made once.
   func reader(of space: SourceTables) -> StoreReader {
     StoreReader(connection: connection, space: space, memory: views.counts)
   }
@@ -85,8 +85,8 @@ extension HopChain {
     return rows
   }
 
-  /// What the last store must hold: in a chain with mapping models counted in what the last hop has read. Throws
-  /// `staging-stale` where that is gone.
+  /// The expected content of the last store: in a chain with mapping models counted in the input of the last hop.
+  /// Throws `staging-stale` where that is gone.
   func expectation() throws -> StoreExpectation {
     guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
     var input = SourceTables.schema(sourceSchema)
@@ -107,7 +107,7 @@ extension HopChain {
     return expectation
   }
 
-  /// Removes the store that the last pass has read; the result is in place.
+  /// Removes the store that the last pass read; the result is in place.
   func removeInput() throws {
     guard plan.isMixed, medium == .file, let kept = inputStore else { return }
     try area.remove(area.path(hop: kept))

@@ -28,7 +28,7 @@ struct HopChain {
   let rules: PlanningRules
   let policies: (any PolicyProvider)?
   let policyLines: PolicyLines
-  /// Does somebody read statements and decisions?
+  /// Whether the caller reads statements and decisions.
   let takesNotes: Bool
   let files: any DurableFileSystem
   let stop: StopSignal
@@ -39,22 +39,22 @@ struct HopChain {
   /// Where staged stores are built.
   var medium = StagedMedium.file
 
-  /// The views that this run has made, by hop, and what is known of the store's rows.
+  /// The views that this run has made, by hop, and the known counts of the store's rows.
   let views: ChainViews
 
-  /// What came of the chain.
+  /// The result of the chain.
   struct Outcome {
     let staged: FilePath
     /// The bytes of the staged store where it was built in memory; they are not on disk yet.
     var image: [UInt8]?
     var hops: [HopReport] = []
     var wasResumed = false
-    /// What the inspection of the hops behind mapping models found.
+    /// The findings of the inspection of the hops behind mapping models.
     var drops: [DroppedColumn] = []
     var warnings: [HopdError] = []
   }
 
-  /// Runs every pass that is not done yet; what cannot be continued is thrown away and starts over.
+  /// Runs every pass that is not done yet; discards work that cannot be continued, and starts over.
   func run() throws -> Outcome {
     do {
       return try givingSpaceBack { try run(from: try startingPoint()) }
@@ -63,7 +63,7 @@ struct HopChain {
     }
   }
 
-  /// A run that stops for now takes no more of the disk than what it has written.
+  /// Releases reserved disk space when a run stops for now: it keeps only what it has written.
   private func givingSpaceBack(_ body: () throws -> Outcome) throws -> Outcome {
     do {
       return try body()
@@ -74,7 +74,7 @@ struct HopChain {
     }
   }
 
-  /// Throws away what is staged and runs every pass.
+  /// Discards all staged stores and runs every pass.
   func startOver() throws -> Outcome {
     try detachAll()
     try area.removeAll()
@@ -84,12 +84,12 @@ struct HopChain {
   /// Where the last hop's store is built.
   var staged: FilePath { area.path(hop: plan.hops.count - 1) }
 
-  /// Is anything there that an earlier run has left?
+  /// Whether an earlier run has left staged stores.
   func hasStagedStores() throws -> Bool {
     try plan.hops.indices.contains { try files.status(area.path(hop: $0)) != nil }
   }
 
-  /// The pass to begin with: the last one whose staged store is there, if it has what it reads from.
+  /// The pass to begin with: the last one whose staged store exists, if its source exists too.
   private func startingPoint() throws -> Int {
     let existing = try plan.hops.indices.filter { try files.status(area.path(hop: $0)) != nil }
     guard let last = existing.last else { return 0 }
@@ -110,7 +110,7 @@ struct HopChain {
     if first > 0 {
       let before = passes.last(of: first - 1)
       if try files.status(area.path(hop: before)) != nil {
-        // The pass before is complete: its store is only deleted after the one at work is.
+        // The pass before is complete: its store is only deleted after the present pass is.
         source = try attachComplete(before)
       } else {
         // The store at `first` must be complete then; if it is not, its source is gone and the chain starts over.
@@ -119,7 +119,7 @@ struct HopChain {
     }
     let reserved = medium == .file ? passes.stagedBytes : 0
     if medium == .file {
-      // The store of the second pass is there beside that of the first; every later one comes when an earlier one is
+      // The store of the second pass exists beside that of the first; every later one is made when an earlier one is
       // gone.
       if first + 1 < passes.groups.count {
         try area.holdSpace(reserved, for: .nextStore)
@@ -139,12 +139,12 @@ struct HopChain {
       done &+= try materialise(
         last, manager: manager, hasStore: hasStore, reserving: reserved, rowsBefore: done, into: &outcome)
       if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
-      // The last pass of a chain with mapping models is verified against what it has read.
+      // The last pass of a chain with mapping models is verified against its input.
       if !(isLast && plan.isMixed) { try dropViews(hops) }
       if position > 0 {
         let before = passes.last(of: position - 1)
         if plan.isMixed, isLast {
-          // In memory it stays where it is until the expectation was counted.
+          // In memory the store stays until the expectation was counted.
           if !source.isGone, medium == .file { try closeStore(ofHop: before) }
         } else {
           try removeStore(ofHop: before)
@@ -158,7 +158,7 @@ struct HopChain {
     return outcome
   }
 
-  /// The last staged store gets its last form and takes no more of the disk than it needs.
+  /// Gives the last staged store its final form, and releases the disk space that it does not need.
   func seal(_ manager: MigrationEngine.MigrationManager) throws {
     try manager.seal()
     try area.giveBackReserve(hop: plan.hops.count - 1)
@@ -167,7 +167,7 @@ struct HopChain {
 
   // MARK: One pass
 
-  /// Inspects a hop where a segment begins, and tells that it begins.
+  /// Inspects a hop where a segment begins, and reports its start.
   func begin(
     _ index: Int, reading source: SourceTables, isResuming: Bool, into outcome: inout Outcome
   ) throws {
@@ -182,7 +182,7 @@ struct HopChain {
     if isResuming { observer(.resumed(hop: index, hops: plan.hops.count)) }
   }
 
-  /// Makes the views of the hops that a pass only looks through, and answers where its last hop reads.
+  /// Makes the views of the hops of a pass before its last one, and returns the source of the last hop.
   func makeViews(
     of hops: Range<Int>, over source: SourceTables, isResuming: Bool, into outcome: inout Outcome
   ) throws -> SourceTables {
@@ -205,13 +205,13 @@ struct HopChain {
     return source
   }
 
-  /// Tells that a hop is complete.
+  /// Reports that a hop is complete.
   func tellEnd(_ report: HopReport, into outcome: inout Outcome) {
     outcome.hops.append(report)
     observer(.hopFinished(report))
   }
 
-  /// Writes the store of a pass's last hop; answers its rows.
+  /// Writes the store of a pass's last hop; returns its rows.
   private func materialise(
     _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, reserving bytes: Int64, rowsBefore: Int64,
     into outcome: inout Outcome
@@ -257,14 +257,14 @@ struct HopChain {
     get throws(HopdError) { try ExternalDataDirectory(of: plan.store.location) }
   }
 
-  /// Where a hop that writes has its tables.
+  /// The tables of a hop that writes.
   func space(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
 
   private func tellPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
   }
 
-  /// Where the hops' notes go; statements and decisions only where somebody reads them.
+  /// The receiver of the hops' notes; statements and decisions only where the caller reads them.
   var note: HopNote.Taker {
     let (observer, takesNotes) = (observer, takesNotes)
     return { note in
@@ -272,7 +272,7 @@ struct HopChain {
     }
   }
 
-  /// Objects that a rule set aside leave with the hop's store, so they are copied to the side file at once.
+  /// Objects that a rule set aside are removed with the hop's store, so they are copied to the side file at once.
   private func keepQuarantined(_ staged: StagedStore, hop: Int) throws {
     guard staged.tallies.invalidRows.contains(where: { $0.rule == .quarantine }) else { return }
     let file = QuarantineFile(area: area, files: files)
@@ -334,7 +334,7 @@ struct HopChain {
     }
   }
 
-  /// Lets go of all staged stores. Views over the source alone may stay, and go with the connection: nobody asks them
+  /// Detaches all staged stores. Views over the source alone may stay until the connection closes: nothing queries them
   /// again.
   func detachAll(keepsViews: Bool = false) throws {
     if !keepsViews || passes.groups.count > 1 { try dropViews(plan.hops.indices) }
@@ -350,13 +350,13 @@ struct HopChain {
   }
 }
 
-/// The views of a run by hop, and what is known of their rows; one value for all copies of a chain.
+/// The views of a run by hop, and the known counts of their rows; one value for all copies of a chain.
 final class ChainViews {
   fileprivate(set) var spaces: [Int: SourceTables] = [:]
   let counts: RowCountCache
   let references: ReferenceMemory
 
-  /// No views yet; `counts` has what the plan has counted in the store, whose tables are the same until the run ends.
+  /// No views yet; `counts` has what the plan has counted in the store, whose tables do not change until the run ends.
   init(counts: RowCountCache) {
     self.counts = counts
     references = ReferenceMemory(counts: counts)

@@ -1,5 +1,5 @@
-// Where a run halts while it is held: between two chunks, or inside a statement that takes long. It keeps its locks and
-// everything that it has built, and continues where it stands.
+// The points at which a held run halts: between two chunks, or inside a long statement. It keeps its locks and
+// everything that it has built, and continues from the same point.
 
 import Glibc
 
@@ -14,13 +14,13 @@ final class HoldPoint {
 
   /// A statement that runs for longer than this is no chunk: an index, a check. It halts in its middle.
   private static let longStatement = Duration.seconds(1)
-  /// How often a run that halts looks whether it may continue, in microseconds.
+  /// How often a halted run checks whether it may continue, in microseconds.
   private static let pause: UInt32 = 50_000
 
   init(stop: StopSignal) { self.stop = stop }
 
-  /// Halts here if the run is held and this is a place for it. A chunk is never stretched by a halt: its time decides
-  /// about the size of the next.
+  /// Halts here if the run is held and may halt at this event. A halt never lengthens a chunk: the chunk's time decides
+  /// the size of the next.
   func passed(_ event: MigrationEvent, keepAlive: (MigrationStage) -> Void) {
     switch event {
     case .progress(let progress):
@@ -32,7 +32,7 @@ final class HoldPoint {
       }
       halt(.migrate, keepAlive)
     case .alive(let stage):
-      // A replacement that has begun is brought to its end: a store in the middle of it is locked for everybody.
+      // A replacement that has begun is finished: during one, the store is locked for every program.
       switch stage {
       case .plan, .verify: halt(stage, keepAlive)
       case .identify, .lock, .recover, .migrate, .replace, .report: return

@@ -1,5 +1,5 @@
-// What the pipeline tells while it works. Libraries do not log: the programs turn these into journal entries, status
-// lines, progress bars and watchdog beats.
+// The events that the pipeline emits while it works. Libraries do not log: the programs turn these into journal
+// entries, status lines, progress bars and watchdog beats.
 
 import Diagnostics
 import MigrationEngine
@@ -16,17 +16,17 @@ package enum MigrationStage: String, Sendable, Hashable, CaseIterable, Codable {
 package enum MigrationEvent: Sendable {
   /// The store's version is known.
   case identified(StoreFacts)
-  /// A crash had left something of this store, and it was put in order.
+  /// Recovery cleaned up the store after a crash.
   case recovered(sentence: String)
-  /// The plan stands; nothing has been written yet.
+  /// The plan is complete; nothing has been written yet.
   case planned(PlanSummary)
   /// An interrupted run is continued.
   case resumed(hop: Int, hops: Int)
   /// A hop begins.
   case hopStarted(index: Int, hops: Int, from: String, to: String)
-  /// A chunk was committed, or a long statement is alive (with no rows).
+  /// A chunk was committed, or a long statement is still running (with no rows).
   case progress(ChunkProgress)
-  /// How far the whole run is: after the other events, and while long statements run.
+  /// The progress of the whole run: after the other events, and while long statements run.
   case advanced(MigrationProgress)
   /// A line for a debug journal, or a line that a policy wrote.
   case note(HopNote)
@@ -38,11 +38,11 @@ package enum MigrationEvent: Sendable {
   case verified(checks: Int)
   /// The swap begins.
   case replacing
-  /// A long look at the store continues; nothing else has happened. It only feeds a watchdog.
+  /// A long inspection of the store continues; nothing else has happened. It only feeds a watchdog.
   case alive(MigrationStage)
 }
 
-/// What is known of a store once it is identified.
+/// The facts about an identified store.
 package struct StoreFacts: Sendable, Hashable {
   /// Z_UUID.
   package let uuid: String
@@ -74,7 +74,7 @@ package struct PlanSummary: Sendable {
   package let dropped: [DroppedColumn]
 }
 
-/// What a chunk has done.
+/// The progress of a chunk.
 package struct ChunkProgress: Sendable, Hashable {
   /// Hop at work, from 0.
   package let hop: Int
@@ -84,35 +84,35 @@ package struct ChunkProgress: Sendable, Hashable {
   package let rows: Int64
   package let chunkRows: Int64
   package let totalRows: Int64
-  /// The step at work of the hop's program, how much of it is done, and the program, as far as known.
+  /// The current step of the hop's program, its progress, and the program, as far as known.
   let step: Int
   let share: Double
   let outline: HopOutline?
 }
 
-/// How far a migration is, over everything that it does: rows, indexes, verification, replacement.
+/// The progress of a migration over all its work: rows, indexes, verification, replacement.
 package struct MigrationProgress: Sendable, Hashable {
-  /// What it does.
+  /// The current part of the work.
   package let part: WorkPart
-  /// Hop at work, from 0, and how many there are.
+  /// Current hop, from 0, and how many there are.
   package let hop: Int
   package let hops: Int
   package let from: String
   package let to: String
-  /// Entity, join table or index at work; empty outside of the hops.
+  /// Current entity, join table or index; empty outside of the hops.
   package let subject: String
   /// Rows written over all hops so far, and rows to write over all hops (an estimate).
   package let rows: Int64
   package let totalRows: Int64
   /// Rows a second in this run; nil while none are written.
   package let rowsPerSecond: Double?
-  /// Seconds that the run has worked, and seconds to go; nil where nobody can say.
+  /// Seconds that the run has worked, and seconds to go; nil where unknown.
   package let elapsed: Double
   package let remaining: Double?
   /// Share of the time, 0 to 1: it never falls, and is 1 only at the end.
   package let fraction: Double
 
-  /// Notes how far it is; without a fraction it is that of the rows.
+  /// Makes a progress value; without a fraction it is that of the rows.
   package init(
     part: WorkPart = .copying, hop: Int, hops: Int, from: String, to: String, subject: String, rows: Int64,
     totalRows: Int64, rowsPerSecond: Double? = nil, elapsed: Double, fraction: Double? = nil, remaining: Double?

@@ -11,9 +11,9 @@ import SystemPackage
 package enum MigrationResult: String, Sendable, Hashable, Codable {
   /// The store is at the target now.
   case migrated
-  /// It was already.
+  /// It was at the target before.
   case current
-  /// It was already, because a run that crashed had finished the swap.
+  /// It was at the target before, because a run that crashed had finished the swap.
   case completedBeforeCrash = "completed-before-crash"
 }
 
@@ -29,10 +29,10 @@ package struct HopReport: Sendable, Hashable {
   package let seconds: Double
   /// Names of the mapping models, in the order of execution.
   package var mappings: [String] = []
-  /// What became of rows that make no object of their own.
+  /// The outcomes of rows that make no object of their own.
   package var tallies = HopTallies()
-  /// Was it one pass with the hop after it? Then no store of it was written, and `rowsWritten` are the rows that a view
-  /// shows.
+  /// Whether it was one pass with the hop after it. Then no store of it was written, and `rowsWritten` are the rows
+  /// that a view shows.
   package var isFused = false
 
   /// "Model 2 → Model 3", or "willMigrate of Model 2 → Model 3".
@@ -58,9 +58,9 @@ package struct MigrationReport: Sendable {
   package var warnings: [HopdError]
   /// Where the old store is kept; nil where none is.
   package var backup: FilePath?
-  /// Older backups that were removed, as the rule says.
+  /// Older backups that the rule removed.
   package var prunedBackups: [BackupRemoval] = []
-  /// The pin of a restore that held the store back and is gone with this migration; nil where there was none.
+  /// The pin of a restore that held the store back and was removed with this migration; nil where there was none.
   package var releasedPin: RestorePin?
   /// Where objects are kept that broke a rule and were taken out; nil where none was.
   package var quarantine: FilePath?
@@ -68,15 +68,15 @@ package struct MigrationReport: Sendable {
   /// Peak resident set of the process in bytes.
   package var peakMemory: Int64
   package var checks: [VerificationCheck]
-  /// Did this run continue an interrupted one?
+  /// Whether this run continued an interrupted one.
   package var wasResumed: Bool
-  /// The file that was put in place, as it was then; nil where none was.
+  /// The file that was put in place, at that moment; nil where none was.
   package var fingerprint: SourceFingerprint? = nil
-  /// Seconds by stage; those that the run did not come to are not there.
+  /// Seconds by stage; stages that the run did not reach are absent.
   package var stages: [MigrationStage: Double] = [:]
 }
 
-/// A run that failed: the error, and the stage it happened in. The store is the complete old one.
+/// A run that failed: the error, and its stage. The store is the complete old one.
 package struct MigrationFailure: Error, Sendable {
   package let stage: MigrationStage
   package let error: HopdError

@@ -1,5 +1,5 @@
-// What a caller asks of the pipeline: one store, the models, where to go, and the rules. A plain value; the daemon
-// makes it from a watch's configuration, hopctl from its command line.
+// The input of the pipeline: one store, the models, the target, and the rules. A plain value; the daemon makes it from
+// a watch's configuration, hopctl from its command line.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -18,7 +18,7 @@ package struct MigrationRequest: Sendable {
   package var catalog: ModelCatalog
   /// The version to reach.
   package var target: TargetVersion
-  /// Which end names a self many-to-many table, where the caller knows.
+  /// Which end names a self many-to-many table, where the caller has determined it.
   package var naming: JoinTableNaming
   /// Write the result here and only read the source; nil replaces the store.
   package var output: FilePath?
@@ -26,19 +26,19 @@ package struct MigrationRequest: Sendable {
   package var settings: MigrationSettings
   /// Makes the policies that mapping models name; nil where no class is bound.
   package var policies: PolicyMaker? = nil
-  /// Has the caller seen a moment ago that the store is behind its target? Then it is locked without another look; what
-  /// counts is seen under the lock in any case.
+  /// Whether the caller has just found the store behind its target. Then it is locked without another inspection; the
+  /// inspection under the lock decides in any case.
   package var isKnownBehind = false
-  /// Did somebody ask for the migration of this very store? Then it is made although a restore has pinned the store,
-  /// and ends that.
+  /// Whether the operator asked for the migration of this very store. Then it is made although a restore has pinned the
+  /// store, and removes the pin.
   package var releasesPin = false
-  /// Does somebody read statements and decisions (`MigrationEvent.note`)?
+  /// Whether the caller reads statements and decisions (`MigrationEvent.note`).
   package var takesNotes = false
   /// The locks of a worker that shares the stores with workers on other machines; nil where there are none.
   package var locks: WorkerLocks? = nil
-  /// Where intent records and locks live; it must exist and be writable.
+  /// The directory of intent records and locks; it must exist and be writable.
   package var stateDirectory: FilePath
-  /// Short lower-case hex text that names this job; an interrupted job's own name wins when it is resumed.
+  /// Short lower-case hex text that names this job; a resumed job keeps its own name.
   package var job: String
 
   /// Makes a request.
@@ -62,7 +62,7 @@ package struct MigrationRequest: Sendable {
     set { settings[keyPath: setting] = newValue }
   }
 
-  /// Is the class of a policy bound to a program?
+  /// Whether the class of a policy is bound to a program.
   package func isBound(_ policy: String) -> Bool { policies?({ false }, { _, _, _ in }).isBound(policy) ?? false }
 
   /// The rules of the plan.

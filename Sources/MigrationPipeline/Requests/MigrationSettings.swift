@@ -1,5 +1,5 @@
-// How migrations are made, whoever asks for them. A watch of the configuration and the command line fill the same
-// value, so that both mean the same.
+// The settings of migrations. A watch of the configuration and the command line fill the same value, so that both mean
+// the same.
 
 import MappingModel
 import MigrationEngine
@@ -9,17 +9,17 @@ import StoreVerification
 
 /// The settings of a migration.
 package struct MigrationSettings: Sendable, Hashable {
-  /// May hops be inferred where no mapping model is given?
+  /// Whether hops may be inferred where no mapping model is given.
   package var infer: Bool
   /// Names that the operator decided where renaming identifiers contradict them.
   package var renames: RenameRules
-  /// Which of several ways through the versions is taken.
+  /// Which of several chains is taken.
   package var route: RouteRule
-  /// What becomes of a store with persistent history.
+  /// The rule for a store with persistent history.
   package var history: HistoryRule
-  /// What becomes of a store that is mirrored with CloudKit.
+  /// The rule for a store that is mirrored with CloudKit.
   package var cloudKit: CloudKitRule
-  /// What becomes of the rows of entities that exist in both versions and have no entity mapping.
+  /// The rule for the rows of entities that exist in both versions and have no entity mapping.
   package var unmappedEntities: UnmappedEntitiesRule
   /// How thoroughly the result is verified.
   package var verification: VerificationDepth

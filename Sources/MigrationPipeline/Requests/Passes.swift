@@ -1,5 +1,5 @@
-// How the hops of a plan are carried out: which of them are one pass over the rows, what that costs, and the name of it
-// all, by which a run knows staged stores that another way of doing it has left.
+// How the hops of a plan are carried out: which of them are one pass over the rows, the cost, and the fingerprint by
+// which a run recognises staged stores of other passes.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,14 +12,14 @@ import StoreReplacement
 package struct Passes: Sendable {
   /// In order; together they are all hops of the plan.
   package let groups: [HopGroup]
-  /// What the passes take: the plan refers to hops that are made one by one.
+  /// The cost of the passes: the plan's estimate refers to hops that are made one by one.
   package let estimate: MigrationEstimate
   /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints are at the end of passes
   /// only.
   package let fingerprint: String
-  /// What is done to a copy of the store; nil where rows are written.
+  /// The program that alters a copy of the store; nil where rows are written.
   package let alterProgram: AlterProgram?
-  /// What is done to the copy, or why there is none, in a few words.
+  /// A short description of the alteration, or why there is none.
   package let reason: String
 
   /// Decides by the plan alone.
@@ -42,7 +42,7 @@ package struct Passes: Sendable {
     fingerprint = "\(plan.fingerprint)-\(ends.joined(separator: "."))\(form)"
   }
 
-  /// Disk for one staged store; where there are several passes two of them are there at once.
+  /// Disk for one staged store; where there are several passes two of them exist at once.
   var stagedBytes: Int64 { groups.count > 1 ? estimate.diskNeeded / 2 : estimate.diskNeeded }
 
   /// The last hop of a pass.
@@ -65,8 +65,8 @@ package struct Passes: Sendable {
 }
 
 extension MigrationEstimate {
-  /// Free bytes that a migration needs beside what is `there` already of its staged stores. A replacement in place
-  /// begins when only the last of them is left; it is taken for as large as the store.
+  /// Free bytes that a migration needs beyond those that its staged stores take already (`there`). A replacement in
+  /// place begins when only the last of them is left; it is assumed to be as large as the store.
   package func diskNeeded(
     replacing mode: ReplacementMode, keepsBackupElsewhere: Bool, there: Int64 = 0
   ) -> Int64 {
@@ -95,7 +95,7 @@ extension HopGroup.Execution {
     }
   }
 
-  /// What it does, for a line of a plan.
+  /// A description for a line of a plan.
   package var sentence: String {
     switch self {
     case .chunks: "rows are written in chunks"
@@ -108,7 +108,7 @@ extension Hop {
   /// "inferred", "mapping" or "stage", as plans and reports call it.
   package var kind: String { hook != nil ? "stage" : isMapped ? "mapping" : "inferred" }
 
-  /// Rows that its mappings read, those of entities that go left out.
+  /// Rows that its mappings read, without those of removed entities.
   var rowsToRead: Int64 {
     let costs =
       isMapped ? entities : zip(mapping.entityMappings, entities).filter { $0.0.kind != .remove }.map(\.1)

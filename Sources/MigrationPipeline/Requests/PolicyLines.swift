@@ -1,4 +1,4 @@
-// Lines that policy programs write, on their way to the thread of the run: events are reported there and nowhere else.
+// Passes lines that policy programs write to the thread of the run: events are reported there and nowhere else.
 
 import MigrationEngine
 import MigrationPolicy

@@ -1,4 +1,4 @@
-// Turns the engine's progress of a hop into progress of the migration path: rows of the passes done so far.
+// Turns the engine's progress of a hop into progress of the migration: adds the rows of the passes done so far.
 
 import MigrationEngine
 
@@ -9,7 +9,7 @@ struct ProgressWatch {
   let rowsBefore: Int64
   let observer: (MigrationEvent) -> Void
 
-  /// Tells what a hop has told.
+  /// Reports the progress of a hop.
   func note(_ progress: HopProgress) {
     observer(
       .progress(

@@ -1,4 +1,4 @@
-// A private folder for stores that nobody keeps: trial runs write there, and it is gone on every way out.
+// A private folder for stores that are not kept: trial runs write there, and it is removed however the run ends.
 
 import Diagnostics
 import DurableFiles
@@ -22,7 +22,7 @@ package struct ScratchDirectory {
     }
   }
 
-  /// What `make` makes in `parent`, else in the temporary directory. An error names the folder and the option that
+  /// The result of `make` in `parent`, else in the temporary directory. An error names the folder and the option that
   /// chooses another one.
   package static func made<Result>(
     in parent: FilePath?, _ kind: String, option: String, _ make: (CanonicalDirectory) throws -> Result
@@ -37,7 +37,7 @@ package struct ScratchDirectory {
     }
   }
 
-  /// Takes over a folder that a program which is gone has left behind.
+  /// Takes over a folder that a program left behind when it ended.
   package init(left path: FilePath, files: any DurableFileSystem = LinuxFileSystem(isDurable: false)) {
     self.path = path
     self.files = files
@@ -45,7 +45,7 @@ package struct ScratchDirectory {
 
   /// Removes the folder with everything in it. What cannot be removed stays and is reported by the error.
   package func remove() throws {
-    // A store has its external data two folders deep, below the folders of a worker; deeper is nothing of hopd's.
+    // A store has its external data two folders deep, below the folders of a worker; hopd makes nothing deeper.
     try files.removeTree(path, deepest: 16)
   }
 

@@ -1,5 +1,5 @@
-// How long each stage of a run took: where time goes is a question about stages, and the sum of the hops does not
-// answer it (planning reads the rows, verification counts them again).
+// The time that each stage of a run took: the sum of the hops does not show it (planning reads the rows, verification
+// counts them again).
 
 /// Durations as seconds.
 enum Pace {

@@ -1,9 +1,10 @@
-// How a run is asked to stop or to halt: set by others, read by the run between chunks and inside long statements.
+// The signal that makes a run stop or halt: other threads set it, the run reads it between chunks and inside long
+// statements.
 
 import Synchronization
 
-/// Asks running migrations to stop at the next chunk, where the checkpoint stays and the next start continues; or to
-/// halt there for a while, and to continue where they stand.
+/// Makes running migrations stop at the next chunk, where the checkpoint stays and the next start continues; or halt
+/// there for a while, and continue from there.
 package final class StopSignal: Sendable {
   private let flag = Atomic<Bool>(false)
   private let holds = Atomic<Bool>(false)
@@ -12,15 +13,15 @@ package final class StopSignal: Sendable {
   /// Makes a signal that is not set; one with a `parent` is set with that, too.
   package init(parent: StopSignal? = nil) { self.parent = parent }
 
-  /// Asks to stop. Who halts stops at once.
+  /// Stops the run. A halted run stops at once.
   package func stop() { flag.store(true, ordering: .relaxed) }
 
-  /// Was it asked to stop?
+  /// Whether the run is to stop.
   package var isStopping: Bool { flag.load(ordering: .relaxed) || parent?.isStopping == true }
 
-  /// Asks to halt, or to continue.
+  /// Halts the run, or lets it continue.
   package func hold(_ isHeld: Bool) { holds.store(isHeld, ordering: .relaxed) }
 
-  /// Is it asked to halt, and not to stop?
+  /// Whether the run is to halt, and not to stop.
   package var isHeld: Bool { !isStopping && (holds.load(ordering: .relaxed) || parent?.isHeld == true) }
 }

@@ -1,20 +1,20 @@
-// How far a run is, and how long it will take: one model over everything that it does. Pure: times come from outside.
+// The progress of a run and its remaining time: one model over all its work. Pure: times come from outside.
 //
-// The work is a list of parts with their cost on an imagined machine. How fast the real machine is shows in the parts
-// that are done, the plan among them; what is done of a part shows its own pace. Programs and disks have a speed of
+// The work is a list of parts with their cost on an imagined machine. The finished parts, the plan among them, show how
+// fast the real machine is; the finished share of a part shows that part's pace. Programs and disks have a speed of
 // their own. The share is that of time, so that half of it is half of the time; it never falls, and is 1 only at the
 // end.
 
 import MigrationEngine
 
-/// What a run does at a moment.
+/// The current part of a run's work.
 package enum WorkPart: String, Sendable, Hashable, CaseIterable {
   case planning, copying, indexing, verifying, replacing, done
 }
 
 /// The work of one run.
 struct WorkModel: Sendable {
-  /// Whose speed it is at which a part goes on.
+  /// The worker whose speed a part depends on.
   enum Worker: Sendable, Hashable, CaseIterable {
     case machine, program, disk
   }
@@ -29,41 +29,41 @@ struct WorkModel: Sendable {
     /// Seconds on the imagined machine.
     var seconds: Double
     var worker = Worker.machine
-    /// Do its shares take unlike times? Then they only show the pace of late.
+    /// Whether its shares take different times. Then they only show the recent pace.
     var isUneven = false
   }
 
-  /// What was seen of a worker: seconds that it took, and what its work costs on the imagined machine.
+  /// The observed work of a worker: seconds that it took, and its cost on the imagined machine.
   private struct Seen {
     var spent = 0.0
     var cost = 0.0
   }
 
   private(set) var pieces: [Piece]
-  /// The last hop leaves what is verified; is all of it looked at?
+  /// The hop whose result is verified, and whether all of it is checked.
   private let verified: (hop: Int, isFull: Bool)?
   private var result: HopOutline.Result?
-  /// The piece at work, when it began, and how much of it was done then and is done now.
+  /// The current piece, when it began, and its share then and now.
   private var current = 0
   private var began: Double
   private var shareAtStart = 0.0
   private var share = 0.0
   private var shareTime: Double
-  /// Was anything told of the piece at work? Has its program been seen at work?
+  /// Whether progress of the current piece was reported, and whether its program was seen at work.
   private var isSeen = false
   private var hasStarted = false
-  /// Pace of late, in shares a second; it forgets slowly.
+  /// Recent pace, in shares a second; it forgets slowly.
   private var pace: Double?
-  /// What ran from beginning to end in this run.
+  /// The pieces that ran from beginning to end in this run, by worker.
   private var seen: [Worker: Seen] = [:]
-  /// Cost of what earlier runs have done.
+  /// Cost of the work of earlier runs.
   private var credit = 0.0
   private var told = 0.0
   private var isDone = false
   /// The revision of each hop's outline that the pieces are made of.
   private var revisions: [Int: Int] = [:]
 
-  /// The machine is taken for the imagined one until it has shown itself for so long.
+  /// The machine counts as the imagined one until it has been observed for so long.
   private static let trust = 0.01
 
   /// A run that is about to begin its first piece at a time, in seconds. `planning` is what the time so far costs on
@@ -75,7 +75,7 @@ struct WorkModel: Sendable {
     if planning > 0 { seen[.machine] = Seen(spent: max(0, time), cost: planning) }
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   /// A part has begun, or a step of it; everything before it is done, by this run or by an earlier one.
   mutating func begin(_ part: WorkPart, step: Int? = nil, at time: Double) {
@@ -84,8 +84,8 @@ struct WorkModel: Sendable {
     move(to: index, at: time)
   }
 
-  /// SQLite's own full check of the result has made so many steps. It makes none while it looks at the pages, and then
-  /// some for each row and each look into an index.
+  /// SQLite's own full check of the result has made so many steps. It makes none while it checks the pages, and then
+  /// some for each row and each index lookup.
   mutating func advanceVerification(steps: Int, at time: Double) {
     guard steps > 0, verified?.isFull == true, pieces[current].part == .verifying else { return }
     if pieces[current].step == 0 {
@@ -96,8 +96,7 @@ struct WorkModel: Sendable {
     note(Double(steps) / WorkCost.verificationSteps(result), at: time)
   }
 
-  /// A step of a hop's program is at work, so much of it done. The outline takes the place of what was known
-  /// of the hop before.
+  /// Reports the share of a step of a hop's program. The outline replaces the former one of the hop.
   mutating func advance(hop: Int, step: Int, share: Double, outline: HopOutline?, at time: Double) {
     if let outline, revisions[hop] != outline.revision { take(outline, of: hop, at: time) }
     let index =
@@ -109,12 +108,12 @@ struct WorkModel: Sendable {
     note(share, at: time)
   }
 
-  /// The run has come to its end.
+  /// The run has ended.
   mutating func finish() { isDone = true }
 
   private mutating func move(to index: Int, at time: Double) {
     let wasWhole = pieces[current].seconds * (1 - shareAtStart)
-    // A piece that took next to no time was done before.
+    // A piece that took almost no time was done before.
     if time - began > pieces[current].seconds * 0.02 || share > shareAtStart {
       let worker = pieces[current].worker
       seen[worker, default: Seen()].spent += max(0, time - began)
@@ -132,7 +131,7 @@ struct WorkModel: Sendable {
   private mutating func note(_ new: Double, at time: Double) {
     let new = min(max(new.isFinite ? new : 0, 0), 1)
     guard isSeen else {
-      // Where an earlier run stopped: it says nothing of today's pace.
+      // Where an earlier run stopped: it shows nothing of today's pace.
       isSeen = true
       (shareAtStart, share, shareTime) = (new, new, time)
       return
@@ -152,7 +151,7 @@ struct WorkModel: Sendable {
     (share, shareTime) = (new, time)
   }
 
-  /// Puts the steps of a program in the place of a hop that was one piece, or what is known better of those to come.
+  /// Replaces a hop that was one piece by the steps of its program, or updates the steps to come.
   private mutating func take(_ outline: HopOutline, of hop: Int, at time: Double) {
     guard !outline.steps.isEmpty else { return }
     revisions[hop] = outline.revision
@@ -163,7 +162,7 @@ struct WorkModel: Sendable {
           seconds: work.seconds, worker: work.kind == .policy ? .program : .machine)
       }
       pieces.replaceSubrange(first...first, with: steps)
-      // What it took to prepare the program is no step's time.
+      // The time to prepare the program belongs to no step.
       if first == current { (began, shareTime) = (time, time) }
     } else {
       let isUntouched = share == shareAtStart
@@ -181,9 +180,9 @@ struct WorkModel: Sendable {
     }
   }
 
-  // MARK: What is told
+  // MARK: Results
 
-  /// What the run does.
+  /// The current part of the work.
   var part: WorkPart { isDone ? .done : pieces[current].part }
 
   /// How much slower a worker is than the imagined one.
@@ -196,7 +195,7 @@ struct WorkModel: Sendable {
         known.cost += doneHere
       }
     }
-    // Nobody has seen a program or the disk yet: as slow as all else is.
+    // A program or the disk that was not observed yet counts as slow as everything else.
     let usual = worker == .machine ? 1 : slowness(of: .machine)
     return (known.spent + Self.trust * usual) / (known.cost + Self.trust)
   }
@@ -217,7 +216,7 @@ struct WorkModel: Sendable {
     let elapsed = max(0, time - began)
     let done = share - shareAtStart
     guard done > 0, shareTime > began else {
-      // Nothing is seen of it but the time. One that takes longer than expected is taken to last a while.
+      // Only its time is known. One that takes longer than expected is assumed to last a while.
       let left = expected * (1 - shareAtStart) - elapsed
       return left > 0 ? left : 0.02 * elapsed - 0.1 * left
     }
@@ -225,18 +224,18 @@ struct WorkModel: Sendable {
     let rate = pace.map { (mean + $0) / 2 } ?? mean
     let byPace = (1 - share) / rate - (time - shareTime)
     guard !pieces[current].isUneven else {
-      // The last steps take the time; only near the end their pace is that of what is left.
+      // The last steps take the time; only near the end does their pace show that of the rest.
       let byTime = expected * (1 - shareAtStart) - elapsed
       let late = pace.map { (1 - share) / $0 - (time - shareTime) } ?? byPace
       let weight = byTime > 0 ? share * share * share * share : 1
       return max(0, weight * late + (1 - weight) * byTime)
     }
-    // The first shares are few rows: the plan still has its say.
+    // The first shares are few rows: the plan still counts.
     let weight = min(1, done / 0.1)
     return max(0, weight * byPace + (1 - weight) * (expected * (1 - share)))
   }
 
-  /// Share of the time, 0 to 1; never less than it was. 1 is told only of a run that has ended.
+  /// Share of the time, 0 to 1; it never falls. It is 1 only for a run that has ended.
   mutating func fraction(at time: Double) -> Double {
     if isDone { return 1 }
     let done = credit * slowness(of: .machine) + max(0, time)

@@ -1,4 +1,4 @@
-// How the entity mappings of a hop are carried out, as a plan tells it: only the engine knows, and a plan is made
+// How the entity mappings of a hop are carried out, for display in a plan: the engine decides this, and a plan is made
 // without it.
 
 import Diagnostics

@@ -1,6 +1,6 @@
-// The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is
-// cleaned up when a stage fails, and what is reported to the caller. It blocks its thread from start to end: callers
-// give it one of their own.
+// The stages in order for one store. Everything dangerous is elsewhere; this file defines the order, the clean-up when
+// a stage fails, and the reports to the caller. It blocks its thread from start to end: callers give it one of their
+// own.
 
 import Diagnostics
 import DurableFiles
@@ -14,9 +14,9 @@ import StoreVerification
 import SystemPackage
 
 extension HopdError.Code {
-  /// The output of `--output` is there already.
+  /// The output of `--output` exists already.
   package static let outputExists = HopdError.Code("output-exists", exit: .cannotCreate)
-  /// A mapping model names a policy that no program stands in for.
+  /// A mapping model names a policy that is bound to no program.
   package static let policyNotBound = HopdError.Code("policy-not-bound", exit: .configuration)
 }
 
@@ -28,7 +28,7 @@ package struct MigrationPipeline: Sendable {
   /// Makes a pipeline on a file system.
   package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
 
-  /// Takes one store to its target, and returns when that is durable.
+  /// Migrates one store to its target, and returns when that is durable.
   ///
   /// On a failure the store is the complete old one; where its code is `interrupted` the next call continues from the
   /// last checkpoint. `observer` is called on the calling thread.
@@ -51,10 +51,10 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
-  /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
+  /// Recovers a store after a crash, without migrating it, as hopd does at its start.
   ///
-  /// A store without any trace of hopd is not opened; one whose lock a worker has is left alone (`.lockedByOther`).
-  /// Answers nil when there was nothing to do. `keepAlive` is called now and then while a large store is checked.
+  /// A store without any trace of hopd is not opened; one that a worker has locked is not changed (`.lockedByOther`).
+  /// Returns nil when there was nothing to do. `keepAlive` is called repeatedly while a large store is checked.
   package func recover(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
     keepAlive: @escaping () -> Bool = { true }
@@ -70,7 +70,7 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
-  /// What `recover` would find at a store and do; changes nothing.
+  /// Returns what `recover` would find and do at a store; changes nothing.
   package func examine(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule
   ) throws(MigrationFailure) -> RecoveryOutcome {
@@ -89,21 +89,21 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
-  /// Lets SQLite roll back what a writer that died had begun, so that the store can be inspected: a look that changes
-  /// nothing cannot read around a hot journal. Throws `.storeBusy` where the writer lives.
+  /// Lets SQLite roll back the transaction of a writer that died, so that the store can be inspected: an inspection
+  /// that changes nothing cannot ignore a hot journal. Throws `.storeBusy` where the writer lives.
   package func rollBackHotJournal(_ location: CanonicalStoreLocation, stateDirectory: FilePath) throws {
     guard try StoreReader.hasHotJournal(location.store) else { return }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
   }
 
-  /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
-  /// answers what was done, or nil. Call it before a store with a log is inspected: opening such a store ruins it.
+  /// Sets aside a log that provably belongs to the store before its migration and arrived afterwards; returns the
+  /// warning to report, or nil. Call it before a store with a log is inspected: opening such a store ruins it.
   package func setLateLogAside(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool
   ) throws -> HopdError? {
-    // Most stores have no log: this is all that they cost.
+    // Most stores have no log, and then nothing else is checked.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)

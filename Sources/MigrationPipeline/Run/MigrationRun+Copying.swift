@@ -61,7 +61,7 @@ extension MigrationRun {
     var shared = own
     shared.extended = wanted.extended
     if (try? files.setAttributes(shared, of: copy)) != nil { return }
-    // Where there was an ACL, the bits of the group are its mask, and would be too much for the group.
+    // Where there was an ACL, the bits of the group are its mask, and would grant the group too much.
     if wanted.extended["system.posix_acl_access"] != nil { own.mode &= ~0o070 }
     try files.setAttributes(own, of: copy)
   }
@@ -103,7 +103,7 @@ extension MigrationRun {
     return report(.migrated, plan: plan, outcome: outcome, verified: verified)
   }
 
-  /// What the external files take on the disk: holes in them are not copied.
+  /// The allocated bytes of the external files: holes in them are not copied.
   private func allocatedExternalBytes() throws -> Int64 {
     let folder = try storeLocation().externalDataDirectory
     guard try files.status(folder)?.kind == .directory else { return 0 }
@@ -115,8 +115,8 @@ extension MigrationRun {
     return total
   }
 
-  /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan,
-  /// or for a plan with mapping models those of the store as it is.
+  /// Bytes of the files that the result can refer to, and how many of its references are broken already: by the plan,
+  /// or for a plan with mapping models those of the source store.
   private func externalFiles(of plan: MigrationPlan, reader: StoreReader) throws -> (bytes: Int64, missing: Int64) {
     if let expected = plan.expectation.externalData {
       return expected.values.flatMap(\.values).reduce((0, 0)) { sum, column in
@@ -162,9 +162,10 @@ extension MigrationRun {
     try files.renameNoReplace(staged, to: destination.database)
   }
 
-  /// The files that the migrated store refers to, each once, under the directory name that follows the copy's own name.
+  /// Copies the files that the migrated store refers to, each once, under the directory name that follows the copy's
+  /// own name.
   ///
-  /// Real copies (the file system may share their blocks), never links: the copy is there to be taken elsewhere.
+  /// Real copies (the file system may share their blocks), never links: the copy may be moved elsewhere.
   private func copyReferencedFiles(
     of staged: FilePath, plan: MigrationPlan, missing known: Int64, to destination: CanonicalStoreLocation
   ) throws {
@@ -175,7 +176,7 @@ extension MigrationRun {
     // Below the canonical directory no call follows a link.
     let from = try storeLocation().externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
-    // What is missing was reported by the plan; anything more went away while nothing held the source's files.
+    // The plan has reported missing files; any other one disappeared because nothing held the source's files.
     var missing = known
     var copies = FileCopies(files)
     for column in columns {
@@ -218,7 +219,7 @@ extension MigrationRun {
     for (from, to) in folders { try keepAttributes(of: from, on: to) }
   }
 
-  /// Takes back the files of a copy that did not come to be; what others made stays.
+  /// Removes the files of a copy that was not completed; files that others made stay.
   private func removeExternalData(of destination: CanonicalStoreLocation) {
     guard hasMadeExternalData, (try? files.status(destination.database)) ?? nil == nil else { return }
     let directory = destination.externalDataDirectory

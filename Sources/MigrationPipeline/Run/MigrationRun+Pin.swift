@@ -1,5 +1,5 @@
-// A restored store is not migrated again to the version that the restore replaced, until somebody decides: the pin is
-// inspected under the store's lock, and goes with the migration that somebody asked for.
+// A restored store is not migrated again to the version that the restore replaced, until the operator decides: the pin
+// is read under the store's lock, and removed with a migration that the operator asked for.
 
 import Diagnostics
 import DurableFiles
@@ -10,7 +10,8 @@ import StoreReplacement
 import SystemPackage
 
 extension MigrationPipeline {
-  /// The pin that holds a store back from its target, for a look; nil where nothing does, or the store is not behind.
+  /// The pin that holds a store back from its target, for an inspection; nil where nothing does, or the store is not
+  /// behind.
   ///
   /// Throws where the pin cannot be read.
   package func heldBack(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
@@ -22,7 +23,8 @@ extension MigrationPipeline {
       digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
-  /// The pin of the store as it is now, whatever the target; nil where it has none or another store's is there.
+  /// The pin of the store in its present state, whatever the target; nil where it has none or the pin is another
+  /// store's.
   package func pin(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
     guard let metadata = assessment.metadata else { return nil }
     return try PinStore(location: location, files: files).read()?.matching(
@@ -38,15 +40,15 @@ extension StoreVersionMark {
 }
 
 extension MigrationRun {
-  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and nobody asked for
-  /// the migration.
+  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and the operator did
+  /// not ask for the migration.
   func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
     let pins = PinStore(location: held.location, files: files)
     let pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError {
-      // Anyone who asks for the migration wants the pin gone in any case.
+      // An operator who asks for the migration wants the pin removed in any case.
       guard request.releasesPin, error.code == .recordUnreadable else { throw error }
       return nil
     }
@@ -57,8 +59,8 @@ extension MigrationRun {
     return pin
   }
 
-  /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of
-  /// which it says nothing.
+  /// Records the results of the replacement, and removes the pin: the store has another version now, to which it does
+  /// not apply.
   func note(_ replaced: ReplacedStore, _ held: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups

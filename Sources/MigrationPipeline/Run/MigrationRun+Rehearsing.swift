@@ -1,5 +1,5 @@
-// Runs that leave nothing behind: the chain into a scratch folder for what only the rows of later hops can tell, and
-// the whole migration with its verification as a rehearsal. The store is only read.
+// Runs that leave nothing behind: the chain into a scratch folder, for findings that only the rows of later hops can
+// give, and the whole migration with its verification as a rehearsal. The store is only read.
 
 import Diagnostics
 import DurableFiles
@@ -12,7 +12,7 @@ import SQLite
 import StoreReplacement
 import SystemPackage
 
-/// What a trial of a plan's chain has found.
+/// The result of a trial of a plan's chain.
 package struct ScanReport: Sendable {
   /// Hops that were run; a hop with policies and what follows it is not.
   package let hops: [HopReport]
@@ -22,8 +22,8 @@ package struct ScanReport: Sendable {
 }
 
 extension MigrationPipeline {
-  /// Runs the chain of a store up to the first hop with policies and throws the result away: what stops it would stop
-  /// the migration.
+  /// Runs the chain of a store up to the first hop with policies and discards the result: an error here would stop the
+  /// migration too.
   package func scan(
     _ request: MigrationRequest, scratch parent: FilePath?, stop: StopSignal,
     observer: @escaping (MigrationEvent) -> Void
@@ -38,7 +38,7 @@ extension MigrationPipeline {
     }
   }
 
-  /// Migrates and verifies a copy of a store and throws it away; the report is that of the migration.
+  /// Migrates and verifies a copy of a store and discards it; the report is that of the migration.
   package func rehearse(
     _ request: MigrationRequest, scratch parent: FilePath?, stop: StopSignal,
     observer: @escaping (MigrationEvent) -> Void
@@ -55,7 +55,7 @@ extension MigrationPipeline {
     request.output = scratch.path.appending(request.location.fileName)
     var report = try run(request, stop: stop, observer: observer)
     report.store = request.location.database
-    // It goes with the scratch folder.
+    // The file is removed with the scratch folder.
     report.quarantine = nil
     return report
   }

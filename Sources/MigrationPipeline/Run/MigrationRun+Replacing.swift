@@ -18,10 +18,10 @@ extension MigrationRun {
     stage = .recover
     let environment = try ReplacementEnvironment(
       files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
-    // Nobody knows what a silent worker was doing: the whole store is checked before anything is done to it.
+    // The state of a silent worker's work is unknown: the whole store is checked before anything is done to it.
     var recovery = environment.recovery
     recovery.checksEveryStore = workerLock?.isTakenOver == true
-    // Where the folder is gone, records of the store may be there all the same.
+    // Where the folder is gone, records of the store may still exist.
     let location =
       (try? storeLocation()) ?? CanonicalStoreLocation(evenIfGone: request.location.database, files: files)
     let outcome = try recovery.recover(location, rule: request.backup)
@@ -50,7 +50,7 @@ extension MigrationRun {
     {
       lateFiles.append(late)
     }
-    // Most stores are current: they are told by a look that changes and locks nothing, here or by the caller.
+    // Most stores are current: an inspection finds that without a change or a lock, here or in the caller.
     if !request.isKnownBehind,
       try identified(
         StoreIdentifier.identify(
@@ -93,7 +93,7 @@ extension MigrationRun {
   ) throws -> MigrationReport {
     let assessment = try StoreIdentifier.identify(
       request.location, catalog: request.catalog, target: request.target, countsRows: false)
-    // The target may have moved on since: then this is an ordinary store that is behind.
+    // The target may have changed since: then this is an ordinary store that is behind.
     if try identified(assessment) != nil {
       try environment.intents.remove(outcome.location)
       return try replaceStore()
@@ -107,7 +107,7 @@ extension MigrationRun {
     return report
   }
 
-  /// What the interrupted run had not come to: older backups go as the rule says.
+  /// Prunes older backups by the rule, which the interrupted run did not reach.
   private func finishPruning(_ outcome: RecoveryOutcome, _ report: inout MigrationReport) {
     do {
       let backups = try BackupSet(location: outcome.location, rule: request.backup, files: files)
@@ -130,7 +130,7 @@ extension MigrationRun {
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
-    // What was seen without the lock may have changed: only this counts.
+    // The state may have changed since the inspection without the lock: only this one counts.
     guard
       let store = try identified(
         StoreIdentifier.identify(
@@ -188,15 +188,15 @@ extension MigrationRun {
       startedAt: Int64(time(nil)))
   }
 
-  /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in
-  /// any way of its own, everything is built again: a retry must finish.
+  /// Builds the staged store and verifies it. Continues the work of an interrupted run where possible; if that fails
+  /// for a reason of its own, everything is built again: a retry must finish.
   private func build(
     _ chain: HopChain, intent: inout ReplacementIntent, environment: ReplacementEnvironment
   ) throws -> (HopChain.Outcome, VerifiedStore) {
     let hasLeftovers = try chain.hasStagedStores()
     do {
       if let sealed = try finished(chain) {
-        // The interrupted run had come as far as the verification.
+        // The interrupted run had reached the verification.
         intent.sealed = sealed
         try environment.intents.write(intent)
         let outcome = HopChain.Outcome(staged: chain.staged, wasResumed: true)
@@ -224,7 +224,7 @@ extension MigrationRun {
     return (outcome, try verify(outcome.staged, chain: chain))
   }
 
-  /// The staged store that an interrupted run of the same plan had finished, if it still is there untouched.
+  /// The staged store that an interrupted run of the same plan had finished, if it still exists unchanged.
   private func finished(_ chain: HopChain) throws -> SourceFingerprint.Stamp? {
     guard let interrupted, interrupted.planFingerprint == chain.passes.fingerprint, let sealed = interrupted.sealed,
       let status = try files.status(chain.staged), SourceFingerprint.Stamp(status) == sealed
@@ -232,13 +232,13 @@ extension MigrationRun {
     return sealed
   }
 
-  /// What is on disk already is not needed again when a run is continued.
+  /// Space that the staged stores take already is not needed again when a run is continued.
   private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     let there = try area.allocatedBytes(hops: hops)
     let needed = estimate.diskNeeded(
       replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
     try area.requireSpace(max(0, needed &- there))
-    // What the commit in place takes beside the staged store waits for it in a file of its own.
+    // The space that the commit in place needs beside the staged store is reserved in a file of its own.
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
   }
 
@@ -248,16 +248,17 @@ extension MigrationRun {
     let isInterrupt = (error as? SQLiteError)?.isInterrupt == true
     let code = isInterrupt ? .interrupted : (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
-    // Records go by the store's path: in a shared state directory it may be that of the worker that has the store now.
+    // Records go by the store's path: in a shared state directory the record may be that of the worker that has taken
+    // the store over.
     let isRecordOwn = workerLock?.isLost != true
     try? area.releaseSpace(for: .commit)
     if let code, keeps.contains(code) { return }
-    // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next
+    // Failing to clean up must not hide the failure itself: the record stays then, and recovery cleans up at the next
     // start.
     do {
       try area.removeAll()
       try QuarantineFile(area: area, files: files).withdraw()
-      // A swap that was begun has removed its record, or keeps it because it could not take everything back.
+      // A swap that was begun has removed its record, or keeps it because it could not undo everything.
       if !hasSwapBegun, isRecordOwn { try environment.intents.remove(area.location) }
     } catch {}
   }

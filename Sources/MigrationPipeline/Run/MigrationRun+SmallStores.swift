@@ -1,6 +1,6 @@
-// Small stores are built in memory and written in one go: most of what a small migration costs is files that are
-// created, written page by page and removed again. What comes behind (verification of the file, the guarded swap) is
-// the same. Nothing is on disk before the result is complete, so there is nothing to resume and one intent record does
+// Small stores are built in memory and written at once: most of what a small migration costs is files that are created,
+// written page by page and removed again. The later stages (verification of the file, the guarded swap) are the same.
+// Nothing is on disk before the result is complete, so there is nothing to resume and one intent record does
 // (docs/decisions/0024).
 
 import Diagnostics
@@ -40,7 +40,7 @@ extension MigrationRun {
   func buildInMemory(
     _ files: HopChain, _ held: LockedStore, intent: inout ReplacementIntent, environment: ReplacementEnvironment
   ) throws -> (HopChain.Outcome, VerifiedStore)? {
-    // What an interrupted run had left is gone on with, and cleaned up, where it was begun.
+    // The work of an interrupted run is continued, and cleaned up, in the form in which it was begun.
     guard interrupted == nil,
       let most = SmallStore.memory(for: files.plan, passes: files.passes, options: request.engine),
       try !files.hasStagedStores()
@@ -55,7 +55,7 @@ extension MigrationRun {
       expectation = try chain.expectation()
       try chain.detachAll(keepsViews: true)
     } catch let error as HopdError where error.code == .noSpace {
-      // It grows beyond the bound: a file has more room.
+      // It grows beyond the bound: build it in a file.
       try chain.detachAll()
       return nil
     }

@@ -1,6 +1,6 @@
-// Is the source sound? A damaged store is refused, and nothing of it is put in place (docs/formats/replacement.md, "P4:
-// Check"). The look at its pages runs beside the plan and the migration: its answer is needed before the new store
-// takes the old one's place, not before the first row (docs/decisions/0153).
+// Checks that the source is sound. A damaged store is refused, and nothing of it is put in place
+// (docs/formats/replacement.md, "P4: Check"). The check of its pages runs during the plan and the migration: its result
+// is needed before the new store takes the old one's place, not before the first row (docs/decisions/0153).
 
 import Diagnostics
 import DurableFiles
@@ -10,12 +10,12 @@ import StoreReplacement
 import StoreVerification
 
 extension MigrationRun {
-  /// Looks at every page, and waits for the answer.
+  /// Checks every page, and waits for the result.
   func checkSource(_ reader: StoreReader) throws {
     try requireSound(reader, by: "quick_check")
   }
 
-  /// Begins to look at every page; small stores and those with a log are looked at here and now.
+  /// Begins to check every page; small stores and those with a log are checked at once.
   func beginSourceCheck(_ reader: StoreReader) throws {
     cancelSourceCheck()
     let hasLog = try (files.status(storeLocation().writeAheadLog)?.size ?? 0) > 0
@@ -23,21 +23,21 @@ extension MigrationRun {
     if pages == nil { try checkSource(reader) }
   }
 
-  /// Waits for the answer; throws where the store is damaged.
+  /// Waits for the result; throws where the store is damaged.
   func finishSourceCheck() throws {
     guard let pages else { return }
     defer { self.pages = nil }
     try require(try pages.finish(keepAlive: heartbeat()).joined(separator: "\n"), cause: nil)
   }
 
-  /// Ends the check without an answer. The connection whose file it reads must not be closed before.
+  /// Ends the check without a result. The connection whose file it reads must not be closed before.
   func cancelSourceCheck() {
     pages?.cancel()
     pages = nil
   }
 
-  /// Runs what plans, builds or verifies the new store beside the check of its pages. Damage says more than whatever
-  /// was found in a damaged store.
+  /// Runs the planning, building or verification of the new store during the check of the source's pages. Damage takes
+  /// precedence over any error found in a damaged store.
   func besideSourceCheck<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -47,9 +47,9 @@ extension MigrationRun {
     }
   }
 
-  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes,
-  /// and rows that break a key there may be twice under the same key: at that quick_check does not look. Then the store
-  /// is damaged, and no bug of hopd's is to be reported.
+  /// Runs the building and verification of the new store. Rows that are missing there may be missing in the source's
+  /// indexes, and rows that break a key there may exist twice under the same key: quick_check does not check that. Then
+  /// the store is reported as damaged, and not a bug of hopd's.
   func reportingSourceDamage<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
     do {
       let result = try besideSourceCheck(body)

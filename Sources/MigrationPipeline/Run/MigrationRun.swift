@@ -1,4 +1,4 @@
-// One run over one store: the state of the stages while they pass.
+// One run over one store: the state during its stages.
 
 import Diagnostics
 import DurableFiles
@@ -27,7 +27,7 @@ final class MigrationRun {
   let stop: StopSignal
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
-  /// Tells how far all of it is.
+  /// Reports the progress of the whole run.
   let work: WorkTeller
   /// The policies of this run, and what they write.
   let policies: (any PolicyProvider)?
@@ -41,15 +41,15 @@ final class MigrationRun {
   }
   private var stages = StageClock()
   private var canonicalLocation: CanonicalStoreLocation?
-  /// What a stage leaves behind that the next one does not need.
+  /// Releases memory between stages.
   private let memory: StageMemory
   var facts: StoreFacts?
   var targetName: String?
-  /// What directories held of staged stores; nil lists them again for each store.
+  /// The cached names of staged stores in directories; nil lists them again for each store.
   var leftovers: LeftoverIndex?
-  /// From then on the swap itself decides what becomes of the record.
+  /// From then on the swap owns the intent record.
   var hasSwapBegun = false
-  /// How this store is replaced; known for good once it is held.
+  /// How this store is replaced; final once it is held.
   var replacement: ReplacementMode
   /// An interrupted job that is continued has its own name.
   var job: String
@@ -61,13 +61,13 @@ final class MigrationRun {
   var rows: [String: Int64]?
   /// The file of objects that were set aside; nil where none was.
   var quarantine: FilePath?
-  /// What came too late for the migration before and was set aside: warnings of the report.
+  /// Files that came too late for the migration before and were set aside: warnings of the report.
   var lateFiles: [HopdError] = []
-  /// What was counted in the store while it was planned: from then on nobody changes it until the run ends.
+  /// Row counts of the store from its planning: from then on no program changes it until the run ends.
   let counts = RowCountCache()
-  /// The look at the source's pages, as long as it runs.
+  /// The check of the source's pages, while it runs.
   var pages: PageCheck?
-  /// Did this run make the external data directory of a copy?
+  /// Whether this run made the external data directory of a copy.
   var hasMadeExternalData = false
 
   init(
@@ -84,7 +84,7 @@ final class MigrationRun {
     let work = WorkTeller { holds.held }
     self.work = work
     self.observer = { event in
-      // Each hop is worked out again, and each of its tables; then their statements run for long.
+      // Each hop is compiled on its own, and so is each of its tables; then their statements run for long.
       switch event {
       case .hopStarted, .hopFinished: memory.giveBack()
       case .progress(let progress) where progress.subject != subject:
@@ -117,7 +117,7 @@ final class MigrationRun {
 
   var seconds: Double { Pace.seconds(ContinuousClock.now - start) }
 
-  /// Looks whether the caller wants the run to end before anything is in hand.
+  /// Throws if the caller wants the run to end before it has begun.
   func checkStop() throws(HopdError) {
     if stop.isStopping {
       throw HopdError(.interrupted, "stopped on request", hint: "start it again")
@@ -149,7 +149,7 @@ final class MigrationRun {
     }
   }
 
-  /// Shows life and listens for a stop while SQLite works on something long.
+  /// Emits life signs and checks for a stop while SQLite runs a long statement.
   func heartbeat() -> () -> Bool {
     let (stop, observer) = (self.stop, self.observer)
     return { [unowned self] in
@@ -158,7 +158,7 @@ final class MigrationRun {
     }
   }
 
-  /// The plan and how it is carried out, with everything refused that cannot be done; a trial run needs no policies.
+  /// The plan and how it is carried out; throws for everything that cannot be done. A trial run needs no policies.
   func plan(
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
@@ -175,7 +175,7 @@ final class MigrationRun {
       store: store, catalog: request.catalog, target: request.target, rules: request.rules,
       reader: StoreReader(connection: reader.connection, space: reader.space, memory: counts))
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
-    // What no statement can do is refused here, before anything is written; once for all stores that go the same way.
+    // Refuses what no statement can do, before anything is written; once for all stores with the same chain.
     _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in
       for hop in plan.hops {
         guard !hop.isMapped else {
@@ -207,7 +207,7 @@ final class MigrationRun {
     return (plan, passes)
   }
 
-  /// What the plan has decided, for a trace.
+  /// The plan's decisions, for a trace.
   private static func decisions(_ plan: MigrationPlan, _ passes: Passes) -> [String] {
     var sentences = [
       "the store has version \(plan.store.version.title) and goes to \(plan.target.title) in \(plan.hops.count) hops"
@@ -244,7 +244,7 @@ final class MigrationRun {
     return sentences
   }
 
-  /// Throws with every policy that the plan needs and that no program stands in for.
+  /// Throws with every policy that the plan needs and that is bound to no program.
   static func requirePolicies(_ plan: MigrationPlan, _ policies: (any PolicyProvider)?) throws(HopdError) {
     var unbound: [HopdError] = []
     for hop in plan.hops {
@@ -275,7 +275,7 @@ final class MigrationRun {
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
-  /// The passes of a plan. `source` and `boot` say which source and which boot its checkpoints are of.
+  /// The passes of a plan. `source` and `boot` identify the source and the boot of its checkpoints.
   func chain(
     _ plan: MigrationPlan, _ passes: Passes, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
     end: Int? = nil

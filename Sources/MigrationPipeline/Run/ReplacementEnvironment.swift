@@ -1,4 +1,4 @@
-// What a replacement needs of one state directory.
+// The parts of a replacement in one state directory.
 
 import Diagnostics
 import DurableFiles
@@ -11,7 +11,7 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// The parts of StoreReplacement as one state directory sets them up.
+/// The parts of StoreReplacement, set up for one state directory.
 struct ReplacementEnvironment {
   let intents: IntentStore
   let recovery: RecoveryRunner

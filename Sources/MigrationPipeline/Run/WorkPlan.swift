@@ -1,4 +1,4 @@
-// What a plan will take, before its first row is written: the pieces that the model of the work begins with.
+// The estimated work of a plan, before its first row is written: the pieces that the model of the work begins with.
 
 import MappingModel
 import MigrationEngine
@@ -58,8 +58,8 @@ extension WorkModel {
     return pieces + replacement(of: bytes, settings: settings, replaces: replaces)
   }
 
-  /// What it takes to put the new store in place: nothing but a name, or a sync and a look at what was written. In
-  /// place the old store is copied and looked at, the new one is written twice and looked at.
+  /// The cost of putting the new store in place: nothing but a name, or a sync and a check of what was written. In
+  /// place the old store is copied and checked, the new one is written twice and checked.
   private static func replacement(of bytes: Double, settings: MigrationSettings, replaces: Bool) -> [Piece] {
     func piece(_ step: Int, _ seconds: Double, _ worker: Worker = .disk) -> Piece {
       Piece(part: .replacing, hop: nil, step: step, seconds: seconds + WorkCost.least, worker: worker)

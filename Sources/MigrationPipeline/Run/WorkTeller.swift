@@ -1,4 +1,5 @@
-// Tells how far a run is, beside its own events: after each of them that moves the work, and while long statements run.
+// Reports the progress of a run, in addition to its own events: after each event that changes it, and while long
+// statements run.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -14,7 +15,7 @@ final class WorkTeller {
   private var rowsBefore: Int64?
   private var lastTold: ContinuousClock.Instant?
   private var lastPart: WorkPart?
-  /// How long the run has halted: that is nobody's pace.
+  /// How long the run has halted: that time counts for no pace.
   private let held: () -> Duration
 
   /// No more often than this, unless another part begins.
@@ -25,19 +26,19 @@ final class WorkTeller {
   /// Seconds that the run has worked.
   private var elapsed: Double { max(0, Pace.seconds(ContinuousClock.now - start - held())) }
 
-  /// The plan stands.
+  /// The plan is complete.
   func planned(_ plan: MigrationPlan, _ passes: Passes, settings: MigrationSettings, replaces: Bool) {
     self.plan = (plan.store.version.model.name, plan.target.model.name, plan.hops.count)
     model = WorkModel(plan, passes: passes, settings: settings, replaces: replaces, at: elapsed)
   }
 
-  /// The replacement has come to its next step.
+  /// The replacement has reached its next step.
   func replacing(step: Int) { model?.begin(.replacing, step: step, at: elapsed) }
 
   /// SQLite's own check of the result has made so many steps.
   func verified(steps: Int) { model?.advanceVerification(steps: steps, at: elapsed) }
 
-  /// What is to be told after an event; nil where nothing has moved, or it was told a moment ago.
+  /// The progress to report after an event; nil where nothing has changed, or it was reported a moment ago.
   func told(after event: MigrationEvent) -> MigrationEvent? {
     guard model != nil else { return nil }
     switch event {

@@ -1,5 +1,5 @@
-// Work that several threads share out: each takes the next piece until none is left. Migrations block their thread, so
-// they get threads of their own.
+// Work that several threads share: each takes the next piece until none is left. Migrations block their thread, so they
+// get threads of their own.
 
 import Glibc
 import Synchronization
@@ -29,7 +29,7 @@ package enum Workers {
   package static func run(_ count: Int, threads: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let queue = Queue(count: count, body: body)
     var started: [pthread_t] = []
-    // The caller's thread works too: where no other can be had it does everything.
+    // The caller's thread works too: where no other can be made it does everything.
     for _ in 1..<max(1, min(threads, count)) {
       var thread = pthread_t()
       let context = Unmanaged.passRetained(queue)

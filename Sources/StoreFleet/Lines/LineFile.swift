@@ -12,8 +12,8 @@ package final class LineFile: Sendable {
   /// The file.
   package var path: FilePath { file.path }
 
-  /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it. A file that is
-  /// there and has no lines of JSON is refused.
+  /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it open. An existing
+  /// file without lines of JSON is refused.
   package init(path: FilePath) throws(HopdError) {
     file = try AppendedFile(path: path, linesBeginWith: UInt8(ascii: "{"))
   }

@@ -6,20 +6,20 @@ import Glibc
 import SystemPackage
 
 extension HopdError.Code {
-  /// A manifest or a results file has a line that is none.
+  /// A manifest or a results file has a malformed line.
   package static let badManifest = HopdError.Code("bad-manifest", exit: .dataError)
 }
 
 /// Reads text files line by line.
 package struct LineReader: ~Copyable {
-  /// No line of ours is as long; a path has at most 4,096 bytes.
+  /// hopd writes no line as long; a path has at most 4,096 bytes.
   private static let longest = 1 << 20
 
   /// The file, for messages.
   package let path: FilePath
   /// Number of the line that was read last, from 1.
   package private(set) var number = 0
-  /// Did the last line lack its newline? Then its writer was killed.
+  /// Whether the last line lacked its newline. Then its writer was killed.
   package private(set) var endsTorn = false
 
   private let descriptor: Int32
@@ -100,14 +100,14 @@ package struct Manifest: ~Copyable {
   private let allowsTornEnd: Bool
 
   /// Opens a manifest; "-" is standard input. With `allowsTornEnd` half a line at the end, which a killed scan leaves,
-  /// is passed over.
+  /// is skipped.
   package init(path: FilePath, allowsTornEnd: Bool = false) throws(HopdError) {
     lines = try LineReader(path: path)
     self.allowsTornEnd = allowsTornEnd
   }
 
-  /// The next store; nil at the end. A line is an object with `store`, or a path as it is. Empty lines, lines that
-  /// begin with #, and objects without `store`, as the summary of a scan, are passed over.
+  /// The next store; nil at the end. A line is an object with `store`, or a plain path. Empty lines, lines that begin
+  /// with #, and objects without `store`, as the summary of a scan, are skipped.
   package mutating func next() throws(HopdError) -> StoreLine? {
     while let bytes = try lines.next() {
       guard let first = bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") }),

@@ -1,13 +1,13 @@
-// What a worker writes: one line when its run begins, one for each store, one when the run ends. A run without a last
-// line was killed, and `hopctl report` says so.
+// The lines that a worker writes: one when its run begins, one for each store, one when the run ends. A run without a
+// last line was killed, and `hopctl report` reports that.
 
 /// How the work on one store ended.
 package enum StoreResult: String, Codable, Sendable, Hashable, CaseIterable {
   /// The store is at the target now.
   case migrated
-  /// It was there before this run.
+  /// It was at the target before this run.
   case current
-  /// A person has to look: trying again does not help.
+  /// A person has to decide: a retry does not help.
   case failed
   /// Busy, stopped on request, no space: the same command again may migrate it.
   case waiting
@@ -31,19 +31,19 @@ package struct ResultLine: Codable, Sendable, Hashable {
   package var seconds: Double
   /// When that was.
   package var time: Moment
-  /// Where the old store is kept.
+  /// The backup of the old store.
   package var backup: String?
-  /// Values and rows that the new version has no place for.
+  /// Values and rows that the new version cannot hold.
   package var dropped: Int64?
   package var error: LineError?
-  /// Is `store` the key of an object that lies elsewhere? Nil where it is a path.
+  /// Whether `store` is the key of a remote object. Nil where it is a path.
   package var isRemote: Bool?
   /// The run that did it: the `id` of a `RunLine`.
   package var run: String
 }
 
-/// What lines may say. They are added up and compared, so numbers that no worker writes are refused where they are
-/// read.
+/// The bounds of a line's numbers. They are added up and compared, so numbers that no worker writes are refused where
+/// they are read.
 enum LineBounds {
   /// Stores, objects and bytes: more than any disk holds.
   static let counts = 0...(1 << 50)
@@ -52,7 +52,7 @@ enum LineBounds {
 }
 
 extension ResultLine {
-  /// Can a worker have written it?
+  /// Whether a worker can have written it.
   var isPlausible: Bool {
     let counts = [size ?? 0, rows ?? 0, dropped ?? 0]
     return counts.allSatisfy { LineBounds.counts.contains(Int($0)) } && LineBounds.seconds.contains(seconds)
@@ -74,9 +74,9 @@ package struct RunLine: Codable, Sendable, Hashable {
   package var host: String
   /// When it began or ended.
   package var time: Moment
-  /// Is only a sample migrated?
+  /// Whether only a sample is migrated.
   package var canary: Bool
-  /// Where models and rules came from, as words of a shell: what a closer look at a store needs, too.
+  /// The options for models and rules, as words of a shell: a closer inspection of a store needs them, too.
   package var options: String
   /// How the run ended; nil at the beginning.
   package var outcome: RunOutcome?
@@ -96,7 +96,7 @@ package struct RunLine: Codable, Sendable, Hashable {
 }
 
 extension RunLine {
-  /// Can a worker have written it?
+  /// Whether a worker can have written it.
   var isPlausible: Bool {
     Shard(index: shard, count: shards) != nil && LineBounds.counts.contains(stores) && LineBounds.counts.contains(fleet)
   }
@@ -108,7 +108,7 @@ package struct RunOutcome: Codable, Sendable, Hashable {
   package var exit: Int32
   /// Why it stopped before all stores were tried; nil where it did not.
   package var stopped: Stop?
-  /// Stores by result; `untried` are those that it did not come to.
+  /// Stores by result; `untried` are those that it did not reach.
   package var migrated: Int
   package var current: Int
   package var failed: Int

@@ -1,10 +1,10 @@
 // A manifest: one line of JSON for each store of a fleet, as `hopctl scan` writes it and `hopctl work` reads it. Only
-// the path must be there; what else is known saves a look at the store.
+// the path is required; the other fields save an inspection of the store.
 
 import Diagnostics
 import FoundationEssentials
 
-/// What a scan says of one store.
+/// The result of a scan for one store.
 package struct StoreLine: Codable, Sendable, Hashable {
   /// Path of the store's database.
   package var store: String
@@ -12,7 +12,7 @@ package struct StoreLine: Codable, Sendable, Hashable {
   package var size: Int64?
   /// Last change of the database, nanoseconds since 1970.
   package var modified: Int64?
-  /// Where the store stands: a `StoreState`, or "unreadable" where no look was possible.
+  /// The store's state: a `StoreState`, or "unreadable" where it could not be inspected.
   package var state: String?
   /// Z_UUID.
   package var storeUUID: String?
@@ -21,14 +21,14 @@ package struct StoreLine: Codable, Sendable, Hashable {
   package var version: String?
   /// The version to reach.
   package var targetVersion: String?
-  /// The way there, hop by hop; nil where there is none, empty for a current store.
+  /// The chain to the target, hop by hop; nil where there is none, empty for a current store.
   package var hops: [Hop]?
-  /// What a migration would need, roughly; nil where there is nothing to do.
+  /// The approximate needs of a migration; nil where there is nothing to do.
   package var need: Need?
-  /// Why the store is neither current nor behind, or why there is no way.
+  /// Why the store is neither current nor behind, or why there is no chain.
   package var error: LineError?
 
-  /// One hop of the way.
+  /// One hop of the chain.
   package struct Hop: Codable, Sendable, Hashable {
     package var source: String
     package var destination: String
@@ -44,10 +44,10 @@ package struct StoreLine: Codable, Sendable, Hashable {
     package var seconds: Double
   }
 
-  /// Names a store, of which nothing is known yet.
+  /// A line with only the path of a store.
   package init(store: String) { self.store = store }
 
-  /// What decides the store's shard: its UUID, else its path. All shards read the same manifest, so they agree.
+  /// The key that decides the store's shard: its UUID, else its path. All shards read the same manifest, so they agree.
   package var shardKey: String { storeUUID ?? store }
 }
 

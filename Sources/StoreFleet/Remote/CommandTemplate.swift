@@ -5,13 +5,13 @@ import Diagnostics
 
 /// A command with placeholders.
 package struct CommandTemplate: Sendable, Hashable {
-  /// What stands for something else in a command, in braces.
+  /// A placeholder in a command, in braces.
   package enum Placeholder: String, Sendable, Hashable, CaseIterable {
     /// The object's name, as the manifest has it.
     case key
     /// The file of the database.
     case path
-    /// The folder of the database, which holds what belongs to it as well.
+    /// The folder of the database, which also holds its external data.
     case directory
     /// The version of the object that was fetched.
     case version
@@ -27,8 +27,8 @@ package struct CommandTemplate: Sendable, Hashable {
   /// The first word: the program.
   package let program: String
 
-  /// Reads a command. Blanks separate words. Within '…' everything stands for itself, within "…" a backslash takes away
-  /// the meaning of a quote or a backslash after it, and outside of both that of any character.
+  /// Parses a command. Blanks separate words. Within '…' every character is literal, within "…" a backslash quotes a
+  /// quote or a backslash after it, and outside of both any character.
   package init(_ text: String, option: String) throws(HopdError) {
     let words = try Self.words(of: text, option)
     guard let first = words.first else {
@@ -43,10 +43,10 @@ package struct CommandTemplate: Sendable, Hashable {
     self.pieces = pieces
   }
 
-  /// Does it have this placeholder?
+  /// Whether it has this placeholder.
   package func has(_ placeholder: Placeholder) -> Bool { pieces.joined().contains(.placeholder(placeholder)) }
 
-  /// The words after the program, with everything put in. Nil where a value would begin a word with a dash: a program
+  /// The words after the program, with all values put in. Nil where a value would begin a word with a dash: a program
   /// would take it for an option.
   package func arguments(_ values: [Placeholder: String]) -> [String]? {
     var words: [String] = []
@@ -74,7 +74,7 @@ package struct CommandTemplate: Sendable, Hashable {
     return words
   }
 
-  /// Braces around anything that is no name stand for themselves.
+  /// Braces around anything but a placeholder's name are literal.
   private static func pieces(of word: String, _ option: String) throws(HopdError) -> [Piece] {
     var pieces: [Piece] = []
     var (text, rest) = ("", word[...])

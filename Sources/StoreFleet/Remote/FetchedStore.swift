@@ -1,4 +1,4 @@
-// A copy of an object: what a fetch command brought into an empty folder.
+// A copy of an object: the files that a fetch command put into an empty folder.
 
 import Diagnostics
 import DurableFiles
@@ -12,13 +12,13 @@ import SystemPackage
 struct FetchedStore {
   let location: StoreLocation
   let folder: ScratchDirectory
-  /// The version of the object, in the words of the fetch command.
+  /// The version of the object, as the fetch command printed it.
   let version: String
-  /// What else the command brought.
+  /// The other files that the command put there.
   private let brought: Set<String>
   private let files = LinuxFileSystem(isDurable: false)
 
-  /// Takes what lies in `folder`. Throws where the database is not there.
+  /// Opens the copy in `folder`. Throws where the database is missing.
   init(location: StoreLocation, folder: ScratchDirectory, version: String) throws {
     (self.location, self.folder, self.version) = (location, folder, version)
     brought = Set(try files.names(in: folder.path).map(\.string))

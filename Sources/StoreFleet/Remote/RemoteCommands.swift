@@ -1,5 +1,5 @@
-// The two commands that bring an object here and put it back, and what their exit statuses mean. The second one has to
-// be conditional: it is told which version was fetched, and has to refuse where another one is there.
+// The two commands that fetch an object and store it again, and the meaning of their exit statuses. The second one has
+// to be conditional: it gets the version that was fetched, and has to refuse where the object has another one.
 
 import Diagnostics
 import MigrationPipeline
@@ -10,21 +10,21 @@ extension HopdError.Code {
   package static let fetchFailed = HopdError.Code("fetch-failed", exit: .unavailable, isRetryable: true)
   /// The store command failed each time; whether the object is stored is not known.
   package static let storeFailed = HopdError.Code("store-failed", exit: .unavailable, isRetryable: true)
-  /// Others wrote the object each time.
+  /// Other programs wrote the object each time.
   package static let objectChanged = HopdError.Code("object-changed", exit: .temporaryFailure, isRetryable: true)
-  /// A command says, or shows, that trying again does not help.
+  /// A command reports, or its result shows, that a retry does not help.
   package static let objectRefused = HopdError.Code("object-refused", exit: .dataError)
 }
 
 /// `--fetch` and `--store`.
 package struct RemoteCommands: Sendable {
-  /// What the exit statuses of the commands mean; all others but 0 are worth another try.
+  /// The meaning of the commands' exit statuses; all others but 0 are retried.
   package enum Status {
-    /// EX_DATAERR: a person has to look.
+    /// EX_DATAERR: a person has to decide.
     package static let refused: Int32 = 65
     /// EX_NOINPUT: there is no such object.
     package static let missing: Int32 = 66
-    /// The object is not the one that was fetched: no program that stores objects ends so by itself.
+    /// The object is not the one that was fetched: no program that stores objects exits with this status by itself.
     package static let changed: Int32 = 76
     /// EX_NOPERM: the rights are missing.
     package static let forbidden: Int32 = 77
@@ -39,7 +39,7 @@ package struct RemoteCommands: Sendable {
     case other(String)
   }
 
-  /// What a command said.
+  /// The result of a command.
   package struct Answer: Sendable, Hashable {
     package var output: [UInt8]
     package var errors: String
@@ -55,18 +55,18 @@ package struct RemoteCommands: Sendable {
   package typealias Runner =
     @Sendable (_ program: FilePath, _ arguments: [String], _ stop: StopSignal) -> Answer
 
-  /// How often something is tried, and how long it rests between two tries.
+  /// The number of attempts, and the pause between two of them.
   package struct Retries: Sendable, Hashable {
     private static let longest = Duration.seconds(60)
 
     package let tries: Int
     private let first: Duration
 
-    /// The pause doubles with each try, up to a minute.
+    /// The pause doubles with each attempt, up to a minute.
     package init(tries: Int, first: Duration) { (self.tries, self.first) = (max(1, tries), first) }
 
-    /// The pause after a try, counted from 1: between the half and the whole of its time, so that workers that failed
-    /// together do not come back together.
+    /// The pause after an attempt, counted from 1: between half and all of its time, so that workers that failed
+    /// together do not retry together.
     func pause(after attempt: Int) -> Duration {
       let whole = min(Self.longest, min(first, Self.longest) * (1 << min(max(attempt, 1) - 1, 16)))
       return whole * Double.random(in: 0.5...1)
@@ -87,7 +87,7 @@ package struct RemoteCommands: Sendable {
   let retries: Retries
   let run: Runner
 
-  /// Takes the two commands. Throws where one lacks a placeholder without which it cannot be right.
+  /// Takes the two commands. Throws where one lacks a required placeholder.
   package init(fetch: Command, store: Command, retries: Retries, run: @escaping Runner) throws(HopdError) {
     (self.fetch, self.store, self.retries, self.run) = (fetch, store, retries, run)
     for (option, command) in [("--fetch", fetch.template), ("--store", store.template)] {
@@ -108,7 +108,7 @@ package struct RemoteCommands: Sendable {
     }
   }
 
-  /// Runs a command until it succeeds, says something final, or was tried often enough.
+  /// Runs a command until it succeeds, ends with a final status, or has used up its attempts.
   func perform(
     _ command: Command, _ values: [CommandTemplate.Placeholder: String], failure: HopdError.Code, stop: StopSignal,
     prepare: () throws -> Void = {}
@@ -145,7 +145,7 @@ package struct RemoteCommands: Sendable {
       hint: "the same command again goes on; to see why, run the \(failure.command) command by hand")
   }
 
-  /// What came of a command.
+  /// The result of a command.
   enum Result {
     case done([UInt8])
     /// The object is another one now.
@@ -157,7 +157,7 @@ package struct RemoteCommands: Sendable {
       .interrupted, "stopped on request; the object is as it was, or stored", hint: "run the same command again")
   }
 
-  /// The last words of a program.
+  /// The last lines of a program's errors.
   private static func tail(_ errors: String) -> String {
     let lines = errors.split(whereSeparator: \.isNewline).filter { !$0.allSatisfy(\.isWhitespace) }
     let text = lines.suffix(3).map { $0.trimmingPrefix { $0.isWhitespace } }.joined(separator: "; ")

@@ -1,5 +1,5 @@
-// The work on one store that lies elsewhere: fetch, migrate the copy, store under the condition that the object is
-// still the one that was fetched. Nothing here is trusted after a failure: the next try begins with the object.
+// The work on one remote store: fetch, migrate the copy, store it on condition that the object is still the one that
+// was fetched. After a failure nothing here is trusted: the next attempt begins with the object.
 
 import Diagnostics
 import DurableFiles
@@ -9,7 +9,7 @@ import SystemPackage
 
 /// Migrates single objects; from any thread.
 package struct RemoteTask: Sendable {
-  /// Nobody means a longer text by a version.
+  /// No sensible version is longer.
   private static let longestVersion = 1024
 
   private let local: StoreTask
@@ -21,13 +21,13 @@ package struct RemoteTask: Sendable {
     (self.local, self.commands, self.room) = (local, commands, room)
   }
 
-  /// Does the work. The object is complete afterwards, the old one or the new one, whatever the answer.
+  /// Migrates the object, which is complete afterwards, the old one or the new one, whatever the result.
   package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
     ResultLine.timed(line, run: local.run) { result in
       do {
         try work(line, stop, &result)
       } catch {
-        // What was migrated here was not stored, as far as is known.
+        // The result of the migration was not stored, as far as is known.
         (result.rows, result.dropped) = (nil, nil)
         result.note(HopdError.of(error, at: Place()))
       }
@@ -36,13 +36,13 @@ package struct RemoteTask: Sendable {
   }
 
   private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
-    // What was sent to an object that then was another one than the one that had been fetched.
+    // The copy that was sent to an object that had then changed since it was fetched.
     var sent: (digest: String, result: ResultLine)?
     for attempt in 1...commands.retries.tries {
       let copy = try fetch(line.store, stop)
       defer { copy.remove() }
       if let sent, try copy.digest() == sent.digest {
-        // The upload went through, and only its answer was lost.
+        // The upload succeeded, and only its reply was lost.
         result = sent.result
         return
       }
@@ -94,7 +94,7 @@ package struct RemoteTask: Sendable {
     }
   }
 
-  /// What the fetch command printed: one line.
+  /// The output of the fetch command: one line.
   private static func version(_ output: [UInt8]) throws -> String {
     let lines = String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline)
       .filter { !$0.allSatisfy(\.isWhitespace) }
@@ -109,7 +109,7 @@ package struct RemoteTask: Sendable {
     return line.trimmingPrefix { $0.isWhitespace }.description
   }
 
-  /// Stores a copy; false where the object is another one meanwhile.
+  /// Stores a copy; false where the object has changed meanwhile.
   private func store(_ copy: FetchedStore, as key: String, _ stop: StopSignal) throws -> Bool {
     try copy.requireOneFile(takesFolder: commands.store.template.has(.directory))
     let answer = try commands.perform(
@@ -121,7 +121,7 @@ package struct RemoteTask: Sendable {
     return true
   }
 
-  /// The next command names a copy that will be gone.
+  /// The hint, with the object in place of the copy, which will be gone.
   private func hint(_ hint: String, _ copy: FetchedStore) -> String {
     let path = copy.location.database.string
     guard hint.contains(path) else { return hint }

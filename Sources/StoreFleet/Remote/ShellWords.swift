@@ -1,9 +1,9 @@
 // How the command lines of options are split into words: commands of policies, and those that fetch and store objects.
 
-/// A command line in words, without a shell: quotes and backslashes mean what they mean there, nothing else does.
+/// A command line in words, without a shell: only quotes and backslashes have the meaning that they have in one.
 package enum ShellWords {
-  /// The words; nil where a quote is not closed or a backslash has nothing behind it. Inside double quotes a backslash
-  /// takes the meaning away from `escapedInQuotes` only, and stands for itself before anything else.
+  /// The words; nil where a quote is not closed or a backslash is the last character. Inside double quotes a backslash
+  /// quotes only `escapedInQuotes`, and is literal before any other character.
   package static func split(_ text: some StringProtocol, escapedInQuotes: String) -> [String]? {
     var words: [String] = []
     var word: String?

@@ -1,5 +1,5 @@
-// Where a worker keeps the copies of objects: a folder of this run alone, which nobody ever reads again. What killed
-// workers left is removed, not used: the object is what counts.
+// The folder in which a worker keeps the copies of objects: it belongs to this run alone, and no other run reads it.
+// The leftovers of killed workers are removed, not used: only the object counts.
 
 import DurableFiles
 import Glibc
@@ -12,7 +12,7 @@ package final class WorkRoom {
 
   /// The folder.
   package let path: FilePath
-  /// Where records of migrations of the copies lie.
+  /// The directory of the records of the copies' migrations.
   package var stateDirectory: FilePath { path.appending("state") }
 
   private let lock: FileLock
@@ -51,7 +51,7 @@ package final class WorkRoom {
     let own = prefix + machine + "-"
     let names = ((try? files.names(in: above)) ?? []).map(\.string).filter { $0.hasPrefix(own) }
     let runs = Set(names.map { $0.hasSuffix(".lock") ? String($0.dropLast(5)) : $0 })
-    // What root makes belongs to the owner of the folder above (docs/decisions/0150).
+    // Files that root makes belong to the owner of the folder above (docs/decisions/0150).
     var parent = stat()
     let isRoot = geteuid() == 0 && lstat(above.string, &parent) == 0
     func isOurs(_ found: stat) -> Bool { found.st_uid == geteuid() || isRoot && found.st_uid == parent.st_uid }

@@ -1,10 +1,10 @@
-// What came of a fleet: counts, versions, causes of failures, shards. `FleetReportBuilder` makes it.
+// The results of a fleet: counts, versions, causes of failures, shards. `FleetReportBuilder` makes it.
 
 import Diagnostics
 
-/// What came of a fleet.
+/// The results of a fleet.
 package struct FleetReport: Encodable, Sendable {
-  /// Stores in the manifest, as far as a run said so.
+  /// Stores in the manifest, as far as a run reported it.
   package internal(set) var fleet = 0
   package internal(set) var migrated = 0
   package internal(set) var current = 0
@@ -34,11 +34,11 @@ package struct FleetReport: Encodable, Sendable {
   /// One reason for which stores are not migrated.
   package struct Cause: Encodable, Sendable, Hashable {
     package var error: LineError
-    /// Does the same command help later?
+    /// Whether the same command helps later.
     package var isWorthARetry: Bool
     package var stores: Int
     package var example: String
-    /// What to do next: a command for a closer look at the example, or to start the workers again.
+    /// The next step: a command for a closer inspection of the example, or to start the workers again.
     package var next: String
   }
 
@@ -50,7 +50,7 @@ package struct FleetReport: Encodable, Sendable {
     package var bytes: Int64?
   }
 
-  /// What became of one shard.
+  /// The state of one shard.
   package struct ShardState: Encodable, Sendable, Hashable {
     package var shard: Int
     package var shards: Int
@@ -62,7 +62,7 @@ package struct FleetReport: Encodable, Sendable {
     package enum State: String, Encodable, Sendable, Hashable {
       /// Its last run ended by itself.
       case ended
-      /// Its last run stopped early, and says why.
+      /// Its last run stopped early, and gives the reason.
       case stopped
       /// Its last run has no last line: it was killed, or still runs.
       case unfinished
@@ -77,12 +77,12 @@ package struct FleetReport: Encodable, Sendable {
   package var bytesPerSecond: Int64 { rate(bytes) }
 
   private func rate(_ amount: Int64) -> Int64 {
-    // Results are files that anybody can write: a sum may have wrapped, and a time may be next to nothing.
+    // Any user may have written the results: a sum may have wrapped, and a time may be almost zero.
     guard seconds > 0, amount > 0 else { return 0 }
     return Int64(exactly: (Double(amount) / seconds).rounded()) ?? 0
   }
 
-  /// The contract with schedulers: 75 where workers should run again, 65 where only a person helps.
+  /// The contract with schedulers: 75 where workers should run again, 65 where only a person can help.
   package var exit: ExitStatus {
     if waiting + withoutResult > 0 || shards.contains(where: { $0.state == .missing || $0.state == .unfinished }) {
       return .temporaryFailure

@@ -42,7 +42,8 @@ package struct FleetReportBuilder {
   }
 
   private struct Run {
-    /// Its place among all runs as they were read: within a file that is the order of time, whatever the clocks said.
+    /// Its position among all runs as they were read: within a file that is the order of time, whatever the clocks
+    /// showed.
     var order: Int
     var begin: RunLine?
     var end: RunLine?
@@ -56,7 +57,7 @@ package struct FleetReportBuilder {
   private var runs: [String: Run] = [:]
   private var report = FleetReport()
 
-  /// Knows nothing yet.
+  /// An empty report.
   package init() {}
 
   /// Reads a results file. Half a line at its end is what a killed worker leaves; anywhere else it is an error.
@@ -105,7 +106,7 @@ package struct FleetReportBuilder {
       entry.wasMigratedTwice =
         old.wasMigratedTwice
         || (old.result == .migrated && line.result == .migrated && old.versions == entry.versions)
-      // What was migrated is current for every later run; it is still a store that was migrated.
+      // A migrated store is current for every later run; it still counts as migrated.
       let keeps = isNewer ? old.result == .migrated && line.result == .current : line.result != .migrated
       let isLateNews = !isNewer && line.result == .migrated && old.result != .current
       if keeps || isLateNews {

@@ -1,4 +1,4 @@
-// A scan: every store below some folders, or of a list, looked at on several threads; each becomes one line.
+// A scan: every store below some folders, or of a list, inspected on several threads; each becomes one line.
 
 import Diagnostics
 import MigrationPipeline
@@ -15,22 +15,22 @@ package struct FleetScan {
   private let threads: Int
   private let stop: StopSignal
 
-  /// Scans with `threads` threads; stops between two rounds when asked to.
+  /// Scans with `threads` threads; ends between two rounds when stopped.
   package init(look: StoreLook, threads: Int, stop: StopSignal) {
     self.look = look
     self.threads = threads
     self.stop = stop
   }
 
-  /// What a round found, in the order of the walk or the list.
+  /// The result of a round, in the order of the walk or the list.
   package struct Round: Sendable {
     package var lines: [StoreLine]
-    /// SQLite databases that no Core Data made.
+    /// SQLite databases that Core Data did not make.
     package var otherDatabases = 0
   }
 
-  /// Looks at all databases of a walk. `known` has the stores of an earlier scan by path: one that did not change since
-  /// is not looked at again, and does not come again. `found` gets each round and may throw to end the scan. Throws
+  /// Inspects all databases of a walk. `known` has the stores of an earlier scan by path: one that did not change since
+  /// is neither inspected nor returned again. `found` gets each round and may throw to end the scan. Throws
   /// `interrupted` when stopped.
   package func run(
     _ walk: inout StoreWalk, known: [String: KnownStore] = [:], found: (Round) throws -> Void
@@ -62,7 +62,7 @@ package struct FleetScan {
     }
   }
 
-  /// Lines of which only the path counts, with everything that a look says.
+  /// Lines of which only the path counts, completed by an inspection.
   package func completed(_ lines: [StoreLine]) throws -> [StoreLine] {
     try inParallel(lines) { [look] line in
       let file = StoreWalk.Candidate(line) ?? StoreWalk.Candidate(path: FilePath(line.store), size: 0, modified: 0)
@@ -91,7 +91,7 @@ package struct FleetScan {
   }
 }
 
-/// What tells that a store did not change since a scan.
+/// The size and time that show that a store did not change since a scan.
 package struct KnownStore: Sendable, Hashable {
   private let size: Int64
   private let modified: Int64

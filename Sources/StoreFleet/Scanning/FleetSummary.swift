@@ -1,4 +1,4 @@
-// How many stores of each version there are: what an operator looks at first.
+// How many stores of each version there are: the first thing that an operator needs.
 
 /// Counts the lines of a scan.
 package struct FleetSummary: Codable, Sendable, Hashable {
@@ -9,13 +9,13 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     package var state: String
     package var stores = 0
     package var bytes: Int64 = 0
-    /// Hops to the target; nil where there is no way.
+    /// Hops to the target; nil where there is no chain.
     package var hops: Int?
-    /// One of them, for a closer look.
+    /// One of them, for a closer inspection.
     package var example: String
     package var error: LineError?
 
-    /// How far such a store is from the target, in words.
+    /// How far such a store is from the target, for people.
     package var way: String {
       if state == "current" { return "current" }
       return hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no way"
@@ -25,9 +25,9 @@ package struct FleetSummary: Codable, Sendable, Hashable {
   /// Stores in all, and their bytes.
   package private(set) var stores = 0
   package private(set) var bytes: Int64 = 0
-  /// SQLite databases that no Core Data made.
+  /// SQLite databases that Core Data did not make.
   package var otherDatabases = 0
-  /// What migrating all that are behind would take: the largest need of space, and the seconds of one job.
+  /// The needs of migrating all that are behind: the largest need of space, and the seconds of one job.
   package private(set) var largestNeed: Int64 = 0
   package private(set) var seconds = 0.0
   package private(set) var groups: [Group] = []
@@ -45,7 +45,7 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     let code: String?
   }
 
-  /// Counts nothing yet.
+  /// An empty summary.
   package init() {}
 
   /// Counts one more store.
@@ -71,7 +71,7 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     }
   }
 
-  /// The groups as a person reads them: what is oldest first, what is current last, what has no way at the end.
+  /// The groups in the order for people: the oldest first, the current last, those without a chain at the end.
   package var inOrder: [Group] {
     groups.sorted { a, b in
       let (first, second) = (Self.rank(a), Self.rank(b))

@@ -4,10 +4,10 @@ import Diagnostics
 import DurableFiles
 import SystemPackage
 
-/// Takes the lines out of a manifest that are true no more.
+/// Removes outdated lines from a manifest.
 package enum ManifestUpdate {
-  /// Leaves the last line of each store, and answers what the manifest then says. A manifest without older lines stays
-  /// the file that it is; another one takes its place in one step, made under a name with `job` in it.
+  /// Keeps the last line of each store, and returns the summary of the result. A manifest without older lines is not
+  /// rewritten; another one is replaced in one step, by a file made under a name with `job` in it.
   package static func keepNewest(in path: FilePath, job: String) throws -> FleetSummary {
     var last: [String: Int] = [:]
     var count = 0

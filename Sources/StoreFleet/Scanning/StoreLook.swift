@@ -1,5 +1,6 @@
-// A look at one store of a fleet: its version, the way to the target, and what that would need. The way is the same for
-// all stores of a version, so it is worked out once; no row is counted, so a look costs the pages of the bookkeeping.
+// The inspection of one store of a fleet: its version, the chain to the target, and its needs. The chain is the same
+// for all stores of a version, so it is planned once; no row is counted, so an inspection costs only the pages of the
+// metadata.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,7 +10,7 @@ import PersistentStore
 import Synchronization
 import SystemPackage
 
-/// Looks at stores; from any thread.
+/// Inspects stores; from any thread.
 package final class StoreLook: Sendable {
   private struct Way: Sendable {
     var hops: [StoreLine.Hop]?
@@ -26,7 +27,7 @@ package final class StoreLook: Sendable {
   private let rules: RouteRules
   private let ways = Mutex<[Ends: Way]>([:])
 
-  /// Looks at stores with these models, under the rules of `settings`.
+  /// Inspects stores with these models, under the rules of `settings`.
   package init(catalog: ModelCatalog, target: TargetVersion, settings: MigrationSettings) {
     self.catalog = catalog
     self.target = target
@@ -35,7 +36,7 @@ package final class StoreLook: Sendable {
     self.rules = rules
   }
 
-  /// What there is to say of a store; the path stays as it was given. Changes nothing.
+  /// The line of a store; the path stays as given. Changes nothing.
   package func line(for file: StoreWalk.Candidate) -> StoreLine {
     let store = file.path
     var line = StoreLine(file)
@@ -90,7 +91,7 @@ package final class StoreLook: Sendable {
     }
   }
 
-  /// Rough on purpose: as much disk as the plan asks for, and 20 MB a second beside some milliseconds for each store
+  /// Rough on purpose: the disk space that the plan needs, and 20 MB a second plus some milliseconds for each store
   /// (docs/PERFORMANCE.md, "Missed targets, and why").
   static func need(bytes: Int64, hops: Int) -> StoreLine.Need {
     let disk = Double(bytes) * (hops == 1 ? 1.1 : 2.2) + 1_048_576

@@ -16,13 +16,12 @@ package struct StoreWalk {
     package var modified: Int64
   }
 
-  /// Folders that could not be read, with the reason; the walk goes on without them.
+  /// The folders that could not be read, with the reason; the walk continues without them.
   package private(set) var unreadable: [HopdError] = []
 
   private var folders: [FilePath]
   private var found: [Candidate] = []
-  /// Files of the folder at work that nobody has looked at yet, the next one last. Names alone: a folder may have a
-  /// million of them.
+  /// The uninspected files of the current folder, the next one last. Names alone: a folder may have a million of them.
   private var folder = FilePath()
   private var names: [String] = []
 
@@ -74,7 +73,7 @@ package struct StoreWalk {
   private mutating func visit(_ folder: FilePath) {
     guard let directory = folder.withPlatformString({ opendir($0) }) else {
       let code = errno
-      // A folder that went away meanwhile held nothing that is there now.
+      // A folder that disappeared meanwhile holds no store now.
       if code != ENOENT {
         unreadable.append(
           HopdError(
@@ -90,7 +89,7 @@ package struct StoreWalk {
       let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(validatingCString: $0) }
       }
-      // A store whose name is not UTF-8 is refused by every command; its folder is not.
+      // Every command refuses a store whose name is not UTF-8; its folder is walked all the same.
       guard let name, !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
       switch Self.kind(entry, of: folder, component) {
       case S_IFDIR: below.append(folder.appending(component))
@@ -103,7 +102,7 @@ package struct StoreWalk {
     folders += below.sorted { $0.string > $1.string }
   }
 
-  /// What an entry is. Not every file system says it with the name.
+  /// The kind of an entry. Not every file system returns it with the name.
   private static func kind(
     _ entry: UnsafeMutablePointer<dirent>, of folder: FilePath, _ name: FilePath.Component
   ) -> mode_t {
@@ -130,7 +129,7 @@ extension StoreLine {
 }
 
 extension StoreWalk.Candidate {
-  /// The file of a line as it is now; nil where there is none.
+  /// The present file of a line; nil where there is none.
   init?(_ line: StoreLine) {
     let path = FilePath(line.store)
     var info = stat()

@@ -4,7 +4,7 @@ import Diagnostics
 
 /// Shard `index` of `count`, counted from 1.
 package struct Shard: Sendable, Hashable, CustomStringConvertible {
-  /// More workers than anybody has; a bound for what is typed.
+  /// A bound for the typed number, above any real number of workers.
   package static let most = 100_000
 
   package let index: Int
@@ -33,7 +33,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
 
   package var description: String { "\(index)/\(count)" }
 
-  /// Does a store with this key belong to the shard?
+  /// Whether a store with this key belongs to the shard.
   package func holds(_ key: String) -> Bool {
     count == 1 || StableHash.bucket(of: StableHash.of(key), among: count) == index - 1
   }
@@ -69,7 +69,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
       "start it from Slurm, Kubernetes or AWS Batch, set HOPD_SHARD=I/N, or type --shard I/N")
   }
 
-  /// A Slurm array `--array=A-B[:STEP]`. One with holes, as `3,5` for what failed, does not say how many there were.
+  /// A Slurm array `--array=A-B[:STEP]`. One with holes, as `3,5` for failed tasks, does not give the total number.
   private static func slurm(_ task: Int, _ number: (String) -> Int?) throws(HopdError) -> Shard {
     let hint = "give the number yourself: --shard $((SLURM_ARRAY_TASK_ID + 1))/N for an array that begins at 0"
     guard let first = number("SLURM_ARRAY_TASK_MIN"), let last = number("SLURM_ARRAY_TASK_MAX"),

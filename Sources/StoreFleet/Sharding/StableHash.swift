@@ -1,4 +1,4 @@
-// Which worker does which store. The answer depends on the store's name and the number of workers alone: the same on
+// The assignment of stores to workers. It depends on the store's name and the number of workers alone: the same on
 // every machine, in every release, in any order.
 
 /// A hash that never changes.

@@ -32,7 +32,7 @@ final class Alarm: Sendable {
     }
   }
 
-  /// The deadline does not matter any more.
+  /// Cancels the alarm.
   func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
   /// Lets the calling thread rest.

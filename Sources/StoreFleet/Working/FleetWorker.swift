@@ -1,5 +1,5 @@
-// A worker: its share of the stores on several threads, until all were tried or something says stop. Every result is a
-// line in a file at once; what the worker remembers is counts.
+// A worker: it migrates its share of the stores on several threads, until all were tried or it is stopped. Every result
+// is written to a file at once; the worker itself keeps only counts.
 
 import Diagnostics
 import MigrationPipeline
@@ -55,7 +55,7 @@ package final class FleetWorker: Sendable {
     var stopped: RunOutcome.Stop?
   }
 
-  /// How long busy stores are left in peace before the last try, at least.
+  /// The minimum pause before the last attempt at busy stores.
   private static let pause = Duration.seconds(2)
 
   private let task: Task
@@ -63,7 +63,7 @@ package final class FleetWorker: Sendable {
   private let limits: Limits
   /// The locks that are shared with workers on other machines.
   private let locks: WorkerLocks?
-  /// Set by a signal: someone wants the worker to end.
+  /// Set by a signal: the worker is to end.
   private let signal: StopSignal
   private let own: StopSignal
   private let state = Mutex(State())
@@ -83,8 +83,8 @@ package final class FleetWorker: Sendable {
     own = StopSignal(parent: signal)
   }
 
-  /// Works through the stores, and says how it ended: everything but the exit status of a run whose sample is all that
-  /// was wanted. `observer` is called after each store, on its thread. Throws where results cannot be written.
+  /// Works through the stores, and returns how it ended: everything but the exit status of a run whose sample is all
+  /// that was wanted. `observer` is called after each store, on its thread. Throws where results cannot be written.
   package func run(
     _ stores: [StoreLine], observer: @escaping @Sendable (Tally, ResultLine) -> Void
   ) throws(HopdError) -> RunOutcome {
@@ -111,7 +111,7 @@ package final class FleetWorker: Sendable {
     }
   }
 
-  /// The contract with schedulers: 0 all done, 65 what is left needs a person, 75 the same command again goes on.
+  /// The contract with schedulers: 0 all done, 65 the rest needs a person, 75 the same command continues.
   private static func exit(_ tally: Tally, untried: Int, _ stopped: RunOutcome.Stop?) -> ExitStatus {
     if stopped == .failures { return .dataError }
     if untried + tally.waiting > 0 { return .temporaryFailure }
@@ -147,8 +147,8 @@ package final class FleetWorker: Sendable {
     }
   }
 
-  /// Waits before the last try, also until it is known which of the workers that hold stores are silent; false where
-  /// the worker is to stop.
+  /// Waits before the last attempt, also until it is known which of the workers that hold stores are silent; false
+  /// where the worker is to stop.
   private func wait() -> Bool {
     Alarm.sleep(Self.pause, unless: own)
     while !own.isStopping, locks?.hasUnsettledSight() == true { Alarm.sleep(.seconds(1), unless: own) }

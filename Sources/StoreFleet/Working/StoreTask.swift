@@ -1,5 +1,6 @@
-// The work on one store of a fleet: a look, and where that is needed a migration. The store's own metadata decides
-// whether there is anything to do, never a ledger: a worker that was killed after the rename finds the store current.
+// The work on one store of a fleet: an inspection, and where needed a migration. The store's own metadata decides
+// whether there is anything to do, never a ledger: after a worker was killed after the rename, the next one finds the
+// store current.
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,13 +12,13 @@ import SystemPackage
 
 /// Migrates single stores; from any thread.
 package struct StoreTask: Sendable {
-  /// Makes the request for a store; throws where the path is none.
+  /// Makes the request for a store; throws where its path is invalid.
   package typealias Requests = @Sendable (StoreLine) throws -> MigrationRequest
 
   private let pipeline = MigrationPipeline()
   private let requests: Requests
   let run: String
-  /// Stores of which a killed run left a record: these are put in order even if they look current.
+  /// Stores of which a killed run left a record: these are recovered even if they look current.
   private let unfinished: Set<FilePath>
 
   /// Prepares the work of the run named `run`; its records are in `stateDirectory`.
@@ -27,7 +28,7 @@ package struct StoreTask: Sendable {
     unfinished = Set(try pipeline.storesWithIntents(stateDirectory: stateDirectory).map(\.database))
   }
 
-  /// Does the work. The store is complete afterwards, the old one or the new one, whatever the answer.
+  /// Migrates the store, which is complete afterwards, the old one or the new one, whatever the result.
   package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
     ResultLine.timed(line, run: run) { result in
       do {
@@ -45,7 +46,7 @@ package struct StoreTask: Sendable {
   private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
     var request = try requests(line)
     let isUnfinished = unfinished.contains(request.location.database)
-    // What cannot be looked at without changing something, as a hot journal, is the pipeline's to settle under its
+    // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
     // lock.
     let look = try? StoreIdentifier.identify(
       request.location, catalog: request.catalog, target: request.target, countsRows: false)
@@ -71,7 +72,7 @@ package struct StoreTask: Sendable {
 }
 
 extension ResultLine {
-  /// What `work` makes of a line, with the time that it took.
+  /// The line that `work` fills in, with the time that it took.
   static func timed(_ line: StoreLine, run: String, _ work: (inout ResultLine) -> Void) -> ResultLine {
     let start = ContinuousClock.now
     var result = ResultLine(
@@ -91,7 +92,7 @@ extension ResultLine {
 }
 
 extension HopdError {
-  /// May the same command migrate the store later, without anybody doing anything?
+  /// Whether the same command may migrate the store later, without any action by a person.
   package var isWorthARetry: Bool {
     code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure
   }

@@ -8,10 +8,10 @@ package enum WorkOrder: String, Sendable, Hashable, CaseIterable {
   case smallest
   /// Large stores first: the last ones to finish are small, so all jobs end at about the same time.
   case largest
-  /// The stores that nobody has written to for the longest time first.
+  /// The stores that were not written to for the longest time first.
   case oldest
 
-  /// The stores in this order; what is alike stays in the manifest's order.
+  /// The stores in this order; equal ones stay in the manifest's order.
   package func sorted(_ lines: [StoreLine]) -> [StoreLine] {
     func sorted(_ comes: (StoreLine, StoreLine) -> Bool) -> [StoreLine] {
       // Swift's sort is stable in practice but does not promise it.
@@ -78,7 +78,7 @@ package enum FailureLimit: Sendable, Hashable {
     }
   }
 
-  /// Are so many failures too many for a share of `stores`?
+  /// Whether so many failures are too many for a share of `stores`.
   package func isExceeded(by failures: Int, of stores: Int) -> Bool {
     switch self {
     case .stores(let most): failures > most

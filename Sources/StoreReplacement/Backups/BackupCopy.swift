@@ -9,26 +9,26 @@ import SQLite
 import SystemPackage
 
 extension BackupSet {
-  /// Where the copied generation of a job will lie: at once at the configured place.
+  /// The folder in which the copied generation of a job is made, already at the configured place.
   func copyFolder(job: String, now: Int64) -> FilePath {
     (elsewhere ?? directory).appending("\(BackupTime.text(now))-\(job)")
   }
 
-  /// Takes away what a job has made of its generation so far, if anything.
+  /// Removes what a job has made of its generation so far, if anything.
   func removeMade(_ folder: FilePath) throws {
     let parent = folder.removingLastComponent()
     guard let name = folder.lastComponent, try files.status(parent) != nil else { return }
     for made in [folder, parent.appending(name.string + ".part")] where try files.status(made) != nil {
       try remove(made)
     }
-    // The parent is only ours beside the store.
+    // hopd may remove only the parent beside the store.
     if parent == directory, try files.status(parent) != nil, try files.names(in: parent).isEmpty {
       try files.removeDirectory(parent)
     }
   }
 
   /// Copies the database of `connection` with its external data into a generation: under `.part` until it is complete,
-  /// synced and checked. `keepAlive` is called now and then.
+  /// synced and checked. `keepAlive` is called repeatedly during the copy.
   func makeCopy(
     _ folder: FilePath, of connection: Connection, _ record: BackupRecord, keepAlive: @escaping () -> Void,
     whenCopied: () throws -> Void
@@ -50,7 +50,8 @@ extension BackupSet {
         return true
       }
     }
-    // Anyone who owns the store should be able to use its backup; a process that may not give it away keeps it.
+    // The store's owner should be able to use its backup; a process that may not change the owner keeps the copy as its
+    // own.
     _ = try? files.copyAttributes(from: location.database, to: copy.database)
     try files.syncFile(copy.database)
     try HopdError.sqlite("check the backup", copy.database) {
@@ -63,14 +64,14 @@ extension BackupSet {
         throw HopdError(.storeDamaged, "quick_check of the backup finds damage", at: Place(file: copy.database))
       }
     }
-    // SQLite does not say when it could not remove a journal of its own. One whose last write a power cut takes back
-    // would be played into the backup by anyone who opens it.
+    // SQLite does not report that it could not remove a journal of its own. If a power cut undoes the journal's last
+    // write, the next program that opens the backup would roll the journal back into it.
     for file in copy.sideFiles { try files.unlinkIfPresent(file) }
     try files.syncDirectory(part)
     try whenCopied()
     try files.renameNoReplace(part, to: folder)
     try files.syncDirectory(parent)
-    // The name of the folder of backups, too: it may have been made by a run that ended before its sync.
+    // Syncs the name of the folder of backups too: a run that ended before its sync may have made it.
     try files.syncDirectory(parent.removingLastComponent())
   }
 }

@@ -1,5 +1,5 @@
-// The two folders of a store's generations: who may have made what is in them, who works in them now, and the way of
-// a generation from the one beside the store to the configured one.
+// The two folders of a store's generations: who may write to them, which process works in them, and how a generation
+// moves from the one beside the store to the configured one.
 
 import Diagnostics
 import DurableFiles
@@ -8,7 +8,7 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// Somebody else could have put something into the folder of backups.
+  /// Another user could have put files into the folder of backups.
   package static let backupFolderUnsafe = HopdError.Code("backup-folder-unsafe", exit: .noPermission)
 }
 
@@ -16,10 +16,10 @@ extension BackupSet {
   /// The folder beside the store, and the configured one.
   var places: [FilePath] { [directory, elsewhere].compactMap { $0 } }
 
-  /// Throws unless only those may write to the folder who could put another store under the store's name anyway: this
-  /// process's user, root, the store's owner, and the owner of the directory that the folder is in.
+  /// Throws unless the folder is writable only by users who could replace the store anyway: this process's user, root,
+  /// the store's owner, and the owner of the directory that contains the folder.
   ///
-  /// In a directory that many users write to, anybody could make the folder before hopd does, and forge or delete
+  /// In a directory that many users write to, any of them could make the folder before hopd does, and forge or delete
   /// backups in it.
   func requireTrusted(_ folder: FilePath) throws {
     guard let status = try files.status(folder) else { return }
@@ -42,11 +42,11 @@ extension BackupSet {
     }
   }
 
-  /// Owns both folders until the answer is released, so that nobody removes what is being made; `making` is made if it
-  /// is not there.
+  /// Locks both folders until the result is released, so that no other process removes what is being made; makes
+  /// `making` if it does not exist.
   ///
-  /// hopd and hopctl may have different state directories, and then their locks of the store do not meet; these do.
-  /// Waits for a while, then throws `.lockedByOther`.
+  /// hopd and hopctl may have different state directories, and then do not share a lock of the store; they share these.
+  /// Waits for `patience`, then throws `.lockedByOther`.
   func lock(making: FilePath? = nil, patience: Duration = .seconds(10), keepAlive: () -> Void = {}) throws -> BackupLock
   {
     let end = ContinuousClock.now + patience
@@ -75,7 +75,8 @@ extension BackupSet {
 
   // MARK: A generation by its folder
 
-  /// The store that the label of a generation names; where the folder is beside it, whatever its path was then.
+  /// The store that the label of a generation names; where the folder is beside a store, that store, whatever its path
+  /// was when the label was written.
   package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
     guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
     let parent = folder.removingLastComponent()
@@ -84,8 +85,8 @@ extension BackupSet {
     return isBeside ? beside : CanonicalStoreLocation(recorded: record.store.path)
   }
 
-  /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in it says which store
-  /// that is.
+  /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in the folder names
+  /// the store.
   package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
     guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
     return ((try? files.names(in: folder)) ?? []).lazy.compactMap {
@@ -95,8 +96,8 @@ extension BackupSet {
 
   // MARK: The configured place
 
-  /// Copies a generation to the configured place, synced, and takes the one beside the store away. One that a crash
-  /// left in both places is in the configured one afterwards.
+  /// Copies a generation to the configured place, syncs it, and removes the one beside the store. A generation that a
+  /// crash left in both places is afterwards only in the configured one.
   func moveElsewhere(_ folder: FilePath) throws -> FilePath {
     guard let elsewhere, let name = folder.lastComponent else { return folder }
     try files.ensureDirectory(elsewhere)
@@ -110,7 +111,7 @@ extension BackupSet {
       try files.renameNoReplace(part, to: target)
     }
     try files.syncDirectory(elsewhere)
-    // The folder's own name, too: it may have been made by a run that ended before its sync.
+    // Syncs the folder's own name too: a run that ended before its sync may have made it.
     try files.syncDirectory(elsewhere.removingLastComponent())
     try remove(folder)
     return target
@@ -130,7 +131,7 @@ final class BackupLock {
 
   init(_ locks: [DirectoryLock]) { self.locks = locks }
 
-  /// Gives it back.
+  /// Releases the locks.
   func release() { for lock in locks { lock.release() } }
 
   deinit { release() }

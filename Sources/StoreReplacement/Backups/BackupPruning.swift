@@ -1,6 +1,6 @@
-// Which generations may go, and how they go. What a migration replaced lives on in the migrated store; what a restore
-// replaced may live nowhere else. So `keep` counts migrations alone, and the other class goes by its age, if the
-// operator set one, or by hand.
+// The rule that chooses the generations to remove, and their removal. The data that a migration replaced continue in
+// the migrated store; the data that a restore replaced may exist nowhere else. So `keep` counts migrations alone;
+// generations of restores are removed by age, if the operator set one, or by hand.
 
 import Diagnostics
 import DurableFiles
@@ -13,9 +13,9 @@ package enum BackupRemovalReason: String, Sendable, Hashable, CaseIterable {
   case keep
   /// It is older than the rule keeps it.
   case keepFor = "keep_for"
-  /// Its store is gone, and somebody asked for such backups to be removed.
+  /// Its store is gone, and the operator asked for such backups to be removed.
   case orphaned
-  /// Somebody named it.
+  /// The operator named it.
   case named
 }
 
@@ -42,16 +42,16 @@ extension BackupRule {
 }
 
 extension BackupSet {
-  /// What the rule says of these generations (newest first) at a moment. Age counts for all of them, `keep` only for
-  /// those of migrations of the store that was replaced last: a store that came under the name of another one does not
-  /// cost that one's backups.
+  /// The removals that the rule requires among these generations (newest first) at a moment. Age counts for all of
+  /// them, `keep` only for those of migrations of the store that was replaced last: a store that took the name of
+  /// another one does not cost that one's backups.
   package static func removals(
     _ generations: [BackupGeneration], _ rule: BackupRule, now: Int64, counts isCounted: Bool = true
   ) -> [BackupRemoval] {
     let store = generations.lazy.compactMap(\.record).first?.storeUUID
     var migrations = 0
     return generations.compactMap { generation in
-      // Nobody knows what made a generation without a readable label, nor when.
+      // Without a readable label, neither the cause nor the time of a generation is known.
       guard let record = generation.record else { return nil }
       var reason: BackupRemovalReason?
       let isOfStore = store == nil || record.storeUUID == nil || record.storeUUID == store
@@ -59,7 +59,7 @@ extension BackupSet {
         migrations += 1
         if migrations > max(0, rule.keep) { reason = .keep }
       }
-      // One that was made by a clock that was ahead is young until that time has come.
+      // A generation that was made while the clock was ahead counts as young until that time has come.
       if let longest = rule.longestAge, now.subtractingReportingOverflow(record.createdAt).partialValue > longest {
         reason = reason ?? .keepFor
       }
@@ -67,7 +67,8 @@ extension BackupSet {
     }
   }
 
-  /// Removes what the rule says, and what earlier removals left. Only with the store held, or its backups locked.
+  /// Removes the generations that the rule no longer keeps, and the remains of earlier removals. Requires that the
+  /// store is held, or its backups are locked.
   package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupRemoval] {
     for folder in try remainders() { try remove(folder) }
     let removals = BackupSet.removals(try generations(), rule, now: now)
@@ -75,8 +76,8 @@ extension BackupSet {
     return removals
   }
 
-  /// Folders that are no generation and can never be one again: half made or half removed, without a database or with
-  /// the name of an unfinished one. One whose database is the store itself is for recovery to judge.
+  /// Folders that are no generation and can never become one: half made or half removed, without a database or with the
+  /// name of an unfinished one. A folder whose database is the store itself is left to recovery.
   func remainders() throws -> [FilePath] {
     try unfinished().filter { folder in
       try folder.lastComponent?.string.hasSuffix(".part") == true
@@ -84,8 +85,8 @@ extension BackupSet {
     }
   }
 
-  /// Removes the generations that `plan` chooses among those there are, newest first, while nobody else makes or
-  /// removes any. The pin and the folder go with the last one of a store that is gone.
+  /// Removes the generations that `plan` chooses among the existing ones, newest first, while no other process makes or
+  /// removes any. The last generation of a store that is gone takes the pin and the folder with it.
   package func remove(
     patience: Duration = .seconds(10), _ plan: ([BackupGeneration]) throws -> [BackupRemoval]
   ) throws -> [BackupRemoval] {
@@ -106,7 +107,7 @@ extension BackupSet {
     return try generations().filter { generation in generation.record.map { !unended.contains($0.job) } ?? true }
   }
 
-  /// Takes away what is of no use once the last generation is gone.
+  /// Removes what is of no use once the last generation is gone.
   func removeRest() throws {
     for folder in try remainders() { try remove(folder) }
     guard seesEveryPlace, try files.status(location.database) == nil, try generations().isEmpty else { return }

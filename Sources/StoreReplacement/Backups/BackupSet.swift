@@ -32,7 +32,7 @@ package struct BackupRule: Hashable, Sendable {
   /// No old store is kept after a success.
   package static let none = BackupRule(keep: 0)
 
-  /// The other place as it is now.
+  /// The other place, resolved now.
   func place(_ files: any DurableFileSystem) throws -> CanonicalDirectory? {
     try directory.map { try CanonicalDirectory($0, files: files) }
   }
@@ -46,7 +46,7 @@ package enum BackupClass: String, Hashable, Sendable, Codable, CaseIterable {
   case restore
 }
 
-/// The label of a generation, as it is in `backup.json`.
+/// The label of a generation, stored in `backup.json`.
 package struct BackupRecord: Hashable, Sendable, Codable {
   /// Format of the label.
   package var format: Int = 1
@@ -66,24 +66,24 @@ package struct BackupRecord: Hashable, Sendable, Codable {
   package var journalMode: JournalMode
   /// The file that took its place; nil where the new content was written into the same file.
   package var placed: SourceFingerprint.Stamp?
-  /// Its place in the order of the store's generations, from 1: clocks jump, and two may be made within one second.
-  /// Absent in labels of before.
+  /// Its position in the order of the store's generations, from 1: clocks jump, and two generations may be made within
+  /// one second. Absent in older labels.
   package var number: Int64?
-  /// What made it; absent in labels of before.
+  /// What made it; absent in older labels.
   package var madeBy: BackupClass?
 }
 
 extension BackupRecord {
-  /// What restores called the version that they replaced, before labels said what made them.
+  /// The name that restores gave to the version that they replaced, before labels recorded what made them.
   static let replacedByRestore = "before the restore"
 
-  /// What made the generation, also where its label is from before.
+  /// What made the generation, also where its label is an older one.
   package var origin: BackupClass { madeBy ?? (from.name == Self.replacedByRestore ? .restore : .migration) }
 
-  /// When it was made, as RFC 3339 has it.
+  /// When it was made, in RFC 3339 form.
   package var time: String { Self.time(createdAt) }
 
-  /// A moment, in seconds since 1970, as RFC 3339 has it.
+  /// A moment, in seconds since 1970, in RFC 3339 form.
   package static func time(_ seconds: Int64) -> String { BackupTime.standardText(seconds) }
 }
 
@@ -100,9 +100,9 @@ package struct BackupGeneration: Hashable, Sendable {
   /// Bytes of database and external data; data shared with the living store by hard links is counted too.
   package let bytes: Int64
 
-  /// Was it made later than another one? The counter decides; generations without one come before all that have one, in
-  /// the order of the clock. One whose label cannot be read comes after all that were counted up to its time: nobody
-  /// may take an older one for the newest.
+  /// Whether it was made later than another one. The counter decides; generations without one come before all that have
+  /// one, in the order of the clock. A generation whose label cannot be read comes after all that were counted up to
+  /// its time, so that an older one never counts as the newest.
   func isNewer(than other: BackupGeneration) -> Bool { rank > other.rank }
 
   private var rank: (Int64, Int64, String) {
@@ -122,7 +122,7 @@ package struct BackupSet: Sendable {
   /// Directory of the generations at the configured place.
   package private(set) var elsewhere: FilePath?
   let files: any DurableFileSystem
-  /// Are these all places of the store's generations? Not where a generation was named by its folder.
+  /// Whether these are all places of the store's generations. False where a generation was named by its folder.
   private(set) var seesEveryPlace = true
 
   /// The generations in the folder of the one at `generation`, and those beside the store.
@@ -135,7 +135,7 @@ package struct BackupSet: Sendable {
 
   /// The backups of the store at `location`, beside it and in the configured directory.
   package init(location: CanonicalStoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
-    // A rule may be older than its directory, which is looked for when it is used.
+    // A rule may be older than its directory, so the directory is resolved when it is used.
     self.init(location: location, base: try rule.place(files), files: files)
   }
 
@@ -163,10 +163,12 @@ package struct BackupSet: Sendable {
     }.sorted { $0.isNewer(than: $1) }
   }
 
-  /// The number of the next generation that is made at `now`. Only with the store held: nobody else takes the same one.
+  /// The number of the next generation that is made at `now`. Requires that the store is held, so that no other process
+  /// takes the same number.
   ///
-  /// A label that cannot be read may hold any number that was ever given. So the count continues above all that can
-  /// have been given up to now, and up to the latest time in the folders' names, as the clock may have been put back.
+  /// A label that cannot be read may hold any number that was ever given. So the count continues above all numbers that
+  /// can have been given up to now, and up to the latest time in the folders' names, as the clock may have been put
+  /// back.
   func nextNumber(now: Int64) throws -> Int64 {
     var last: Int64 = 0
     for folder in try folders(withParts: true) {
@@ -179,15 +181,15 @@ package struct BackupSet: Sendable {
     return last < .max ? last + 1 : last
   }
 
-  /// A number above all that were given up to a moment (seconds since 1970): nobody makes a million generations of one
-  /// store in a second.
+  /// A number above all that were given up to a moment (seconds since 1970): no process makes a million generations of
+  /// one store in a second.
   static func highestNumber(at seconds: Int64) -> Int64 {
     // Far below the end, so that the count can continue.
     let end = Int64.max / 2_000_000
     return (min(max(0, seconds), end) + 1) * 1_000_000
   }
 
-  /// When the generation in a folder was made, by the folder's name; nil where it is not a name of hopd's.
+  /// When the generation in a folder was made, by the folder's name; nil where hopd did not make the name.
   static func time(of folder: FilePath) -> Int64? {
     folder.lastComponent.flatMap { BackupTime.seconds(ofName: $0.string) }
   }
@@ -232,7 +234,7 @@ package struct BackupSet: Sendable {
 
   // MARK: Making one
 
-  /// Where the generation of a job will lie.
+  /// The folder in which a job makes its generation.
   func folder(job: String, now: Int64) -> FilePath {
     directory.appending("\(BackupTime.text(now))-\(job)")
   }
@@ -257,8 +259,8 @@ package struct BackupSet: Sendable {
     try files.createFile(folder.appending(BackupSet.labelName), JSONEncoder.record(record), mode: 0o600)
   }
 
-  /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
-  /// link costs nothing, and what is referred to is known to a reader of the model only.
+  /// Gives every external file a second name in the backup. All files are linked, not only those that rows refer to: a
+  /// link costs nothing, and finding the references needs the model.
   func linkExternalData(to copy: StoreLocation) throws {
     guard try files.status(location.externalDataDirectory)?.kind == .directory else { return }
     try files.makeDirectory(copy.supportDirectory, mode: 0o700)
@@ -281,7 +283,7 @@ package struct BackupSet: Sendable {
 
   // MARK: Trees
 
-  /// The folders of the generations, in both places; throws where somebody else could have put them there.
+  /// The folders of the generations, in both places; throws where another user could have put them there.
   func folders(withParts: Bool = false) throws -> [FilePath] {
     var found: [FilePath] = []
     for parent in places {
@@ -311,7 +313,7 @@ package struct BackupSet: Sendable {
     return total
   }
 
-  /// Removes a folder with all that is in it; deeper is nothing of hopd's.
+  /// Removes a folder with its content; hopd makes nothing deeper than four levels.
   func removeTree(_ folder: FilePath) throws { try files.removeTree(folder, deepest: 4) }
 
   func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
@@ -324,7 +326,7 @@ package struct BackupSet: Sendable {
       case .directory: try copyTree(path, to: target.appending(name), depth: depth + 1)
       case .regular:
         try copies.copy(from: path, to: target.appending(name))
-        // Who owned it is needed when it is put back; where it cannot be said, a backup is still a backup.
+        // A restore needs the owner; where the owner cannot be set, the file is still a backup.
         _ = try? files.copyAttributes(from: path, to: target.appending(name))
       default: continue
       }

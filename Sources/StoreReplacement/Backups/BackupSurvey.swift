@@ -1,5 +1,5 @@
-// Which stores of a directory have backups, also stores that are gone: for anyone who lists or removes them, and for
-// the daemon's sweep. Names alone are read until something is found that may go.
+// The stores of a directory that have backups, also stores that are gone: for listing, for removal, and for the
+// daemon's sweep. Only names are read until a generation may have to be removed.
 
 import Diagnostics
 import DurableFiles
@@ -16,7 +16,7 @@ package struct BackupSurvey: Sendable {
   private let base: CanonicalDirectory?
   private static let suffix = ".hopd-backups"
 
-  /// Backups of the stores in `directory`, or also below it; `rule` says where else they may lie.
+  /// The backups of the stores in `directory`, or also below it; `rule` gives the other place of backups.
   package init(
     of directory: CanonicalDirectory, recursive: Bool = false, rule: BackupRule, files: any DurableFileSystem
   ) throws {
@@ -26,7 +26,7 @@ package struct BackupSurvey: Sendable {
     self.files = files
   }
 
-  /// Calls `body` once with the backups of each store that has a folder of them, until it answers false. Reports what
+  /// Calls `body` once with the backups of each store that has a folder of them, until it returns false. Reports what
   /// cannot be read to `problem`, and continues.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
     var told: Set<FilePath> = []
@@ -77,7 +77,7 @@ package struct BackupSurvey: Sendable {
     .map { folder.appending($0) }
   }
 
-  /// The store of this survey whose backups are in a folder of the configured place, called LABEL-DIGEST there; nil for
+  /// The store of this survey whose backups are in a folder of the configured place, named LABEL-DIGEST there; nil for
   /// others.
   private func elsewhere(_ name: String, _ path: FilePath) throws -> FilePath? {
     func isMine(_ store: FilePath) -> Bool {
@@ -101,7 +101,7 @@ package struct BackupSurvey: Sendable {
   }
 }
 
-/// The removal of what a rule no longer keeps, for all stores of a directory.
+/// The removal of generations that a rule no longer keeps, for all stores of a directory.
 package struct BackupSweep: Sendable {
   private let survey: BackupSurvey
   private let rule: BackupRule
@@ -112,9 +112,8 @@ package struct BackupSweep: Sendable {
     self.rule = rule
   }
 
-  /// Removes backups, reports each to `removed`, and answers when the next one is too old (seconds since 1970); nil
-  /// where there is none. Leaves stores that are being worked on for the next time. `keep` does not count for stores
-  /// that are gone.
+  /// Removes backups, reports each to `removed`, and returns when the next one becomes too old (seconds since 1970);
+  /// nil where there is none. Leaves locked stores to the next sweep. `keep` does not count for stores that are gone.
   package func run(
     now: Int64, isStopped: () -> Bool = { false }, removed: (CanonicalStoreLocation, BackupRemoval) -> Void,
     problem: (HopdError) -> Void
@@ -145,7 +144,7 @@ package struct BackupSweep: Sendable {
     return next
   }
 
-  /// Could something go, by number and names of the folders alone? Labels are only read where it could.
+  /// Whether number and names of the folders alone show that a generation may be removed. Labels are only read then.
   private func mayExpire(_ times: [Int64], now: Int64) -> Bool {
     if times.count > max(0, rule.keep) { return true }
     guard let longest = rule.longestAge, let oldest = times.min() else { return false }
@@ -154,7 +153,7 @@ package struct BackupSweep: Sendable {
 }
 
 extension BackupSet {
-  /// Is there anything under the store's name?
+  /// Whether there is anything under the store's name.
   package func isStoreThere() throws -> Bool { try files.status(location.database) != nil }
 
   /// The times in the names of the generations' folders.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// UTC times as they are in the names of backups.
+/// UTC times in the form that names of backups have.
 enum BackupTime {
   /// Seconds since 1970 as `yyyymmddThhmmssZ`.
   static func text(_ seconds: Int64) -> String {
@@ -33,7 +33,7 @@ enum BackupTime {
     return Int64(timegm(&parts))
   }
 
-  /// The same time as RFC 3339 has it: `yyyy-mm-ddThh:mm:ssZ`.
+  /// The same time in RFC 3339 form: `yyyy-mm-ddThh:mm:ssZ`.
   static func standardText(_ seconds: Int64) -> String {
     let text = text(seconds)
     guard text.utf8.count == 16 else { return text }

@@ -1,6 +1,6 @@
-// A restored store stays at its version until somebody decides. The pin is beside the store, in the folder of its
+// A restored store stays at its version until the operator decides. The pin is beside the store, in the folder of its
 // backups, because hopctl and hopd may have different state directories and users. It is durable before the restored
-// version can be seen, and says which file it refers to, so that it holds nothing back when the restore did not happen
+// version can be seen, and names the file it refers to, so that it holds nothing back when the restore did not happen
 // or another store took the name.
 
 import Diagnostics
@@ -14,7 +14,7 @@ extension HopdError.Code {
   package static let heldBack = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
 }
 
-/// What a restore notes about its store.
+/// The record that a restore makes about its store.
 package struct RestorePin: Hashable, Sendable, Codable {
   static let currentFormat = 1
 
@@ -22,20 +22,20 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var format: Int = RestorePin.currentFormat
   /// Z_UUID of the store that was put in place.
   package var storeUUID: String?
-  /// Its version: what the store is pinned to.
+  /// Its version: the one that the store is pinned to.
   package var restored: StoreVersionMark
   /// The versions that it is not migrated to: the one that the restore replaced, and those that a restore before it
-  /// did. Empty where nobody knows: then it is migrated to none.
+  /// replaced. Empty where they are unknown: then it is migrated to none.
   package var replaced: [StoreVersionMark]
   /// When, in seconds since 1970.
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
-  /// The pin that held the store before this restore: it still does where a crash came before the restored version got
-  /// its name. One at most.
+  /// The pin that held the store before this restore; it still applies where a crash came before the restored version
+  /// got its name. One at most.
   var former: [RestorePin]?
 
-  /// Does it refer to the store that has this identifier and this version?
+  /// Whether it refers to the store that has this identifier and this version.
   package func isOf(storeUUID: String?, digest: String) -> Bool {
     restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
   }
@@ -46,18 +46,18 @@ package struct RestorePin: Hashable, Sendable, Codable {
     ([self] + (former ?? [])).first { $0.isOf(storeUUID: storeUUID, digest: digest) }
   }
 
-  /// Is the store not to be migrated to that version?
+  /// Whether the store must not be migrated to that version.
   package func holdsBack(from target: StoreVersionMark) -> Bool {
     replaced.isEmpty || replaced.contains { $0.digest == target.digest || $0.name == target.name }
   }
 
-  /// When the restore was made, as RFC 3339 has it.
+  /// When the restore was made, in RFC 3339 form.
   package var time: String { BackupTime.standardText(restoredAt) }
 
   /// The versions that it is not migrated to, in words; empty where it is migrated to none.
   private var names: String { replaced.map(\.name).joined(separator: " or ") }
 
-  /// What happened to the store, for people: true also when the pin is gone.
+  /// The history of the store, for people: true also when the pin is gone.
   package var account: String {
     "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
   }
@@ -93,7 +93,7 @@ package struct PinStore: Sendable {
     backups = BackupSet(location: location, base: nil, files: files)
   }
 
-  /// The pin; nil where there is none. One that cannot be read is an error: then nothing may migrate the store.
+  /// The pin; nil where there is none. A pin that cannot be read is an error: then nothing may migrate the store.
   package func read() throws -> RestorePin? {
     guard let status = try files.status(path) else { return nil }
     try backups.requireTrusted(directory)
@@ -127,16 +127,16 @@ package struct PinStore: Sendable {
     return pin
   }
 
-  /// Writes the pin, durably: after a crash it is the former one or this one.
+  /// Writes the pin durably: after a crash the file is the former pin or this one.
   func write(_ pin: RestorePin) throws {
     try files.ensureDirectory(directory, mode: 0o700)
     try backups.requireTrusted(directory)
     try files.writeDurably(JSONEncoder.record(pin), to: path)
-    // The folder's own name, too: it may have been made by a run that ended before its sync.
+    // Syncs the folder's own name too: a run that ended before its sync may have made it.
     try files.syncDirectory(directory.removingLastComponent())
   }
 
-  /// Takes the pin away, and the folder with it where nothing else is in it; answers whether there was one.
+  /// Removes the pin, and the folder with it where nothing else is in it; returns whether there was one.
   @discardableResult
   package func remove() throws -> Bool {
     let half = directory.appending("pin.json.new")

@@ -1,5 +1,5 @@
-// Backups whose labels cannot be read: by this user, or at all. Which backup is newer than they are is not known, so
-// they are reported to anyone who makes or lists backups.
+// Backups whose labels cannot be read: by this user, or at all. Whether another backup is newer is unknown then, so
+// they are reported to every caller that makes or lists backups.
 
 import Diagnostics
 import DurableFiles
@@ -7,7 +7,7 @@ import PersistentStore
 import SystemPackage
 
 extension BackupSet {
-  /// One refusal for each complete generation whose label cannot be read: which, why, and what to do.
+  /// One refusal for each complete generation whose label cannot be read: which, why, and the next step.
   package func unreadableLabels() throws -> [HopdError] {
     try folders().filter { folder in
       try BackupSet.record(in: folder, files: files) == nil

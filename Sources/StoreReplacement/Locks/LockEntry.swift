@@ -1,4 +1,4 @@
-// What a worker's lock says: the name of the one file in the lock's folder. All of it is in the name, because a file
+// The state of a worker's lock: the name of the one file in the lock's folder. All of it is in the name, because a file
 // system between machines keeps names exactly and may show old content (docs/formats/worker-lock.md).
 
 import Diagnostics
@@ -35,11 +35,11 @@ package struct LockHolder: Hashable, Sendable {
   }
 }
 
-/// The state of a lock that somebody holds.
+/// The state of a lock that is held.
 package struct LockEntry: Hashable, Sendable {
   /// The name of the file: no two moments of any lock have the same.
   package let name: String
-  /// Who holds it; nil where the name is none of this hopd's.
+  /// Its holder; nil where this hopd did not make the name.
   package let holder: LockHolder?
   /// Since when, in seconds since 1970 by the holder's clock; for people.
   package let since: Int64?
@@ -48,10 +48,11 @@ package struct LockEntry: Hashable, Sendable {
   /// with this.
   private static let fencing = "fencing-"
 
-  /// Could a holder before this one still replace the store? Whoever inherits such a lock removes its staged stores.
+  /// Whether a holder before this one could still replace the store. The worker that inherits such a lock removes its
+  /// staged stores.
   var isFencing: Bool { name.hasPrefix(Self.fencing) }
 
-  /// The entry of a holder; `nonce` is used for no other.
+  /// The entry of a holder; `nonce` must be unique to it.
   init(_ holder: LockHolder, since: Int64, nonce: String, isFencing: Bool = false) {
     self.holder = holder
     self.since = since
@@ -80,7 +81,7 @@ package struct LockEntry: Hashable, Sendable {
     self.since = since
   }
 
-  /// Is it proven that its holder has ended?
+  /// Whether its holder has provably ended.
   func isGone(seenFrom observer: ProcessIdentity) -> Bool { holder?.process.isGone(seenFrom: observer) == true }
 
   /// "hopctl on node-7, process 4711, run 8c1e, since 2026-11-23T20:14:54Z".

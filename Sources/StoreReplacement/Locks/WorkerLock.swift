@@ -1,10 +1,10 @@
-// One owner of a store among workers on several machines, by names alone: what NFSv4 and CephFS promise of locks is not
-// needed, and no two clocks are compared (docs/formats/worker-lock.md has the protocol and its proof).
+// One owner of a store among workers on several machines, by names alone: it does not need what NFSv4 and CephFS
+// promise of locks, and compares no two clocks (docs/formats/worker-lock.md has the protocol and its proof).
 //
 // The lock is a folder beside the store with one empty file. The file's name is the lock's state. Every change of state
 // renames that file from exactly the name that was seen to one that was never used before. A rename of a name that is
-// gone fails, so of all who want to change one state exactly one succeeds, whatever they believe and however late their
-// call arrives.
+// gone fails, so of all workers that want to change one state exactly one succeeds, whatever they believe and however
+// late their call arrives.
 
 import Diagnostics
 import DurableFiles
@@ -19,7 +19,7 @@ extension HopdError.Code {
 
 /// A lock of this process on one store. It is safe to use from several threads.
 package final class WorkerLock: Sendable {
-  /// What an attempt to take a lock found.
+  /// The result of an attempt to take a lock.
   package enum Attempt: Sendable {
     /// The lock is this process's.
     case taken(WorkerLock)
@@ -28,14 +28,14 @@ package final class WorkerLock: Sendable {
   }
 
   private struct State {
-    /// What the file may be called now: several names after calls whose outcome is not known.
+    /// The names that the file may have now: several after calls whose outcome is unknown.
     var names: [String]
     var isLost = false
   }
 
   /// The store.
   package let location: CanonicalStoreLocation
-  /// Was it taken from a worker that stayed silent for its whole lease?
+  /// Whether it was taken from a worker that stayed silent for its whole lease.
   package let isTakenOver: Bool
   private let holder: LockHolder
   private let since: Int64
@@ -55,8 +55,8 @@ package final class WorkerLock: Sendable {
 
   // MARK: Taking
 
-  /// Takes the lock of the store at `location` where it is free, where its holder is proven to have ended, or where
-  /// `mayTakeOver` says that the holder was silent for too long.
+  /// Takes the lock of the store at `location` where it is free, where its holder has provably ended, or where
+  /// `mayTakeOver` returns true because the holder was silent for too long.
   package static func take(
     _ location: CanonicalStoreLocation, as holder: LockHolder, now: Int64, nonce: @escaping @Sendable () -> String,
     files: any DurableFileSystem, mayTakeOver: (LockEntry) throws -> Bool
@@ -73,9 +73,9 @@ package final class WorkerLock: Sendable {
       }
       let isGone = seen.isGone(seenFrom: holder.process)
       guard try isGone || mayTakeOver(seen) else { return .held(seen) }
-      // What a process of this boot has begun is in order as soon as it is gone: recovery looks at it, and may go on
-      // with its staged store. Of a silent one nobody knows what it still does; nor of the one before it, if it ended
-      // before its fence was up.
+      // What a process of this boot has begun is consistent as soon as the process is gone: recovery inspects it, and
+      // may continue its staged store. A silent worker may still be doing anything; so may the one before it, if it
+      // ended before its fence was complete.
       let fences = !isGone || seen.isFencing
       var own = LockEntry(holder, since: now, nonce: nonce(), isFencing: fences)
       guard try move(seen.name, to: own.name, of: location, files: files) else { continue }
@@ -111,22 +111,22 @@ package final class WorkerLock: Sendable {
     return LockEntry(name: name.string)
   }
 
-  /// Makes the lock complete under a name of its own and gives it its place: a folder takes the place of none or of an
-  /// empty one, and of no other. False where somebody was quicker.
+  /// Makes the lock complete under a unique name and renames it to its final name: a folder can replace no folder or an
+  /// empty one, and no other. False where another worker was quicker.
   private static func make(
     _ location: CanonicalStoreLocation, _ entry: LockEntry, files: any DurableFileSystem
   ) throws -> Bool {
     let folder = folder(of: location)
     let draft = draft(of: location, entry)
     do {
-      // Whoever may make files beside the store may take its lock over.
+      // Users who may make files beside the store may take its lock over.
       let mode = try files.status(location.directory)?.mode ?? 0o700
       try files.makeDirectory(draft, mode: mode & 0o777)
       try files.createUnsyncedFile(draft.appending(entry.name), [], mode: 0o600)
       try files.rename(draft, to: folder)
       return true
     } catch {
-      // An answer may get lost on the way; only this call has ever used the name.
+      // The reply to a rename may get lost; only this call has ever used the name.
       if (try? files.status(folder.appending(entry.name))) ?? nil != nil { return true }
       remove(draft, files: files)
       guard let error = error as? HopdError, [.alreadyExists, .notFound].contains(error.code) else { throw error }
@@ -134,7 +134,7 @@ package final class WorkerLock: Sendable {
     }
   }
 
-  /// The one step that changes who has a lock, or when he was last seen. False where the lock is not in the state
+  /// The one step that changes the holder of a lock, or when it was last seen. False where the lock is not in the state
   /// `old`.
   private static func move(
     _ old: String, to new: String, of location: CanonicalStoreLocation, files: any DurableFileSystem
@@ -150,11 +150,11 @@ package final class WorkerLock: Sendable {
     }
   }
 
-  /// Takes away what the silent holder could still put in the store's place: a rename of a file that is gone fails,
-  /// however late it arrives. Only then may the store be looked at.
+  /// Removes what the silent holder could still put in the store's place: a rename of a file that is gone fails,
+  /// however late it arrives. Only then may the store be inspected.
   private static func fence(_ location: CanonicalStoreLocation, _ own: LockEntry, files: any DurableFileSystem) throws {
-    // A client of a network file system may remember an old list of the folder; it forgets that with a change of its
-    // own.
+    // A client of a network file system may have an old list of the folder in its cache; a change of its own
+    // invalidates it.
     let draft = draft(of: location, own)
     try files.makeDirectory(draft, mode: 0o700)
     try files.removeDirectory(draft)
@@ -172,7 +172,7 @@ package final class WorkerLock: Sendable {
     try files.syncDirectory(location.directory)
   }
 
-  /// Removes what there is of the draft of a lock. A worker that is just making it tries again.
+  /// Removes the draft of a lock, as far as it exists. A worker that is just making it tries again.
   private static func remove(_ draft: FilePath, files: any DurableFileSystem) {
     for name in (try? files.names(in: draft)) ?? [] { try? files.unlink(draft.appending(name)) }
     try? files.removeDirectory(draft)
@@ -181,7 +181,7 @@ package final class WorkerLock: Sendable {
   // MARK: Holding
 
   /// Renews the lock, which proves that it is still this process's. False where another worker has taken it over. An
-  /// error says that nothing is known; the next call tells.
+  /// error leaves this unknown until the next call.
   package func renew() throws -> Bool {
     try state.withLock { state in
       guard !state.isLost else { return false }
@@ -208,13 +208,13 @@ package final class WorkerLock: Sendable {
     throw lost()
   }
 
-  /// Was the lock found to be lost?
+  /// Whether the lock was found to be lost.
   package var isLost: Bool { state.withLock { $0.isLost } }
 
   /// From now on the lock counts as lost: it could not be renewed for too long.
   func giveUp() { state.withLock { $0.isLost = true } }
 
-  /// What to tell of a lost lock.
+  /// The error for a lost lock.
   package func lost(cause: (any Error)? = nil) -> HopdError {
     HopdError(
       .workerLockLost, "the store's lock was lost: this worker did not renew it for a whole lease",
@@ -222,7 +222,7 @@ package final class WorkerLock: Sendable {
       hint: "nothing was changed; the worker that has the lock migrates the store, or the next run does")
   }
 
-  /// Gives the lock back. What cannot be removed looks like the lock of a silent worker.
+  /// Releases the lock. What cannot be removed looks like the lock of a silent worker.
   package func release() {
     state.withLock { state in
       let folder = WorkerLock.folder(of: location)
@@ -245,7 +245,7 @@ package final class WorkerLock: Sendable {
     try? files.removeDirectory(folder)
   }
 
-  /// The refusal to touch a store that another worker has.
+  /// The refusal to change a store that another worker has locked.
   static func refusal(_ entry: LockEntry, _ location: CanonicalStoreLocation) -> HopdError {
     HopdError(
       .lockedByOther, "the store is in the hands of \(entry.description)", at: Place(store: location.database),

@@ -1,6 +1,6 @@
 // The locks of one worker: takes them, renews them while stores are migrated, and remembers since when the locks of
-// others have not changed. Time is measured by this process's own clock alone, and decides only how long a silent
-// worker is waited for: that two never replace one store follows from the names (WorkerLock.swift).
+// others have not changed. Time is measured by this process's own clock alone, and decides only how long hopd waits for
+// a silent worker: that two workers never replace one store follows from the names (WorkerLock.swift).
 
 import Diagnostics
 import DurableFiles
@@ -9,7 +9,7 @@ import PersistentStore
 import Synchronization
 import SystemPackage
 
-/// Takes and keeps the locks of the stores that a worker has in hand.
+/// Takes and keeps the locks of the stores that a worker migrates.
 package final class WorkerLocks: Sendable {
   private struct Kept {
     let lock: WorkerLock
@@ -18,7 +18,7 @@ package final class WorkerLocks: Sendable {
     var renewed: Duration
   }
 
-  /// What was seen of another worker's lock.
+  /// The last observation of another worker's lock.
   private struct Sight {
     let name: String
     let since: Duration
@@ -52,7 +52,7 @@ package final class WorkerLocks: Sendable {
       date: { Int64(time(nil)) }, nonce: { String(UInt64.random(in: 1 ... .max), radix: 16) })
   }
 
-  /// With clocks and names of the caller's own: `nonce` gives another text each time, in any process.
+  /// With clocks and names of the caller's own: `nonce` returns another text each time, in any process.
   package init(
     lease: Duration, holder: LockHolder, files: any DurableFileSystem, clock: @escaping @Sendable () throws -> Duration,
     date: @escaping @Sendable () -> Int64, nonce: @escaping @Sendable () -> String
@@ -62,7 +62,7 @@ package final class WorkerLocks: Sendable {
   }
 
   /// Takes the lock of a store. `onLoss` is called on another thread when the lock is lost. Throws `.lockedByOther`,
-  /// with who has it, where another worker has it and was not silent for a lease while this process has looked.
+  /// with the holder, where another worker has it and was not silent for a lease as far as this process has seen.
   package func take(
     _ location: CanonicalStoreLocation, renewing: Bool = true, onLoss: @escaping @Sendable () -> Void = {}
   ) throws -> WorkerLock {
@@ -87,13 +87,14 @@ package final class WorkerLocks: Sendable {
     }
   }
 
-  /// Gives a lock back.
+  /// Releases a lock.
   package func release(_ lock: WorkerLock) {
     state.withLock { $0.kept[lock.location] = nil }
     lock.release()
   }
 
-  /// Was the lock the same for a whole lease, as far as this process has seen it? The longer lease of both counts.
+  /// Whether the lock stayed the same for a whole lease, as far as this process has seen it. The longer of both leases
+  /// counts.
   private func isSilent(_ entry: LockEntry, at store: CanonicalStoreLocation) throws -> Bool {
     let now = try clock()
     return state.withLock { state in
@@ -104,8 +105,8 @@ package final class WorkerLocks: Sendable {
     }
   }
 
-  /// Is there a lock of another worker that is neither released nor renewed since it was seen, and not yet silent for
-  /// its lease? Then it is worth to wait before the store is tried again.
+  /// Whether another worker has a lock that was neither released nor renewed since it was seen, and is not yet silent
+  /// for its lease. Then a wait is worthwhile before the next attempt at the store.
   package func hasUnsettledSight() -> Bool {
     guard let now = try? clock() else { return false }
     let seen = state.withLock { $0.seen }
@@ -138,7 +139,7 @@ package final class WorkerLocks: Sendable {
     }
   }
 
-  /// No lock is renewed any more.
+  /// Stops the renewal of locks.
   package func end() { state.withLock { $0.hasEnded = true } }
 
   /// A thread that sleeps: the others work, some of them in long statements.
@@ -178,7 +179,7 @@ package final class WorkerLocks: Sendable {
 }
 
 extension Duration {
-  /// The whole of it in milliseconds.
+  /// The whole duration in milliseconds.
   fileprivate var milliseconds: Int64 {
     let (whole, overflow) = components.seconds.multipliedReportingOverflow(by: 1000)
     return overflow ? .max : whole &+ components.attoseconds / 1_000_000_000_000_000

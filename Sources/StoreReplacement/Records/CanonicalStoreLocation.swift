@@ -1,5 +1,5 @@
-// Where a store is, for everything that changes files: the path is made canonical once, when a job begins, and the type
-// says so from there on.
+// The location of a store for everything that changes files: the path is made canonical once, when a job begins, and
+// from there on the type shows it.
 
 import Diagnostics
 import DurableFiles
@@ -10,10 +10,10 @@ import SystemPackage
 /// followed.
 @dynamicMemberLookup
 package struct CanonicalStoreLocation: Hashable, Sendable {
-  /// The location, for whatever only reads the store.
+  /// The location, for code that only reads the store.
   package let store: StoreLocation
 
-  /// Asks the file system where the store at `database` is.
+  /// Resolves the location of the store at `database`.
   ///
   /// Throws `.notFound` where the folder is missing or the path names no file.
   package init(_ database: FilePath, files: any DurableFileSystem = LinuxFileSystem()) throws {
@@ -24,7 +24,7 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
     self.init(name, in: try CanonicalDirectory(directory.isEmpty ? "." : directory, files: files))
   }
 
-  /// The same for a store whose folder may be gone while records of it are still there: its path is then the given one.
+  /// The same for a store whose folder may be gone while records of it still exist: its path is then the given one.
   package init(evenIfGone database: FilePath, files: any DurableFileSystem = LinuxFileSystem()) {
     self = (try? CanonicalStoreLocation(database, files: files)) ?? CanonicalStoreLocation(recorded: database)
   }
@@ -34,10 +34,10 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
     store = StoreLocation(database: directory.path.appending(name))
   }
 
-  /// The store at the path in a record or label of hopd's, which was canonical when it was written. If there is a link
-  /// on the way by now, the calls of `DurableFileSystem` fail.
+  /// The store at the path in a record or label of hopd's, which was canonical when it was written. If the path
+  /// contains a link by now, the calls of `DurableFileSystem` fail.
   init(recorded database: FilePath) { store = StoreLocation(database: database) }
 
-  /// What `StoreLocation` knows.
+  /// The members of `StoreLocation`.
   package subscript<Value>(dynamicMember part: KeyPath<StoreLocation, Value>) -> Value { store[keyPath: part] }
 }

@@ -1,4 +1,4 @@
-// Where intent records are kept: one small JSON file per store in hopd's state directory, written durably.
+// The store of intent records: one small JSON file per store in hopd's state directory, written durably.
 
 import Diagnostics
 import DurableFiles
@@ -8,16 +8,16 @@ import SystemPackage
 
 /// The intent records of this machine.
 package struct IntentStore: Sendable {
-  /// A record of that many bytes or more is not ours.
+  /// hopd writes no record of that many bytes or more.
   static let sizeLimit = 65_536
 
-  /// What is in the state directory for a store.
+  /// The content of the state directory for a store.
   package enum Finding: Sendable {
     /// No record.
     case none
     /// A record of hopd's.
     case intent(ReplacementIntent)
-    /// Something that is not a record; says what is wrong with it.
+    /// Something that is not a record, with the reason.
     case unreadable(HopdError)
     /// A record of a newer hopd, which is left alone.
     case newer(HopdError)
@@ -34,12 +34,12 @@ package struct IntentStore: Sendable {
     try files.ensureDirectory(directory)
   }
 
-  /// Writes the record of a store: after a crash it is the former one or this one.
+  /// Writes the record of a store: after a crash the file is the former record or this one.
   package func write(_ intent: ReplacementIntent) throws {
     try files.writeDurably(JSONEncoder.record(intent), to: path(of: intent.store.path))
   }
 
-  /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.
+  /// Reads the record of a store. Garbage is a result, not an error; a disk that cannot be read is an error.
   package func read(_ location: CanonicalStoreLocation) throws -> Finding {
     let path = path(of: location.database)
     let finding = try read(path)
@@ -51,7 +51,7 @@ package struct IntentStore: Sendable {
     return finding
   }
 
-  /// Every record there is, by its file.
+  /// All records, by their file.
   package func all() throws -> [(file: FilePath, finding: Finding)] {
     try files.names(in: directory).filter { $0.string.hasSuffix(".json") }.map {
       let path = directory.appending($0)
@@ -60,7 +60,7 @@ package struct IntentStore: Sendable {
   }
 
   /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side
-  /// files go by the name, so anyone who opens the file by this one would not see the journal that takes the half of a
+  /// files go by the name, so a program that opens the file by this one would not see the journal that rolls half a
   /// commit back (docs/formats/replacement.md, "Choice of mode").
   package func requireNoInterruptedNamesake(of location: CanonicalStoreLocation) throws {
     guard let status = try files.status(location.database), status.kind == .regular, status.links > 1 else { return }
@@ -113,7 +113,7 @@ package struct IntentStore: Sendable {
 }
 
 extension JSONEncoder {
-  /// The bytes of a record: sorted, and spread over lines, for people who look into a state directory or a backup.
+  /// The bytes of a record: keys sorted, and spread over lines, for readers of a state directory or a backup.
   static func record(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]

@@ -1,4 +1,4 @@
-// File names come as bytes, JSON wants text: names are written as in a URI, byte by byte, and read back exactly.
+// File names are bytes, and JSON needs text: names are written as in a URI, byte by byte, and read back exactly.
 
 import Diagnostics
 import Glibc
@@ -57,8 +57,8 @@ package struct PathText: Hashable, Sendable, Codable {
     path.withPlatformString { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
   }
 
-  /// A short name made from bytes (FNV-1a, 64 bits): for file names of records and locks. Two stores that fall on one
-  /// name disturb each other's lock or are refused when read; they never share a record.
+  /// A short name made from bytes (FNV-1a, 64 bits): for file names of records and locks. Two stores with the same
+  /// digest disturb each other's lock or are refused when read; they never share a record.
   static func digest(_ bytes: [UInt8]) -> String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }

@@ -1,12 +1,12 @@
 // The side file of objects that a migration took out of the store and keeps (`invalid_rows = "quarantine"`). It gets
-// its name before the new store gets its own: a crash in between leaves one file too many, never an object too few.
+// its name before the new store gets its own: a crash in between leaves one file too many, never loses an object.
 
 import Diagnostics
 import DurableFiles
 import PersistentStore
 import SystemPackage
 
-/// Where set-aside objects of a job go: a SQLite database beside the store.
+/// The file of the objects that a job set aside: a SQLite database beside the store.
 package struct QuarantineFile: Sendable {
   private let area: StagingArea
   private let files: any DurableFileSystem
@@ -17,10 +17,10 @@ package struct QuarantineFile: Sendable {
     self.files = files
   }
 
-  /// Where it is built, with the staged stores; it goes with them when they do.
+  /// The path under which it is built, among the staged stores; it is removed with them.
   package var staged: FilePath { area.path(named: "quarantine") }
 
-  /// Its name in the end: `<store>.quarantine-<job>`, which no pattern for stores should match; a long one is cut.
+  /// Its final name: `<store>.quarantine-<job>`, which no pattern for stores should match; a long one is cut.
   package var published: FilePath {
     let label = NameLabel.label(of: area.location.fileName)
     return area.location.directory.appending("\(label).quarantine-\(area.job)")
@@ -32,9 +32,9 @@ package struct QuarantineFile: Sendable {
     try files.createFile(staged, [], mode: 0o600)
   }
 
-  /// Gives the file its name for good, with the attributes of `model` where that file is there; nil where nothing was
-  /// set aside. Done again after a crash, it answers the file that is there. Attributes that cannot be given are an
-  /// error, unless they `mayDiffer`, as where the store keeps its own file since this user could not make one like it.
+  /// Gives the file its final name, with the attributes of `model` where that file exists; nil where nothing was set
+  /// aside. Repeated after a crash, it returns the existing file. Attributes that cannot be set are an error, unless
+  /// they `mayDiffer`, as where the store keeps its own file since this user could not make one like it.
   package func publish(attributesOf model: FilePath?, mayDiffer: Bool = false) throws -> FilePath? {
     guard try files.status(staged) != nil else {
       return try files.status(published) != nil ? published : nil
@@ -50,7 +50,7 @@ package struct QuarantineFile: Sendable {
     return published
   }
 
-  /// Takes the file back: the store keeps its old content, so its objects are where they were.
+  /// Removes the file again: the store keeps its old content, and with it these objects.
   package func withdraw() throws {
     if try files.unlinkIfPresent(published) { try files.syncDirectory(area.location.directory) }
   }

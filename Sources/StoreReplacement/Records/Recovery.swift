@@ -1,10 +1,9 @@
-// What to do with a store after a crash, as a pure function from what was found to what to do
-// (docs/formats/replacement.md, "Intent record and recovery"). Nothing here touches a file; `RecoveryRunner` looks and
-// acts.
+// Decides what to do with a store after a crash: a pure function of the findings (docs/formats/replacement.md, "Intent
+// record and recovery"). It touches no file; `RecoveryRunner` inspects and acts.
 
-/// What was found at one store.
+/// The findings at one store.
 package struct RecoveryFindings: Hashable, Sendable {
-  /// What the file under the store's name holds. Old and new are known only by a readable intent.
+  /// The content of the file under the store's name. Old and new can only be determined with a readable intent.
   package enum Store: String, Sendable, CaseIterable {
     /// Nothing is there.
     case missing
@@ -18,7 +17,7 @@ package struct RecoveryFindings: Hashable, Sendable {
     case other
   }
 
-  /// What the state directory holds for it.
+  /// The content of the state directory for it.
   package enum Intent: String, Sendable, CaseIterable {
     case none, readable, unreadable
     /// Written by a newer hopd.
@@ -34,25 +33,25 @@ package struct RecoveryFindings: Hashable, Sendable {
     case stale
   }
 
-  /// What the file under the store's name holds.
+  /// The content of the file under the store's name.
   package var store: Store
   /// The intent record.
   package var intent: Intent
   /// Staged stores.
   package var staged: Staged
-  /// Is there a backup that is the store's own inode, or incomplete?
+  /// Whether there is a backup that is the store's own inode, or incomplete.
   package var hasUnfinishedBackup: Bool
-  /// Was the store in WAL mode by the intent, and is it not now?
+  /// Whether the store was in WAL mode according to the intent, and no longer is.
   package var lostWriteAheadLogMode: Bool
-  /// How the store was to be replaced, by the intent.
+  /// How the store was to be replaced, according to the intent.
   package var mode = ReplacementMode.rename
-  /// Is there a complete backup, not the store's own inode, that the intent's job has made?
+  /// Whether there is a complete backup, not the store's own inode, that the intent's job has made.
   package var hasJobBackup = false
-  /// Is an old store to be kept after the success, by the intent?
+  /// Whether an old store is to be kept after the success, according to the intent.
   package var keepsBackup = true
-  /// Does the backup of the intent's job lie beside the store, although another place is configured?
+  /// Whether the backup of the intent's job is beside the store, although another place is configured.
   package var hasBackupToMove = false
-  /// Was the store to get another journal mode after a replacement in place, and does it not have it?
+  /// Whether the store was to get another journal mode after a replacement in place, and does not have it.
   package var lacksJournalMode = false
 }
 
@@ -70,7 +69,7 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
   case moveBackup
   /// Make the content that SQLite's commit has left durable: the kill may have come before its last sync.
   case makeContentDurable
-  /// Set the journal mode that was asked for.
+  /// Set the wanted journal mode.
   case setJournalMode
   /// Set the store back to WAL mode.
   case restoreWriteAheadLogMode
@@ -78,7 +77,7 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
   case removeIntent
 }
 
-/// Why recovery leaves everything as it is.
+/// Why recovery leaves everything unchanged.
 package enum QuarantineReason: String, Sendable, CaseIterable {
   /// There is no store under the name; it is never made again by itself.
   case storeMissing = "store-missing"
@@ -86,13 +85,13 @@ package enum QuarantineReason: String, Sendable, CaseIterable {
   case storeDamaged = "store-damaged"
   /// The store has neither the old nor the new version.
   case unknownVersion = "unknown-version"
-  /// A newer hopd was at work here.
+  /// A newer hopd worked on this store.
   case newerIntent = "newer-intent"
 }
 
-/// What to do.
+/// The decision of recovery.
 package enum RecoveryDecision: Hashable, Sendable {
-  /// The store is as nobody had ever touched it.
+  /// The store has no trace of a job.
   case nothingToDo
   /// The old store is in place; clean up, and the job may start again.
   case startAgain([RecoveryAction])
@@ -104,9 +103,9 @@ package enum RecoveryDecision: Hashable, Sendable {
   case quarantine(QuarantineReason)
 }
 
-/// The decision maker of recovery.
+/// Decides what recovery does.
 package enum Recovery {
-  /// Decides from what was found.
+  /// Decides from the findings.
   package static func decide(_ findings: RecoveryFindings) -> RecoveryDecision {
     if findings.intent == .newer { return .quarantine(.newerIntent) }
     switch findings.store {
@@ -117,8 +116,8 @@ package enum Recovery {
     }
     var actions: [RecoveryAction] = []
     guard findings.intent == .readable else {
-      // Without a record the store is still complete: it is never changed but by the one rename or the one commit. Only
-      // hopd's own leftovers go.
+      // Without a record the store is still complete: only the one rename or the one commit ever changes it. Only
+      // hopd's own leftovers are removed.
       if findings.staged != .none { actions.append(.dropStaged) }
       if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
       if findings.intent == .unreadable { actions.append(.removeIntent) }
@@ -137,8 +136,8 @@ package enum Recovery {
     let mayResume = findings.staged == .resumable
     if findings.staged == .stale { actions.append(.dropStaged) }
     if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
-    // A copy of what the store still holds. After a rename a complete one is another file: somebody put the old store
-    // back.
+    // A copy of what the store still holds. After a rename a complete one is another file: an operator put the old
+    // store back.
     if findings.mode == .inPlace, findings.hasJobBackup { actions.append(.dropJobBackup) }
     if mayResume { return .resume(actions) }  // the intent stays, and the store stays exactly the source it was
     if findings.lostWriteAheadLogMode { actions.append(.restoreWriteAheadLogMode) }

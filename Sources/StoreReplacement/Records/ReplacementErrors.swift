@@ -1,4 +1,5 @@
-// The codes of this target, and how SQLite's answers about a held store become errors an operator can act on.
+// The codes of this target, and the conversion of SQLite's results for a held store into errors that an operator can
+// act on.
 
 import Diagnostics
 import DurableFiles
@@ -25,10 +26,11 @@ extension HopdError.Code {
 }
 
 extension HopdError {
-  /// Could a file get no second name because it is another owner's, on another file system, or has too many names?
+  /// Whether a file could get no second name because another user owns it, it is on another file system, or it has too
+  /// many names.
   var asksForCopy: Bool { code == .noPermission || code == .unsuitableFile || errno == .tooManyLinks }
 
-  /// Somebody has the store open; says who where that is known, and whether it is one of hopd's.
+  /// The store is open in another program; names that program where it is known, and tells whether it is one of hopd's.
   package static func inUse(by holder: FileHolder?, cause: (any Error)? = nil) -> HopdError {
     if let holder, holder.isHopd {
       return HopdError(
@@ -40,7 +42,7 @@ extension HopdError {
       hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
   }
 
-  /// What SQLite answered about `store`, as an error with the next thing to do.
+  /// SQLite's error for `store`, as an error with the next step.
   static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
     let place = Place(store: store)
     if let refusal = error.refusal { return StoreReader.refused(refusal, cause: error, at: place) }
@@ -67,7 +69,7 @@ extension HopdError {
     }
   }
 
-  /// Runs a piece of SQLite work on `store`, with its errors told as above.
+  /// Runs SQLite work on `store`, and converts its errors as above.
   static func sqlite<Result>(_ doing: String, _ store: FilePath, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -78,9 +80,9 @@ extension HopdError {
 }
 
 extension SQLiteError {
-  /// Does it say something of this moment, the machine or the program, and nothing of what is in the file?
+  /// Whether the error depends on the moment, the machine or the program, and not on the file's content.
   var isPassing: Bool {
-    // What the VFS refuses is in the files, but for a directory that was exchanged.
+    // A refusal of the VFS depends on the files, except for a directory that was exchanged.
     if let refusal { return refusal == .exchangedDirectory }
     // SQLITE_PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, MISUSE, AUTH
     return [3, 5, 6, 7, 8, 9, 10, 13, 14, 15, 21, 23].contains(code)

@@ -1,5 +1,5 @@
-// The intent record: what was planned for a store, written before the first change and removed after the report. It is
-// only information. The truth is always read back from the store (docs/formats/replacement.md, "Intent record and
+// The intent record: the plan for a store, written before the first change and removed after the report. It is only
+// information. hopd always reads the truth back from the store (docs/formats/replacement.md, "Intent record and
 // recovery").
 
 import DurableFiles
@@ -14,7 +14,7 @@ package enum JournalMode: String, Sendable, Codable, Hashable, CaseIterable {
   case delete
 }
 
-/// A version of a store: the name people know it by, and the digest of its version hashes that decides.
+/// A version of a store: its name for people, and the digest of its version hashes that decides.
 package struct StoreVersionMark: Hashable, Sendable, Codable {
   /// Name of the model version, as "Library 3"; for people.
   package let name: String
@@ -28,7 +28,7 @@ package struct StoreVersionMark: Hashable, Sendable, Codable {
   }
 }
 
-/// What was planned for one store.
+/// The plan for one store.
 package struct ReplacementIntent: Hashable, Sendable, Codable {
   /// The format this hopd writes, and the newest it reads.
   package static let currentFormat = 1
@@ -47,7 +47,7 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var store: PathText
   /// Short lower-case hex text that names the job.
   package var job: String
-  /// Digest of the plan: another plan cannot continue with this staged store.
+  /// Digest of the plan: another plan cannot continue this staged store.
   package var planFingerprint: String
   /// The store as it was before it was opened.
   package var source: SourceFingerprint
@@ -65,15 +65,15 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var to: StoreVersionMark
   /// Z_UUID of the store, for the backup's label.
   package var storeUUID: String?
-  /// How far it came.
+  /// The stage that the job has reached.
   package var stage: Stage = .building
   /// The finished staged store, once it is complete and waits for its verification: a run that is stopped then
-  /// continues there. Absent in records of before.
+  /// continues there. Absent in older records.
   package var sealed: SourceFingerprint.Stamp?
-  /// How the new store takes the old one's place. Absent in records of a rename, as in those of before.
+  /// How the new store takes the old one's place. Absent in records of a rename, and in older records.
   package var mode: ReplacementMode?
-  /// Schema version of the old store, known once a replacement in place has begun: it tells the old content from the
-  /// new one where both have one version, as after a restore. The commit raises it by one.
+  /// Schema version of the old store, known once a replacement in place has begun: it distinguishes the old content
+  /// from the new one where both have one version, as after a restore. The commit raises it by one.
   package var schemaVersion: Int64?
   /// False where no old store is to be kept after the success; absent where one is.
   package var keepsBackup: Bool?
@@ -102,19 +102,20 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
     self.startedAt = startedAt
   }
 
-  /// What a store holds, by the digest of its version and the number of its schema's version; `isSourceFile` tells
-  /// whether it still is the file that the job found.
+  /// The content of a store, by the digest of its version and the number of its schema's version; `isSourceFile` is
+  /// true if it still is the file that the job found.
   func content(digest: String?, schemaVersion: Int64?, isSourceFile: Bool) -> RecoveryFindings.Store {
-    // Between two stores of one version, as a restore may have them, the file decides, and in the same file the schema.
+    // Between two stores of one version, as a restore may have them, the file decides, and within the same file the
+    // schema.
     let isSource = mode == .inPlace && self.schemaVersion != nil ? schemaVersion == self.schemaVersion : isSourceFile
     if digest == from.digest, digest != to.digest || isSource { return .old }
     if digest == to.digest { return .new }
     return .other
   }
 
-  /// May a staged store of this job be continued? Only unsynced work of the same boot, for the same plan, from exactly
-  /// the same source is believed, and none whose swap had begun. Where the plan is not known yet (nil) the staged store
-  /// is kept: its checkpoint names its plan, and the engine starts over when that is another one.
+  /// Whether a staged store of this job may be continued. Only unsynced work of the same boot, for the same plan, from
+  /// exactly the same source is trusted, and none whose swap had begun. Where the plan is not known yet (nil) the
+  /// staged store is kept: its checkpoint names its plan, and the engine starts over when that is another one.
   package func allowsResume(
     planFingerprint: String?, source: SourceFingerprint?, bootIdentifier: String
   ) -> Bool {

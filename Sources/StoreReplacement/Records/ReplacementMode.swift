@@ -1,5 +1,5 @@
-// How the new store takes the old one's place, and why the usual way cannot be gone at some stores. Read by everything
-// that plans a replacement; the two ways themselves are StoreSwap (rename) and InPlaceSwap.
+// The two modes of replacement, and the reasons why a rename is impossible for some stores. All code that plans a
+// replacement reads this; the modes themselves are StoreSwap (rename) and InPlaceSwap.
 
 import Diagnostics
 import DurableFiles
@@ -15,7 +15,7 @@ package enum ReplacementMode: String, Sendable, Codable, Hashable, CaseIterable 
 }
 
 extension ReplacementMode {
-  /// What of a store a rename would not keep, as far as its status tells.
+  /// The properties of a store that a rename would not keep, as far as its status shows.
   package static func obstaclesToRename(_ status: FileStatus) -> [HopdError] {
     var reasons: [HopdError] = []
     if status.links > 1 {
@@ -28,7 +28,7 @@ extension ReplacementMode {
     return reasons
   }
 
-  /// The refusal of a rename of the store as it is there, if there is a reason for one; the store is not opened.
+  /// The refusal to rename over the store in its present state, if there is a reason for one; the store is not opened.
   package static func refusalOfRename(
     _ location: CanonicalStoreLocation, files: any DurableFileSystem = LinuxFileSystem()
   ) throws -> HopdError? {
@@ -44,15 +44,15 @@ extension ReplacementMode {
       hint: keepsTheFile, reasons: reasons)
   }
 
-  /// The operator's other choice.
+  /// The alternative that is offered to the operator.
   static let keepsTheFile =
     "--replace in-place (hopd: replace = \"in-place\") writes into the file itself and keeps all of this; "
     + "docs/OPERATIONS.md says what it costs"
 
-  /// Bytes that the commit needs on the store's file system beside a staged store that is there already
+  /// Bytes that the commit needs on the store's file system beside an existing staged store
   /// (docs/formats/replacement.md, "Mode in-place"): the side file, as large as the new store (write-ahead log) or the
-  /// old one (rollback journal), and what the store grows by; `backup` is the size of the copied old store where it
-  /// is on the same file system.
+  /// old one (rollback journal), and the growth of the store; `backup` is the size of the copied old store where it is
+  /// on the same file system.
   package static func bytesToCommit(
     store: Int64, staged: Int64, backup: Int64, journalMode: JournalMode
   ) -> Int64 {

@@ -1,4 +1,4 @@
-// Is the store still exactly the one a staged store was made from? Answered from file status alone, before anything
+// Whether the store is still exactly the one that a staged store was made from, by file status alone, before anything
 // is opened.
 
 import DurableFiles
@@ -16,7 +16,7 @@ package struct SourceFingerprint: Hashable, Sendable, Codable {
     /// Last change, nanoseconds since 1970.
     package let modified: Int64
 
-    /// Takes what counts from a status.
+    /// Takes identity, size and time from a status.
     package init(_ status: FileStatus) {
       file = status.identity
       size = status.size
@@ -35,12 +35,12 @@ package struct SourceFingerprint: Hashable, Sendable, Codable {
     self.log = log
   }
 
-  /// Takes the fingerprint of the store as it is there; nil where there is none.
+  /// Takes the fingerprint of the store in its present state; nil where there is none.
   package init?(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws {
     try self.init(of: location.store, files: files)
   }
 
-  /// The same by a path that may have links, where it ends with an error.
+  /// The same by a path that may contain links; a missing store is an error.
   package init?(of location: StoreLocation, files: any DurableFileSystem) throws {
     guard let database = try files.status(location.database) else { return nil }
     let log = try files.status(location.writeAheadLog)

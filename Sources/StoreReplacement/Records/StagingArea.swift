@@ -31,12 +31,13 @@ package struct StagingArea: Sendable {
     location.directory.appending(StagingArea.prefix(location) + job + "-\(name).tmp")
   }
 
-  /// Makes the empty file SQLite is to fill, readable for this user only; what lay there before is removed.
+  /// Makes the empty file that SQLite is to fill, readable for this user only; an existing file of that name is
+  /// removed.
   package func create(hop: Int?) throws -> FilePath { try write([], hop: hop) }
 
-  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside
-  /// for `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new
-  /// file.
+  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, and reserves disk space for
+  /// `bytes` where the file system can do that, so that no other program takes it later. Throws `.noSpace`, and leaves
+  /// no new file.
   package func create(hop: Int?, reserving bytes: Int64, resuming: Bool = false) throws -> FilePath {
     let path = resuming ? path(hop: hop) : try create(hop: hop)
     do {
@@ -48,7 +49,7 @@ package struct StagingArea: Sendable {
     return path
   }
 
-  /// What space is held for.
+  /// The purpose of reserved space.
   package enum SpacePurpose: String, CaseIterable, Sendable {
     /// The staged store of the second pass.
     case nextStore = "reserve"
@@ -56,7 +57,7 @@ package struct StagingArea: Sendable {
     case commit = "reserve-commit"
   }
 
-  /// Sets disk space aside for what is made later.
+  /// Reserves disk space for files that are made later.
   package func holdSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
     let spaceHolder = path(named: purpose.rawValue)
     try make(spaceHolder)
@@ -66,22 +67,21 @@ package struct StagingArea: Sendable {
     }
   }
 
-  /// Gives back what `holdSpace` set aside.
+  /// Releases the space that `holdSpace` reserved.
   package func releaseSpace(for purpose: SpacePurpose) throws {
     try files.unlinkIfPresent(path(named: purpose.rawValue))
   }
 
-  /// Gives back what was set aside beyond the end of a staged store that grows no more, or for now.
+  /// Releases the space reserved beyond the end of a staged store that grows no more, or not for now.
   package func giveBackReserve(hop: Int?) throws {
     let path = path(hop: hop)
     if try files.status(path) != nil { try files.giveBackReserve(of: path) }
   }
 
-  /// Begins to write a complete staged store to the disk while it is verified: the sync before the swap waits for less
-  /// then.
+  /// Begins to write a complete staged store to the disk while it is verified, which shortens the sync before the swap.
   package func startWriteBack(hop: Int?) { files.startWriteBack(of: path(hop: hop)) }
 
-  /// Bytes that this job's files have on the disk, also those only set aside.
+  /// Bytes that this job's files have on the disk, including reserved ones.
   package func allocatedBytes(hops: Range<Int>) throws -> Int64 {
     try (hops.map { path(hop: $0) } + SpacePurpose.allCases.map { path(named: $0.rawValue) }).reduce(0) { sum, path in
       sum.addingReportingOverflow(try files.status(path)?.allocated ?? 0).partialValue
@@ -147,7 +147,7 @@ package struct StagingArea: Sendable {
 
   /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.
   ///
-  /// Makes an empty file, sets them, and removes it. Throws `.cannotReplace` saying what cannot be kept.
+  /// Makes an empty file, sets them, and removes it. Throws `.cannotReplace` with each attribute that cannot be kept.
   package func proveAttributesCanBeKept() throws {
     let attributes = try files.attributes(of: location.database)
     let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")
@@ -178,13 +178,13 @@ package struct StagingArea: Sendable {
     package let job: String
   }
 
-  /// Staged stores of any job beside this store, also those of which only a side file is left.
+  /// Staged stores of any job beside this store, including those of which only a side file is left.
   package static func leftovers(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws -> [Leftover]
   {
     leftovers(of: location, among: try files.names(in: location.directory))
   }
 
-  /// Could a file of that name belong to a staged store?
+  /// Whether a file of that name could belong to a staged store.
   static func mayBeStaged(_ name: FilePath.Component) -> Bool {
     name.string.hasPrefix(".") && name.string.contains(".hop-")
   }

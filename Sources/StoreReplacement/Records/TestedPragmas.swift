@@ -1,5 +1,5 @@
-// The two pragmas whose answers must be tested: SQLite may leave things as they are without an error. A swap that
-// ignored such an answer renamed over a live -wal, and the old store came back after success was reported
+// The two pragmas whose results must be checked: SQLite may change nothing and still report no error. A swap that
+// ignored such a result renamed over a live -wal, and the old store came back after success was reported
 // (docs/formats/faults.md, "SQLite and files").
 
 import Diagnostics
@@ -14,7 +14,7 @@ extension Connection {
     }
   }
 
-  /// Writes all of the write-ahead log into the database and empties it; throws where a reader stands against it.
+  /// Writes all of the write-ahead log into the database and empties it; throws where a reader prevents it.
   func foldWriteAheadLogIn(at place: Place) throws {
     guard try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 else {
       throw HopdError(.inputOutput, "the write-ahead log could not be folded into the store", at: place)

@@ -1,4 +1,4 @@
-// Which stores of a directory have staged stores beside them that no intent record refers to. A directory can hold a
+// The stores of a directory that have staged stores beside them without an intent record. A directory can hold a
 // hundred thousand stores, and listing it for each of them would cost more than their migrations.
 
 import Diagnostics
@@ -7,10 +7,10 @@ import PersistentStore
 import Synchronization
 import SystemPackage
 
-/// Remembers for a while what directories held of staged stores, for all jobs of a process.
+/// Caches the names of staged stores in directories for a while, for all jobs of a process.
 ///
-/// What a process leaves itself has an intent record, and is looked for where it lies. Only what others left without
-/// one, as a `hopctl` with another state directory that was killed, may be found that much later; it is scratch that
+/// A process's own leftovers have an intent record, which names their place. Only leftovers of others without a record,
+/// as of a `hopctl` with another state directory that was killed, may be found that much later; they are scratch that
 /// nothing reads.
 package final class LeftoverIndex: Sendable {
   private struct Listing {
@@ -18,17 +18,17 @@ package final class LeftoverIndex: Sendable {
     let names: [FilePath.Component]
   }
 
-  /// How old a listing may be.
+  /// The maximum age of a listing.
   private let lifetime: Duration
   private let listings = Mutex<[FilePath: Listing]>([:])
 
-  /// Directories that are remembered at most.
+  /// The maximum number of cached directories.
   private static let most = 1024
 
   /// An empty index.
   package init(lifetime: Duration = .seconds(600)) { self.lifetime = lifetime }
 
-  /// Names in a directory that look like those of a staged store, now or some minutes ago.
+  /// Names in a directory that look like those of a staged store, at present or some minutes ago.
   func names(in directory: FilePath, files: any DurableFileSystem) throws -> [FilePath.Component] {
     let now = ContinuousClock.now
     let known = listings.withLock { $0[directory] }

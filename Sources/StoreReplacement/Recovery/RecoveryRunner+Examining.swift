@@ -1,5 +1,5 @@
-// A look at a store as recovery sees it, that changes nothing: neither files of hopd's nor what SQLite itself would put
-// in order when it opens the store.
+// An inspection of a store as recovery would make it, without changes: neither to hopd's files nor by the repairs that
+// SQLite itself makes when it opens the store.
 
 import Diagnostics
 import DurableFiles
@@ -8,7 +8,8 @@ import SQLite
 import SystemPackage
 
 extension RecoveryRunner {
-  /// What `recover` would find and decide; nothing is done. Throws `.storeBusy` where only a writer could tell.
+  /// Returns what `recover` would find and decide, and changes nothing. Throws `.storeBusy` where only a writer could
+  /// find out.
   package func examine(
     _ location: CanonicalStoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
@@ -39,7 +40,7 @@ extension RecoveryRunner {
     {
       findings.store = .damaged
     } catch let error as HopdError where error.code == .notFound {
-      // A file that is there and cannot be opened for now, as with too many open ones, is not missing.
+      // A file that exists and cannot be opened for now, as with too many open files, is not missing.
       guard try files.status(location.database) == nil else { throw error }
       findings.store = .missing
     }

@@ -1,5 +1,5 @@
-// Looks at one store after a crash, lets `Recovery` decide, and does what it says. Every act may be cut off and done
-// again: a kill in here leads back to the beginning.
+// Inspects one store after a crash, lets `Recovery` decide, and carries the decision out. Every act may be cut off and
+// repeated: after a kill during recovery, recovery starts from the beginning.
 
 import Diagnostics
 import DurableFiles
@@ -7,20 +7,20 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// What recovery found and did at one store.
+/// The result of recovery at one store.
 package struct RecoveryOutcome: Sendable {
   /// The store.
   package let location: CanonicalStoreLocation
-  /// What was found; nil where nothing of hopd's lay about and the store was not opened.
+  /// The findings; nil where there was nothing of hopd's and the store was not opened.
   package let findings: RecoveryFindings?
-  /// What was decided, and done.
+  /// The decision, carried out.
   package let decision: RecoveryDecision
   /// The intent, if one was readable. After `.completed` remove it when the report is written; after `.resume` continue
   /// with its job.
   package let intent: ReplacementIntent?
-  /// Complete old stores, newest first, to be named to an administrator.
+  /// Complete old stores, newest first, for a message to the administrator.
   package let backups: [FilePath]
-  /// For a quarantine: what to tell, with the next thing to type.
+  /// For a quarantine: the error, with the next command to type.
   package let error: HopdError?
 }
 
@@ -32,11 +32,11 @@ package struct RecoveryRunner {
   let identify: (Connection) throws -> String
   let keepAlive: () -> Bool
   let index: LeftoverIndex?
-  /// Is a store checked that has no trace of hopd? Then it is opened in any case.
+  /// Whether stores without any trace of hopd are opened and checked too.
   package var checksEveryStore = false
 
-  /// `identify` is the same as `StoreSwap`'s. `keepAlive` is called now and then in long checks, to feed a watchdog; an
-  /// answer of false gives up. With an `index` the directory of a store without a record is not listed for each store.
+  /// `identify` is the same as `StoreSwap`'s. Long checks call `keepAlive` repeatedly to feed a watchdog; they give up
+  /// when it returns false. With an `index` the directory of a store without a record is not listed for each store.
   package init(
     files: any DurableFileSystem, intents: IntentStore, lockDirectory: FilePath,
     identify: @escaping (Connection) throws -> String, keepAlive: @escaping () -> Bool = { true },
@@ -72,7 +72,7 @@ package struct RecoveryRunner {
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
-    // A missing store without a trace needs no recovery; whoever opens it reports that it is missing.
+    // A missing store without a trace needs no recovery; the code that opens it reports that it is missing.
     if case .none = record, leftovers.isEmpty, unfinished.isEmpty, !checksEveryStore {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
@@ -119,8 +119,8 @@ package struct RecoveryRunner {
       error: explain(decision, location, record, old))
   }
 
-  /// Removes a rollback journal whose header is zeroed: what a kill between SQLite's commit and its last unlink leaves.
-  /// SQLite itself removes it, and only with its lock; nothing else is done with the store afterwards.
+  /// Removes a rollback journal whose header is zeroed: a kill between SQLite's commit and its last unlink leaves one.
+  /// SQLite itself removes it, and only under its lock; the store is not used afterwards.
   private func removeColdJournal(_ held: LockedStore) {
     guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
       (try? StoreReader.hasHotJournal(held.location.store)) == false, let connection = try? held.connection,
@@ -143,7 +143,7 @@ package struct RecoveryRunner {
     }
   }
 
-  /// Holds the store and finds out what it is.
+  /// Holds the store and determines its content.
   private func look(
     _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws -> LockedStore? {
@@ -204,7 +204,7 @@ package struct RecoveryRunner {
     case .startAgain(let list), .resume(let list), .completed(let list): actions = list
     }
     // By its record the store is the old one, so the objects that its migration had set aside are still in it. Their
-    // file goes first: if this is cut off, the record is still there. Without a record the file stays, to be safe.
+    // file is removed first: if this is cut off, the record still exists. Without a record the file stays, to be safe.
     if case .startAgain = decision, let intent {
       let area = StagingArea(location: location, job: intent.job, files: files)
       try QuarantineFile(area: area, files: files).withdraw()
@@ -219,7 +219,7 @@ package struct RecoveryRunner {
         for folder in unfinished { try backups.remove(folder) }
       case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
       case .moveBackup:
-        // What cannot be moved now stays where it is; the next replacement moves it.
+        // A generation that cannot be moved now stays in its place; the next replacement moves it.
         let lock = try backups.lock(keepAlive: { _ = keepAlive() })
         defer { lock.release() }
         for generation in try backups.generationsToMove() where generation.record?.job == intent?.job {

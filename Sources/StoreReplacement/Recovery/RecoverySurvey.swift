@@ -1,5 +1,5 @@
-// Which stores of a directory have traces of an interrupted job, and which: for anyone who looks before anything is
-// mended. Names alone are read here; what is to be done about them, `Recovery` decides.
+// The stores of a directory that have traces of an interrupted job, and these traces: for inspection before any repair.
+// Only names are read here; `Recovery` decides what to do.
 
 import DurableFiles
 import PersistentStore
@@ -7,31 +7,31 @@ import SystemPackage
 
 /// The traces of one store.
 package struct RecoveryTraces: Sendable {
-  /// The store, which need not be there.
+  /// The store, which need not exist.
   package let location: CanonicalStoreLocation
-  /// Its staged stores and what goes with them.
+  /// Its staged stores and their side files.
   package let staged: [FilePath]
   /// Backups that are half made, or still the store itself.
   package let unfinishedBackups: [FilePath]
   /// Complete old stores, newest first.
   package let backups: [FilePath]
-  /// Is there an intent record of it, readable or not?
+  /// Whether it has an intent record, readable or not.
   package let hasRecord: Bool
-  /// Is there anything under the store's name?
+  /// Whether there is anything under the store's name.
   package let isThere: Bool
 
-  /// Is there anything for recovery to inspect?
+  /// Whether there is anything for recovery to inspect.
   package var isTouched: Bool { hasRecord || !staged.isEmpty || !unfinishedBackups.isEmpty }
 }
 
-/// What a directory holds of hopd's.
+/// hopd's files in a directory.
 package struct RecoverySurvey: Sendable {
   /// Stores with traces or backups, by name.
   package private(set) var stores: [RecoveryTraces] = []
-  /// Staged stores that go with no store that is known here.
+  /// Staged stores that belong to no store known here.
   package private(set) var orphans: [FilePath] = []
 
-  /// Looks through `directory`; `rule` says where else backups may lie.
+  /// Surveys `directory`; `rule` gives the other place of backups.
   package init(
     of directory: CanonicalDirectory, intents: IntentStore, rule: BackupRule, files: any DurableFileSystem
   ) throws {

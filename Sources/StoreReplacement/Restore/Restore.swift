@@ -1,5 +1,5 @@
-// A backup back in its place: the backup's copy goes the same guarded way as a migrated store, and the store that is
-// there now becomes a backup of its own. Nothing is lost by restoring the wrong one.
+// The restore of a backup: a copy of the backup replaces the store in the same guarded way as a migrated store, and the
+// present store becomes a backup of its own. Restoring the wrong backup loses nothing.
 
 import Diagnostics
 import DurableFiles
@@ -14,14 +14,14 @@ extension HopdError.Code {
   package static let externalDataDiffers = HopdError.Code("external-data-differs", exit: .dataError)
 }
 
-/// What a restore may do beyond putting the store's own backup back.
+/// The options of a restore.
 package struct RestoreOptions: Sendable, Hashable {
-  /// Is the store pinned to the version of the backup?
+  /// Whether the store is pinned to the version of the backup.
   package var pins = true
-  /// Does it continue where the backup is of another store, and where external files differ?
+  /// Whether it continues where the backup is of another store, and where external files differ.
   package var goesOnAnyway = false
 
-  /// Pins, and refuses what does not belong together.
+  /// By default pins the store, and refuses a backup of another store and differing external files.
   package init(pins: Bool = true, goesOnAnyway: Bool = false) {
     self.pins = pins
     self.goesOnAnyway = goesOnAnyway
@@ -30,7 +30,7 @@ package struct RestoreOptions: Sendable, Hashable {
 
 /// A restored store.
 package struct RestoredStore: Sendable {
-  /// How it was replaced, with its version now and where the store that was there is kept.
+  /// How it was replaced, with its present version and the backup of the former store.
   package var replaced: ReplacedStore
   /// Its pin; nil where none was wanted.
   package var pin: RestorePin?
@@ -40,7 +40,7 @@ package struct RestoredStore: Sendable {
 
 /// Puts backups back.
 package struct Restore {
-  /// What stands for the plan in the intent record of a restore.
+  /// The value in place of a plan's fingerprint in the intent record of a restore.
   package static let planFingerprint = "restore"
   /// In the name of the copy beside the store.
   private static let copyName = "restore"
@@ -56,11 +56,11 @@ package struct Restore {
     self.lockDirectory = lockDirectory
   }
 
-  /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy, by its canonical path) in the
-  /// place of the store at `location`; where there is none, it is put there. `now` is seconds since 1970. `rule` only
-  /// says where backups are: a restore removes none.
+  /// Replaces the store at `location` by the old store in `database` (of a `BackupGeneration`, or any other closed
+  /// copy, by its canonical path); where there is none, the copy is put there. `now` is seconds since 1970. `rule` only
+  /// gives the places of backups: a restore removes none.
   ///
-  /// A store that SQLite cannot read is not written over: the refusal says how to move it away first.
+  /// A store that SQLite cannot read is not overwritten: the refusal tells how to move it away first.
   package func restore(
     _ database: FilePath, to location: CanonicalStoreLocation, job: String, backup rule: BackupRule, now: Int64,
     options: RestoreOptions = RestoreOptions()
@@ -74,7 +74,7 @@ package struct Restore {
     let job = Job(
       name: job, source: source, location: location, rule: BackupRule(keep: .max, directory: rule.directory), now: now,
       options: options)
-    // Whether there is a store is only known under the lock; `LockedStore` takes it for a store that is there.
+    // Whether there is a store is only known under the lock; `LockedStore` assumes that there is one.
     guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       return try placeWhereNoneIs(job)
     }
@@ -89,7 +89,7 @@ package struct Restore {
     return try replace(held, fingerprint, job)
   }
 
-  /// What one restore is about.
+  /// The parameters of one restore.
   private struct Job {
     let name: String
     let source: StoreLocation
@@ -136,7 +136,7 @@ package struct Restore {
       result = try swap.swap(
         held, staged: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
     } catch {
-      // The pin of a restore that was not made holds nothing back, but it must not cost the pin that was there.
+      // The pin of a restore that was not made holds nothing back, but the pin that existed before must survive it.
       if job.options.pins, (error as? HopdError)?.code != .replacementUnconfirmed { putBack(former, pins) }
       throw error
     }
@@ -145,7 +145,7 @@ package struct Restore {
     return RestoredStore(replaced: result, pin: pin, differingFiles: differing)
   }
 
-  /// The pin as it is after the restore. Without one wanted, a former one must not hold this store back.
+  /// Settles the pin after the restore. If none is wanted, a former one must not hold this store back.
   private func settle(_ pins: PinStore, _ job: Job, _ result: inout ReplacedStore) -> RestorePin? {
     do {
       if job.options.pins { return try pins.read() }
@@ -163,8 +163,8 @@ package struct Restore {
     if let former { try? pins.write(former) } else { _ = try? pins.remove() }
   }
 
-  /// What holds the store at the version of its copy: the version that is replaced now, and those that a restore before
-  /// this one had replaced, without its own.
+  /// The pin that holds the store at the version of its copy, against the version that is replaced now, and those that
+  /// a restore before this one had replaced, without its own.
   private func pin(
     _ copy: Copy, _ job: Job, replaced: [StoreVersionMark], over former: RestorePin?
   ) -> RestorePin {
@@ -185,7 +185,7 @@ package struct Restore {
     return pin
   }
 
-  /// Throws `.otherStore` where backup and store say that they are two.
+  /// Throws `.otherStore` where the identifiers of backup and store differ.
   private func requireSameStore(_ held: LockedStore, _ copy: Copy, _ job: Job) throws {
     guard !job.options.goesOnAnyway, let own = held.storeUUID, let other = copy.storeUUID, own != other else { return }
     let label = record(of: job.source).map { ", the store of \($0.store.path.printable)" } ?? ""
@@ -195,10 +195,10 @@ package struct Restore {
       hint: "choose another one (hopctl backups lists them), or give --anyway; nothing was changed")
   }
 
-  /// Brings lost external files back, and answers which of those that are there differ from the backup's.
+  /// Copies lost external files back, and returns which of the existing ones differ from the backup's.
   ///
-  /// An external file never changes under its name. Where it has, one of the two is damaged, and only a person can say
-  /// which: nothing is written over, and nothing is restored unless somebody said so.
+  /// An external file never changes under its name. Where it has, one of the two is damaged, and only a person can
+  /// decide which: nothing is overwritten, and nothing is restored unless the operator asked for it.
   private func bringExternalDataBack(_ job: Job) throws -> [String] {
     let data = RestoredExternalData(source: job.source, destination: job.location, files: files)
     let differing = try data.differingFiles()
@@ -222,8 +222,8 @@ package struct Restore {
             ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
     }
     try data.bringBack()
-    // The sweep may have removed the backup meanwhile, its database first: then files may be missing that the store has
-    // lost.
+    // The sweep may have removed the backup meanwhile, its database first: then files that the store has lost may be
+    // missing in it too.
     guard try files.status(job.source.database) != nil else {
       throw HopdError(
         .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),
@@ -239,7 +239,7 @@ package struct Restore {
       throw HopdError(.notFound, "the backup is not there", at: Place(file: source.database))
     }
     try area.requireSpace(status.size)
-    // Copies of restores that were killed; what a migration has left is for recovery to judge.
+    // Removes copies of restores that were killed; the leftovers of a migration are left to recovery.
     for leftover in try StagingArea.leftovers(of: area.location, files: files) {
       if leftover.path.lastComponent?.string.hasSuffix("-\(Restore.copyName).tmp") == true {
         try area.remove(leftover.path)
@@ -266,7 +266,7 @@ package struct Restore {
 
   private func placeWhereNoneIs(_ job: Job) throws -> RestoredStore {
     let (source, location) = (job.source, job.location)
-    // A log without its database would be played into the restored one and ruin it for good (docs/formats/faults.md,
+    // SQLite would play a log without its database into the restored one and ruin it for good (docs/formats/faults.md,
     // "SQLite and files").
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(
@@ -284,7 +284,7 @@ package struct Restore {
     let copy = try stage(job, in: area)
     let record = record(of: source)
     let pins = PinStore(location: location, files: files)
-    // Until the store has its name, a sweep would take the pin for that of a store that is gone.
+    // Until the store has its name, a sweep would treat the pin as that of a store that is gone.
     let backups = BackupSet(location: location, base: nil, files: files)
     let backupLock = try job.options.pins ? backups.lock(making: backups.directory) : nil
     defer { backupLock?.release() }
@@ -295,7 +295,7 @@ package struct Restore {
       try prepareCopy(copy, record, job)
       differing = try bringExternalDataBack(job)
       if job.options.pins {
-        // What had replaced the backup's version is what the store was at.
+        // The version that had replaced the backup's version is the one that the store had.
         let isOver = former.map { $0.storeUUID == copy.storeUUID } ?? false
         isPinned = true
         try pins.write(pin(copy, job, replaced: record.map { [$0.to] } ?? [], over: isOver ? former : nil))
@@ -307,7 +307,7 @@ package struct Restore {
       try? area.remove(copy.path)
       throw error
     }
-    // It was out of the way of every program until now; what the intent said of the former file is over.
+    // No program could open it until now; the intent for the former file is obsolete.
     try swap.intents.remove(location)
     var result = ReplacedStore(
       location: location, version: copy.version, backup: nil, removedBackups: [], warnings: [])
@@ -315,7 +315,7 @@ package struct Restore {
     return RestoredStore(replaced: result, pin: pin, differingFiles: differing)
   }
 
-  /// Journal mode and attributes of the backup, for a copy that is put where no store is.
+  /// Sets journal mode and attributes of the backup, for a copy that is put where no store is.
   private func prepareCopy(_ copy: Copy, _ record: BackupRecord?, _ job: Job) throws {
     if record?.journalMode == .wal {
       try HopdError.sqlite("set the journal mode", copy.path) {
@@ -340,7 +340,7 @@ package struct Restore {
     return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
   }
 
-  /// The name of a version, if a label of the store's backups has it.
+  /// The name of a version, if a label of the store's backups contains it.
   private func knownName(_ digest: String, _ job: Job) -> String? {
     let backups = try? BackupSet(location: job.location, rule: job.rule, files: files)
     let labels = ((try? backups?.generations()) ?? []).compactMap(\.record) + [record(of: job.source)].compactMap { $0 }

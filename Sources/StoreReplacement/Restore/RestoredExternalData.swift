@@ -1,13 +1,13 @@
-// External files of a backup that the store has lost, brought back before the store gets its name. The directory is the
-// user's, so a file gets its own name only when it is complete: half a file under that name would be taken for the
-// whole one by everybody, the next restore too.
+// External files of a backup that the store has lost, copied back before the store gets its name. The directory is the
+// user's, so a file gets its own name only when it is complete: every program, and the next restore too, would take
+// half a file under that name for the whole one.
 
 import Diagnostics
 import DurableFiles
 import PersistentStore
 import SystemPackage
 
-/// Brings external files back; what is there is never touched (docs/formats/replacement.md, "External data").
+/// Copies external files back, and never changes existing ones (docs/formats/replacement.md, "External data").
 struct RestoredExternalData {
   /// The backup.
   let source: StoreLocation
@@ -24,14 +24,13 @@ struct RestoredExternalData {
     for name in try files.names(in: source.externalDataDirectory) where !Self.isPart(name) {
       try bringBack(source.externalDataDirectory.appending(name), as: directory.appending(name))
     }
-    // Also what an interrupted restore had made and not synced.
+    // Includes files that an interrupted restore had made and not synced.
     for directory in [directory, destination.supportDirectory, destination.directory] {
       try files.syncDirectory(directory)
     }
   }
 
-  /// Names of files that are in both places with different content; those that are one file, by hard links, are not
-  /// read.
+  /// Names of files that are in both places with different content; files that are one by hard links are not read.
   func differingFiles() throws -> [String] {
     guard try files.status(source.externalDataDirectory)?.kind == .directory,
       try files.status(destination.externalDataDirectory)?.kind == .directory
@@ -56,7 +55,7 @@ struct RestoredExternalData {
       ".\(PathText.digest(PathText.bytes(of: target)))\(Self.suffix)")
     do {
       try files.copyFile(from: file, to: part)
-      // The copy belongs to whom the file belonged to, where this process may say so.
+      // The copy gets the file's owner, where this process may set it.
       _ = try? files.copyAttributes(from: file, to: part)
       try files.renameNoReplace(part, to: target)
     } catch {

@@ -1,7 +1,7 @@
 // The replacement in place: steps B1 to B5 of docs/formats/replacement.md, "Mode in-place", each with its number.
-// SQLite's own transaction is the commit, so inode, owner, attributes, links and mounts of the store stay; whoever
-// opens it next, hopd or not, finds the complete old or the complete new content. The safety of the replacement depends
-// on the order of the steps: do not change it without that section.
+// SQLite's own transaction is the commit, so inode, owner, attributes, links and mounts of the store stay; the next
+// program that opens it, hopd or not, finds the complete old or the complete new content. The safety of the replacement
+// depends on the order of the steps: do not change it without that section.
 
 import Diagnostics
 import DurableFiles
@@ -12,11 +12,11 @@ import SystemPackage
 
 /// A step of the replacement in place that has just been done.
 package enum InPlaceStep: String, Sendable, CaseIterable {
-  /// B1: the backup is complete and synced, under its name of the making.
+  /// B1: the backup is complete and synced, under its temporary name.
   case copied
-  /// B1: it has its name for good.
+  /// B1: it has its final name.
   case backedUp
-  /// B2: store and staged store are the files they were.
+  /// B2: store and staged store are still the same files.
   case compared
   /// B3: some pages were written, and nothing is committed.
   case writing
@@ -48,7 +48,7 @@ struct InPlaceSwap {
     var lock: BackupLock?
     defer { lock?.release() }
     do {
-      // The statements of this connection are long ones from here on, and none of them may be given up.
+      // From here on the connection runs long statements, and none of them may be given up.
       try held.connection.setProgressHandler(every: 200_000) { [keepAlive = swap.keepAlive] in
         keepAlive()
         return true
@@ -68,7 +68,7 @@ struct InPlaceSwap {
       try commit(source.connection, into: held)  // B3, B4
     } catch {
       guard isWriting else { throw undone(error, held, backups, folder, staged) }
-      // SQLite has rolled back, or the commit itself is in doubt: only the store tells.
+      // SQLite has rolled back, or the commit itself is in doubt: only the store can show which.
       guard content(of: held, intent) == .old else {
         throw unconfirmed(error, held, folder.appending(location.fileName))
       }
@@ -86,8 +86,9 @@ struct InPlaceSwap {
     return finish(held, intent, folder, backups, rule, staged, now)
   }
 
-  /// The staged store as a source: in rollback mode, as the header's mode comes along with the first page, and with the
-  /// page size of the store, as a store in WAL mode refuses another one (docs/formats/faults.md, "SQLite and files").
+  /// Opens the staged store as a source: in rollback mode, as the header's mode is copied with the first page, and with
+  /// the page size of the store, as a store in WAL mode refuses another one (docs/formats/faults.md, "SQLite and
+  /// files").
   private func openStaged(
     _ staged: FilePath, for held: LockedStore
   ) throws -> (connection: Connection, identity: FileIdentity) {
@@ -108,7 +109,7 @@ struct InPlaceSwap {
     return (connection, status.identity)
   }
 
-  /// Everything that is still to be written must fit before the first byte is.
+  /// Throws unless everything that is still to be written fits, before the first byte is written.
   private func requireSpace(_ held: LockedStore, _ staged: FilePath, _ folder: FilePath) throws {
     let location = held.location
     let store = try held.databaseBytes()
@@ -123,7 +124,7 @@ struct InPlaceSwap {
       at: location.directory, for: location, files: files)
   }
 
-  /// B2: both names still stand for the files they stood for, and nobody wrote to the store.
+  /// B2: both names still refer to the same files, and no other program wrote to the store.
   private func compare(_ held: LockedStore, _ staged: FilePath, _ source: FileIdentity) throws {
     try held.requireSameFile()
     try held.requireUnchanged()
@@ -147,7 +148,7 @@ struct InPlaceSwap {
     }
   }
 
-  /// B5: what a reader finds is the new version, sound; the log is folded in, and the journal mode is the wanted one.
+  /// B5: a reader finds the new version, sound; the log is folded in, and the journal mode is the wanted one.
   private func confirm(_ held: LockedStore, _ intent: ReplacementIntent) throws {
     let location = held.location
     try HopdError.sqlite("read the new store back", location.database) {
@@ -157,16 +158,16 @@ struct InPlaceSwap {
       try held.foldLogIn()
       try held.setJournalMode(intent.wantedJournalMode)
     }
-    // A journal that stays says nothing to anyone who opens the store, so this is no reason to fail.
+    // A journal that stays is harmless to any program that opens the store, so this is no reason to fail.
     try? held.removeJournal()
     held.closeConnection()
   }
 
-  /// What the store holds after a step of the commit failed; nil where that cannot be told for good.
+  /// The content of the store after a step of the commit failed; nil where it cannot be determined for certain.
   private func content(of held: LockedStore, _ intent: ReplacementIntent) -> RecoveryFindings.Store? {
     do {
-      // Frames of a commit whose sync failed must not be found by the next one who opens the store: what this
-      // connection sees is made the truth.
+      // The next program that opens the store must not find frames of a commit whose sync failed: the content that this
+      // connection sees is made durable.
       if held.journalMode == .wal { try held.foldLogIn() }
       let connection = try held.connection
       guard try connection.text("PRAGMA quick_check(1)") == "ok" else { return nil }
@@ -198,7 +199,7 @@ struct InPlaceSwap {
     return result
   }
 
-  // MARK: Ways back
+  // MARK: Undoing
 
   private func unconfirmed(_ error: any Error, _ held: LockedStore, _ old: FilePath) -> HopdError {
     held.closeConnection()
@@ -209,7 +210,7 @@ struct InPlaceSwap {
         + "the next run reads the store and finishes")
   }
 
-  /// Takes everything back while the store holds its old content, and answers the error to throw.
+  /// Undoes everything while the store holds its old content, and returns the error to throw.
   private func undone(
     _ error: any Error, _ held: LockedStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
   ) -> any Error {

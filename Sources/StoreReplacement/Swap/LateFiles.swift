@@ -1,7 +1,7 @@
-// Side files that were written for the old store and reach the directory when the new store is in place already: a
-// copying program sends the database first and its log seconds later. SQLite goes by the name, so anyone who opens the
-// store next would play the old log into the new database and ruin it. Such files are set aside under a name of their
-// own, never removed: the committed rows in them can still be joined with the backup.
+// Side files that were written for the old store and reach the directory when the new store is already in place: a
+// copying program sends the database first and its log seconds later. SQLite goes by the name, so the next program that
+// opens the store would play the old log into the new database and ruin it. Such files are set aside under a name of
+// their own, never removed: the committed rows in them can still be joined with the backup.
 
 import Diagnostics
 import DurableFiles
@@ -10,7 +10,7 @@ import SQLite
 import SystemPackage
 
 extension HopdError.Code {
-  /// A log that belongs to the store before its migration lay beside the migrated store, and was set aside.
+  /// A log that belongs to the store before its migration was found beside the migrated store, and was set aside.
   package static let lateLog = HopdError.Code("late-log", exit: .unavailable, isRetryable: true)
 }
 
@@ -21,7 +21,7 @@ package struct LateFiles {
   let files: any DurableFileSystem
   /// Reads the digest of a version from a connection.
   let identify: (Connection) throws -> String
-  /// Called now and then while pages are checked; false ends it, and nothing is proven.
+  /// Called repeatedly while pages are checked; false ends the check, and nothing is proven.
   let keepAlive: () -> Bool
 
   /// Looks at the store at `location`.
@@ -37,10 +37,11 @@ package struct LateFiles {
 
   // MARK: While the store is replaced
 
-  /// Sets aside what appeared between the last look before the rename and the end of the replacement, and says so.
+  /// Sets aside files that appeared between the last check before the rename and the end of the replacement, and
+  /// returns warnings about them.
   ///
-  /// Called at once after the rename, of the file `placed`: a program that opened the new store in this instant has it
-  /// open still, and then its side files are its own. `job` makes the names.
+  /// Called at once after the rename, for the file `placed`: a program that opened the new store in this instant still
+  /// has it open, and then the side files belong to that program. `job` makes the names.
   func setAsideAfterSwap(job: String, old: FilePath, placed: FileIdentity?) throws -> [HopdError] {
     let late = try found()
     guard !late.isEmpty, try files.status(location.database)?.identity == placed else { return [] }
@@ -52,9 +53,9 @@ package struct LateFiles {
 
   // MARK: Later
 
-  /// Sets aside a log that belongs to the store before its migration, if that is proven; answers what was done. Throws
-  /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the look that follows
-  /// says why.
+  /// Sets aside a log that provably belongs to the store before its migration; returns the warning to report. Throws
+  /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the inspection that
+  /// follows reports the reason.
   package func setAsideIfProven(backups: BackupSet, job: String) throws -> HopdError? {
     guard let log = try files.status(location.writeAheadLog), log.kind == .regular, log.size > 0,
       let generation = try backups.generations().first, let record = generation.record
@@ -78,7 +79,7 @@ package struct LateFiles {
     return told(names, old: generation.database)
   }
 
-  /// Proof by the time: nobody has written into the database since hopd put it there, and the log was last written
+  /// Proof by time: no program has written into the database since hopd put it there, and the log was last written
   /// before. A log of the new store cannot be older than the store.
   private func isOlder(_ log: FileStatus, than record: BackupRecord) throws -> Bool {
     guard let store = try files.status(location.database), let placed = record.placed,
@@ -92,8 +93,8 @@ package struct LateFiles {
   /// damaged, or is of the version before.
   private func doesNotFit(_ record: BackupRecord) -> Bool {
     guard record.from.digest != record.to.digest else { return false }
-    // Reading the version alone is quick. The pages are checked where no program of this machine seems to have made the
-    // log: those make an index first, unless they use exclusive locking.
+    // Reading the version alone is quick. The pages are checked where probably no program of this machine made the log:
+    // such a program makes an index first, unless it uses exclusive locking.
     let isPlain = (try? files.status(location.sharedMemory)) ?? nil != nil
     switch answer(of: .unlocked, checksPages: !isPlain) {
     case .sound(record.from.digest), .damaged: break
@@ -108,7 +109,7 @@ package struct LateFiles {
     case unreadable
   }
 
-  /// What the store is, read without locks: its main file alone, or with the log.
+  /// The state of the store, read without locks: its main file alone, or with the log.
   private func answer(of access: Connection.Access, checksPages: Bool) -> Answer {
     do {
       let connection = try Connection(path: location.database, access: access)
@@ -140,11 +141,11 @@ package struct LateFiles {
   }
 
   private func setAside(_ late: [FilePath], job: String) throws -> [FilePath] {
-    // A log may come twice within one job: each gets a number that is free for all its files.
+    // A log may arrive twice within one job: each gets a number that is free for all its files.
     var number = 1
     func name(_ file: FilePath) -> FilePath {
       let suffix = String(file.string.dropFirst(location.database.string.count))
-      // It ends as a side file does, so nobody takes it for a store.
+      // The name ends as a side file's does, so no program takes it for a store.
       return location.directory.appending(
         "\(location.fileName).late-\(job)\(number > 1 ? "-\(number)" : "")\(suffix)")
     }

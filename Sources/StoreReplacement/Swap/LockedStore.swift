@@ -1,5 +1,5 @@
-// Steps P1 to P3 of a replacement: the store is opened safely, owned by one process, and locked, and stays so until the
-// swap (docs/formats/replacement.md, "P1: Open safely", "P2: One owner" and "P3: Lock"). From here on nothing in this
+// Steps P1 to P3 of a replacement: the store is opened safely, owned by one process, and locked until the swap
+// (docs/formats/replacement.md, "P1: Open safely", "P2: One owner" and "P3: Lock"). From here on nothing in this
 // process may open the store by other means: closing any descriptor of it would drop the locks of the one connection.
 
 import Diagnostics
@@ -8,12 +8,13 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// A store that nobody else can write to, with hopd's one connection to it.
+/// A store that no other process can write to, with hopd's one connection to it.
 ///
-/// It belongs to the task that made it. A refused or interrupted job releases it and every file is as it was: a `-wal`
-/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is
-/// SQLite's own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not
-/// inspected: it is memory that other programs share, and one that cuts it off would end this process.
+/// It belongs to the task that made it. A refused or interrupted job releases it and leaves every file unchanged: a
+/// `-wal` with committed rows stays beside the store, an empty one that SQLite made is removed with the connection. The
+/// one exception is SQLite's own recovery, which happens whenever a program opens the store: a hot `-journal` is rolled
+/// back. A `-shm` is not inspected: it is memory that other programs share, and a program that truncates it would end
+/// this process.
 package final class LockedStore {
   /// The store.
   package let location: CanonicalStoreLocation
@@ -33,7 +34,7 @@ package final class LockedStore {
   private let directoryIdentity: FileIdentity
   private var held: Connection?
 
-  /// Holds the store at `location`, or throws and leaves it as it is.
+  /// Holds the store at `location`, or throws and leaves it unchanged.
   ///
   /// `lockDirectory` is a directory of hopd's own, as `/run/hopd/locks`: the lock is one file there per store
   /// (directory and name), so one daemon may work on several stores of a directory. Throws `.lockedByOther`,
@@ -45,7 +46,7 @@ package final class LockedStore {
     let database = location.database
     do {
       try LockedStore.requireNameForSideFiles(database)
-      // P1: what it is, before anything is opened.
+      // P1: inspect it, before anything is opened.
       let (folder, found) = try LockedStore.requireStore(location, files: files)
       // P2: one owner.
       lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
@@ -75,7 +76,7 @@ package final class LockedStore {
     }
   }
 
-  /// Throws unless the file's name leaves room for its side files.
+  /// Throws if the file's name is too long for the names of its side files.
   private static func requireNameForSideFiles(_ database: FilePath) throws {
     guard let name = database.lastComponent, FilePath.Component(name.string) == name else {
       throw HopdError(
@@ -108,7 +109,7 @@ package final class LockedStore {
       throw HopdError(
         .notAStore, "the file is empty", hint: "nothing was changed; to put a backup in its place move it away first")
     }
-    // SQLite opens what is under these names without looking: a pipe would hold the caller for ever.
+    // SQLite opens these names without a check: a pipe would block the caller for ever.
     for file in location.sideFiles {
       guard let side = try files.status(file), side.kind != .regular else { continue }
       throw HopdError(
@@ -132,7 +133,7 @@ package final class LockedStore {
         return connection
       }
     } catch let error as HopdError where error.code == .storeBusy {
-      // The connection is gone, so the file may be opened once more to ask who it is.
+      // The connection is closed, so the file may be opened once more to find its holder.
       throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
     }
     guard try files.status(database)?.identity == file.identity,
@@ -144,8 +145,9 @@ package final class LockedStore {
     return connection
   }
 
-  /// Does a connection have that very file open, with its side files in that directory? A path may have led elsewhere
-  /// for the instant in which SQLite followed it. Where the VFS does not tell (a simulated disk), the path has to do.
+  /// Whether a connection has that very file open, with its side files in that directory. The path may have led
+  /// elsewhere in the instant in which SQLite followed it. Where the VFS cannot report the file (a simulated disk), the
+  /// path decides.
   private static func has(_ connection: Connection, open file: FileIdentity, in directory: FileIdentity) -> Bool {
     guard let open = connection.openFile else { return true }
     return FileIdentity(device: open.device, inode: open.inode) == file
@@ -165,7 +167,7 @@ package final class LockedStore {
     return try FileLock(path: lockDirectory.appending("store-\(key).lock"))
   }
 
-  /// The one connection. Throws after `release()`; anyone who keeps it longer keeps the lock.
+  /// The one connection. Throws after `release()`; a caller that keeps it longer keeps the lock.
   package var connection: Connection {
     get throws {
       guard let held else {
@@ -175,9 +177,9 @@ package final class LockedStore {
     }
   }
 
-  /// Gives the store back. Every statement and connection got from here must be gone by then.
+  /// Releases the store. Every statement and connection from this value must be closed by then.
   package func release() {
-    // If another file is under the name now, its -wal is not ours to fold in.
+    // If another file has the name now, hopd must not fold its -wal in.
     if let held, (try? isStillThere()) != true { held.keepWriteAheadLogOnClose() }
     held = nil
     use.end()
@@ -186,9 +188,9 @@ package final class LockedStore {
 
   deinit { release() }
 
-  /// Throws `.storeChanged` unless database and log are to the byte count and the nanosecond what they were when the
-  /// store was locked: the last look before the log is folded in. Locks keep others out; this notices where they did
-  /// not.
+  /// Throws `.storeChanged` unless database and log have the same size and the same time, to the nanosecond, as when
+  /// the store was locked: the last check before the log is folded in. Locks keep others out; this notices where they
+  /// did not.
   func requireUnchanged() throws {
     guard try SourceFingerprint(of: location, files: files) == fingerprint else {
       throw HopdError(
@@ -200,7 +202,7 @@ package final class LockedStore {
   /// Closes the connection and keeps the lock, for the steps after the rename.
   func closeConnection() { held = nil }
 
-  /// Is the file under the store's name, in the same directory, still the one that was opened?
+  /// Whether the file under the store's name, in the same directory, is still the one that was opened.
   func isStillThere() throws -> Bool {
     try files.status(location.database)?.identity == identity
       && files.status(location.directory)?.identity == directoryIdentity
@@ -220,7 +222,7 @@ package final class LockedStore {
     }
   }
 
-  /// Throws `.cannotReplace` with every reason why the store cannot be replaced in that way
+  /// Throws `.cannotReplace` with every reason why the store cannot be replaced in that mode
   /// (docs/formats/replacement.md, "Choice of mode").
   package func requireReplaceable(by mode: ReplacementMode) throws {
     switch mode {
@@ -231,7 +233,7 @@ package final class LockedStore {
 
   /// Throws `.cannotReplace` with every reason why a rename cannot keep what must be kept.
   package func requireRenameKeepsEverything() throws {
-    // As it is now: a name may have been added since the store was opened.
+    // Reads the present status: a name may have been added since the store was opened.
     guard let status = try files.status(location.database) else {
       throw HopdError(.notFound, "the store is gone", at: Place(store: location.database))
     }
@@ -249,7 +251,7 @@ package final class LockedStore {
     throw refusal
   }
 
-  /// Folds the write-ahead log in for good and lets the closing of the connection take it away.
+  /// Folds the write-ahead log in for good and lets the closing of the connection remove it.
   func foldLogIn() throws {
     guard journalMode == .wal else { return }
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
@@ -260,16 +262,16 @@ package final class LockedStore {
     try removeIndex()
   }
 
-  /// Removes the `-shm` that a writer left. The lock says that nobody has the store open, and the log it belongs to is
-  /// folded in.
+  /// Removes the `-shm` that a writer left. The lock shows that no program has the store open, and the log it belongs
+  /// to is folded in.
   func removeIndex() throws { try files.unlinkIfPresent(location.sharedMemory) }
 
-  /// Makes what the connection sees durable. After a kill it may be that the last sync of SQLite's commit was not made:
-  /// it is visible, and a power cut would take it back.
+  /// Makes the content that the connection sees durable. After a kill the last sync of SQLite's commit may be missing:
+  /// the commit is visible, and a power cut would undo it.
   func makeContentDurable() throws {
     guard journalMode == .delete else { return try foldLogIn() }
     try HopdError.sqlite("make the store's content durable", location.database) {
-      // A commit that changes nothing but the change counter; its journal takes the place of the former one.
+      // A commit that changes only the change counter; its journal replaces the former one.
       let connection = try connection
       let version = try connection.integer("PRAGMA user_version") ?? 0
       try connection.execute("PRAGMA user_version = \(version)")
@@ -292,7 +294,7 @@ package final class LockedStore {
     }
   }
 
-  /// Sets a journal mode that the store does not have yet, and tests the answer; nil leaves it as it is.
+  /// Sets a journal mode that the store does not have yet, and checks the result; nil changes nothing.
   func setJournalMode(_ wanted: JournalMode?) throws {
     guard let wanted, wanted != journalMode else { return }
     try HopdError.sqlite("set the journal mode", location.database) {
@@ -302,7 +304,7 @@ package final class LockedStore {
     }
   }
 
-  /// Bytes of the database as its pages tell, with what is in the log.
+  /// Bytes of the database by its page count, including the log's pages.
   func databaseBytes() throws -> Int64 {
     let pages = try HopdError.sqlite("read the store", location.database) {
       try connection.integer("PRAGMA page_count") ?? 0
@@ -321,7 +323,7 @@ package final class LockedStore {
   }
 }
 
-/// The mark of this process that a file is held; it goes with its owner.
+/// Marks a file as held by this process, for as long as the value lives.
 private final class HeldFile {
   private let file: StoreFileUse.File
   private var isHeld = true

@@ -1,7 +1,7 @@
-// Nobody may have the old file open when another takes its name. SQLite's locks do not show a program that has opened
-// the store and waits for a lock: after the rename it would continue with the old file, take the new one's log, which
-// it finds by path, for its own, and ruin both. A lease on the old file tells of such programs (fcntl(2), F_SETLEASE),
-// and holds back new ones until the rename is made.
+// No other program may have the old file open when another file takes its name. SQLite's locks do not show a program
+// that has opened the store and waits for a lock: after the rename it would continue with the old file, use the new
+// one's log, which it finds by path, as its own, and ruin both. A lease on the old file reveals such programs
+// (fcntl(2), F_SETLEASE), and holds back new ones until the rename is made.
 
 import Diagnostics
 import DurableFiles
@@ -10,8 +10,8 @@ import PersistentStore
 
 extension StoreSwap {
   /// How a store can be replaced safely: as chosen, else by a rename, or in place where a rename is not safe because
-  /// the system cannot tell which programs have the file open. Throws `.cannotReplace` where the operator has chosen a
-  /// rename that is not safe.
+  /// the system cannot report which programs have the file open. Throws `.cannotReplace` where the operator has chosen
+  /// a rename that is not safe.
   package static func safeMode(_ chosen: ReplacementMode?, for held: LockedStore) throws -> ReplacementMode {
     guard chosen != .inPlace else { return .inPlace }
     guard let obstacle = FileLease.obstacle(held.identity) else { return .rename }
@@ -19,8 +19,7 @@ extension StoreSwap {
     return .inPlace
   }
 
-  /// Nobody who has opened the store and waits for its lock would be seen: what such a program commits after a rename
-  /// is lost.
+  /// A program that has opened the store and waits for its lock would not be seen: its commits after a rename are lost.
   private static func renameIsUnsafe(_ held: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
     HopdError(
       .cannotReplace,
@@ -32,8 +31,8 @@ extension StoreSwap {
           ? ", or give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example)" : ""))
   }
 
-  /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store
-  /// is locked: programs that wait for it give up after a while, or it is busy.
+  /// Waits until no other program has the store's file open, and keeps it so; throws where the system cannot report
+  /// that. The store is locked: programs that wait for it give up after a while, or it is busy.
   func holdAlone(_ held: LockedStore) throws -> FileLease? {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
@@ -50,16 +49,16 @@ extension StoreSwap {
   }
 
   /// The last check before the rename: a program that opened the old file since the lease was taken has broken the
-  /// lease. The swap waits until such a program closes the file, and takes a new lease: a short look must not cost the
-  /// whole migration.
+  /// lease. The swap waits until such a program closes the file, and takes a new lease: a short inspection by another
+  /// program must not cost the whole migration.
   func stillAlone(_ lease: FileLease?, _ held: LockedStore) throws -> FileLease? {
     guard let lease, !lease.isWhole else { return lease }
     lease.giveBack()
     return try holdAlone(held)
   }
 
-  /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that
-  /// program can do nothing but give up; after a while hopd continues all the same.
+  /// A program has opened the old file in the instant between the last check and the rename. While the file stays
+  /// locked, that program can do nothing but give up; after a while hopd continues all the same.
   func waitUntilClosed(_ held: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {

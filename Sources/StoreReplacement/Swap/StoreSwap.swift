@@ -17,17 +17,17 @@ package struct ReplacedStore: Sendable {
   package let version: StoreVersionMark
   /// The old store; nil where none is kept.
   package let backup: FilePath?
-  /// Older generations that were removed by the rule.
+  /// Older generations that the rule removed.
   package let removedBackups: [BackupRemoval]
-  /// The file as it was put in place; nil where another lay there already when it was read back.
+  /// The file that was put in place; nil where another one already had its name when it was read back.
   package var fingerprint: SourceFingerprint?
-  /// What could not be done after the success: a backup not copied, an old one not removed.
+  /// Failures after the success: a backup not copied, an old one not removed.
   package var warnings: [HopdError]
 }
 
 /// Journal mode of the new store.
 package enum JournalModeRule: String, Sendable, Hashable, CaseIterable {
-  /// As the old store had it.
+  /// The old store's mode.
   case keep
   /// Write-ahead log.
   case wal
@@ -54,13 +54,13 @@ package enum SwapStep: String, Sendable, CaseIterable {
   case unlocked
   /// A3: locked again, nothing was committed meanwhile, no side file is left.
   case relocked
-  /// A4: both files are the ones they were.
+  /// A4: both files are still the same.
   case compared
   /// A5: the old store has its second name, synced.
   case backedUp
   /// A6: the new store has the store's name.
   case renamed
-  /// A7: for good.
+  /// A7: the rename is durable.
   case durable
   /// A8: read back.
   case confirmed
@@ -77,23 +77,23 @@ package struct StoreSwap {
   let observer: SwapObserver
   /// How the new store takes the old one's place.
   package private(set) var mode: ReplacementMode
-  /// Does it go in place by itself where a rename is not safe? Only where nobody asked for the rename.
+  /// Whether it replaces in place where a rename is not safe. Only where the operator did not choose the rename.
   package var mayFallBack = false
   let keepAlive: () -> Void
   let inPlaceObserver: InPlaceObserver
-  /// How long the swap waits for programs that have the store open and hold no lock of it.
+  /// How long the swap waits for programs that have the store open and hold no lock on it.
   var patience = Duration.seconds(10)
-  /// Is it asked whether there are such programs? Only tests that look at the files in the middle of a swap say no.
+  /// Whether the swap checks for such programs. Only tests that read the files in the middle of a swap turn it off.
   var asksForOpeners = true
-  /// Pages that a replacement in place writes between two signs of life.
+  /// Pages that a replacement in place writes between two calls of `keepAlive`.
   let pagesPerStep: Int32
-  /// Throws where a worker on another machine may have the store by now (docs/formats/worker-lock.md).
+  /// Throws where a worker on another machine may have taken the store over (docs/formats/worker-lock.md).
   package var requireHeld: () throws -> Void = {}
-  /// What the generations are labelled with; a restore says so.
+  /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
-  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. `keepAlive`
-  /// is called now and then while a replacement in place writes, to feed a watchdog; it cannot be stopped there.
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. A
+  /// replacement in place calls `keepAlive` repeatedly while it writes, to feed a watchdog; it cannot be stopped there.
   package init(
     files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
     mode: ReplacementMode = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
@@ -124,8 +124,8 @@ package struct StoreSwap {
     try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
-  /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built
-  /// on disk that could be resumed. `replace` with this record and the same `now` does not write it again.
+  /// Writes the record of a swap whose staged store does not exist yet, and returns it: one record where nothing is
+  /// built on disk that could be resumed. `replace` with this record and the same `now` does not write it again.
   package func announce(
     _ given: ReplacementIntent, _ held: LockedStore, staged: FilePath, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
@@ -213,7 +213,7 @@ package struct StoreSwap {
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false
     } catch {
-      // A rename that answers with an error may have been made all the same (a network file system).
+      // A rename that returns an error may have been made all the same (a network file system).
       let isRenamed = undo.staged != nil && (try? files.status(location.database))?.identity == undo.staged
       guard isRenamed else { throw undone(error, undo, held, backups, staged) }
       throw unconfirmed(error, held, old)
@@ -232,7 +232,7 @@ package struct StoreSwap {
     return result
   }
 
-  /// A7 and A8: the rename becomes durable, what arrived late is set aside, and the new store is confirmed.
+  /// A7 and A8: the rename becomes durable, files that arrived late are set aside, and the new store is confirmed.
   private func settle(
     _ held: LockedStore, _ intent: ReplacementIntent, old: FilePath, placed: FileIdentity?, wasOpened: Bool
   ) throws -> [HopdError] {
@@ -248,7 +248,7 @@ package struct StoreSwap {
     return late
   }
 
-  /// A5: the old store gets its second name, with the folder of backups owned until the end.
+  /// A5: the old store gets its second name; the folder of backups stays locked until the end.
   private func keepOld(
     _ held: LockedStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
     _ undo: inout Undo
@@ -259,7 +259,7 @@ package struct StoreSwap {
     try backups.make(folder, try label(intent, held, backups, now))
   }
 
-  /// The label of the generation that a replacement makes. The store is held: its number is nobody else's.
+  /// The label of the generation that a replacement makes. The store is held, so its number is unique.
   func label(
     _ intent: ReplacementIntent, _ held: LockedStore, _ backups: BackupSet, _ now: Int64
   ) throws -> BackupRecord {

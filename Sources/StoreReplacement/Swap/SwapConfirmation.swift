@@ -1,6 +1,6 @@
 // Step A8 of docs/formats/replacement.md, "Mode rename": the new store is read back before success is reported. It is
-// read as it is on the disk, without locks and without a log: a log that is there by now is of a program that opened
-// the new store, or came too late (LateFiles), and neither says anything of what the rename put in place.
+// read from the disk without locks and without a log: a log that exists by now is of a program that opened the new
+// store, or came too late (LateFiles), and in neither case describes what the rename put in place.
 
 import Diagnostics
 import DurableFiles
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 
 extension StoreSwap {
-  /// How often a store that a program writes meanwhile is read again.
+  /// How often hopd rereads a store that another program writes meanwhile.
   private static let attempts = 50
 
   /// Closes hopd's connection, and reads the new store back. Throws `.storeDamaged` where it is not the verified one.

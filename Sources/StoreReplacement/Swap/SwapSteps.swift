@@ -1,4 +1,4 @@
-// The single steps of the swap, and the way back from each of them.
+// The single steps of the swap, and how each of them is undone.
 
 import Diagnostics
 import DurableFiles
@@ -7,19 +7,19 @@ import SQLite
 import SystemPackage
 
 extension StoreSwap {
-  /// What has been done so far that an abort must take back.
+  /// The steps done so far that an abort must undo.
   struct Undo {
     /// The staged file that was sealed.
     var staged: FileIdentity?
-    /// The store's log was folded in, so its header says rollback journal now.
+    /// Whether the store's log was folded in: its header has rollback mode then.
     var isFolded = false
-    /// The backup's directory, from before it is made.
+    /// The backup's directory, set before it is made.
     var folder: FilePath?
-    /// The right to make the backup.
+    /// The lock for making the backup.
     var lock: BackupLock?
   }
 
-  /// A1: journal mode into the header, attributes, sync. Answers which file it is.
+  /// A1: sets the journal mode in the header and the attributes, and syncs. Returns the file's identity.
   func seal(_ staged: FilePath, like held: LockedStore, journalMode: JournalModeRule) throws -> FileIdentity {
     let wanted = journalMode.mode(keeping: held.journalMode)
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
@@ -44,8 +44,8 @@ extension StoreSwap {
     return status.identity
   }
 
-  /// A2: the log is folded into the store, and the answer is tested: on an I/O error the pragma gives none and answers
-  /// `wal` (docs/formats/faults.md, "SQLite and files").
+  /// A2: the log is folded into the store, and the result is checked: on an I/O error the pragma reports none and
+  /// returns `wal` (docs/formats/faults.md, "SQLite and files").
   func foldLog(of held: LockedStore, _ undo: inout Undo) throws {
     let location = held.location
     undo.isFolded = held.journalMode == .wal
@@ -61,7 +61,7 @@ extension StoreSwap {
     try observer(.folded)
   }
 
-  /// A3: the lock is given up for an instant, so that SQLite takes its side file away now and not by its path after the
+  /// A3: the lock is released for an instant, so that SQLite removes its side file now and not by its path after the
   /// rename. A commit in that instant changes `data_version`.
   func clearSideFiles(of held: LockedStore) throws {
     let location = held.location
@@ -88,7 +88,7 @@ extension StoreSwap {
     try observer(.relocked)
   }
 
-  /// A4: both names still stand for the files they stood for.
+  /// A4: both names still refer to the same files.
   func compare(_ held: LockedStore, _ staged: FilePath, _ new: FileIdentity) throws {
     try held.requireSameFile()
     guard try files.status(staged)?.identity == new else {
@@ -99,8 +99,8 @@ extension StoreSwap {
     try observer(.compared)
   }
 
-  /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures
-  /// here do not undo a success.
+  /// After the confirmation: the backup is moved to its place, unless it is there (`isMoved`), and old ones are
+  /// removed. Failures here do not undo a success.
   func finish(
     _ location: CanonicalStoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
     _ rule: BackupRule, _ now: Int64
@@ -134,7 +134,7 @@ extension StoreSwap {
       warnings: warnings)
   }
 
-  // MARK: Ways back
+  // MARK: Undoing
 
   func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(
@@ -151,7 +151,7 @@ extension StoreSwap {
       hint: "the old store is kept as \(old.printable); the next run reads the store back and finishes")
   }
 
-  /// Takes everything back that was done before the rename, and answers the error to throw.
+  /// Undoes everything that was done before the rename, and returns the error to throw.
   func undone(_ error: any Error, _ undo: Undo, _ held: LockedStore, _ backups: BackupSet, _ staged: FilePath)
     -> any Error
   {
@@ -160,8 +160,8 @@ extension StoreSwap {
     let isStillThere = (try? held.isStillThere()) == true
     if let connection = try? held.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for
-      // a Core Data store; but the record must stay while it is the only one that knows which one it was.
+      // If another file has this name, it must not even be tried: side files go by the path. Either mode is normal for
+      // a Core Data store; but the record must stay while it alone holds the former mode.
       if undo.isFolded, isStillThere, (try? requireHeld()) != nil {
         way.attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
@@ -186,11 +186,11 @@ extension StoreSwap {
   }
 }
 
-/// The way back from a replacement that failed: what can be taken back is, and what cannot is told with the error.
+/// The undoing of a replacement that failed: it undoes what it can, and adds the rest to the error.
 struct WayBack {
   private var leftovers: [HopdError] = []
 
-  /// Takes one thing back.
+  /// Undoes one thing.
   mutating func attempt(_ what: String, _ body: () throws -> Void) {
     do { try body() } catch {
       leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
@@ -208,7 +208,7 @@ struct WayBack {
     return refusal
   }
 
-  /// Removes the staged store and then, if nothing is left, the record; answers the error to throw.
+  /// Removes the staged store and then, if nothing is left, the record; returns the error to throw.
   mutating func end(
     _ error: any Error, _ location: CanonicalStoreLocation, _ staged: FilePath, _ swap: StoreSwap
   ) -> any Error {

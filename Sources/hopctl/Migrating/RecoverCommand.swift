@@ -59,7 +59,9 @@ struct RecoverCommand: HopctlCommand {
       try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
     }
     if results.isEmpty, orphans.isEmpty { try output.line("\(folder.path.printable): no trace of an interrupted job") }
-    try output.object(["directory": folder.path.string, "stores": results.map(\.json), "orphans": orphans.map(\.string)])
+    try output.object([
+      "directory": folder.path.string, "stores": results.map(\.json), "orphans": orphans.map(\.string),
+    ])
     let states = Set(results.map(\.state))
     if states.contains("needs-attention") { throw Finished(status: .dataError) }
     if states.contains("busy") { throw Finished(status: .unavailable) }
