@@ -1,7 +1,7 @@
 // The one list of journal fields. They are a contract with `journalctl HOPD_STORE=…` and with other people's scripts:
 // a field may be added, never renamed.
 
-/// A field of a journal entry beside MESSAGE and PRIORITY.
+/// A field of a journal entry other than MESSAGE and PRIORITY.
 package enum JournalField: String, CaseIterable, Sendable {
   /// The store's database file, as printed everywhere.
   case store = "HOPD_STORE"
@@ -31,7 +31,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case bytes = "HOPD_BYTES"
   /// Microseconds it took.
   case microseconds = "HOPD_USEC"
-  /// Where the file before is kept.
+  /// Path of the backup.
   case backup = "HOPD_BACKUP"
   /// `migrated`, `current`, `refused`, `failed`, `deferred`, `interrupted`.
   case result = "HOPD_RESULT"

@@ -33,7 +33,7 @@ package enum LogDestination: Sendable, Equatable {
     return .standardErrorWithPriorities
   }
 
-  /// Is `stream` the text "device:inode" of this file?
+  /// Whether `stream` is the text "device:inode" of this file.
   static func names(_ stream: String, device: UInt64, inode: UInt64) -> Bool {
     let parts = stream.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 2 else { return false }
@@ -93,14 +93,14 @@ package struct JournalLogHandler: LogHandler {
       metadata: [metadata, metadataProvider?.get() ?? [:], event.metadata ?? [:]])
     switch destination {
     case .journal:
-      // A journal that is down must not silence us: systemd keeps what is written to standard error.
+      // If the journal is down, the entry goes to standard error, which systemd keeps.
       if !sendToJournal(entry) { write(entry.prefixedLines) }
     case .standardErrorWithPriorities: write(entry.prefixedLines)
     case .terminal(let colored): write(entry.terminalLines(colored: colored))
     }
   }
 
-  /// Characters of a field: room for any path (PATH_MAX), and not for whatever a stranger's store calls its UUID.
+  /// The most characters of a field: enough for any path (PATH_MAX), but a limit on an untrusted store's UUID text.
   private static let longestField = 4200
 
   private static func clipped(_ value: String) -> String {

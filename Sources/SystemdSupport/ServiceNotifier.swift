@@ -1,4 +1,4 @@
-// What systemd is told about the service: ready, reloading, stopping, the status line, the watchdog. It is separate
+// Notifications to systemd about the service: ready, reloading, stopping, the status line, the watchdog. It is separate
 // because it must never hold up the work: a missing, broken or full notification socket loses a message, no more.
 //
 // The datagrams are sent here and not by sd_notify(3): that call waits without end when the socket's queue is full
@@ -9,7 +9,7 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// Tells the service manager about the state of the service; does nothing where there is no service manager.
+/// Notifies the service manager of the state of the service; does nothing where there is no service manager.
 package final class ServiceNotifier: Sendable {
   private struct StatusLine {
     var sent = ""
@@ -17,7 +17,7 @@ package final class ServiceNotifier: Sendable {
     var waiting: String?
   }
 
-  /// Path of the socket, `@` in front for an abstract one; nil where nobody listens.
+  /// Path of the socket, `@` in front for an abstract one; nil where there is no service manager.
   private let socketPath: String?
   private let line = Mutex(StatusLine())
 
@@ -71,7 +71,7 @@ package final class ServiceNotifier: Sendable {
     line.withLock { $0.waiting == nil || socketPath == nil ? nil : $0.sentAt?.advanced(by: .seconds(1)) }
   }
 
-  /// A long step of start or stop continues: asks for this much more time from now on.
+  /// A long step of start or stop continues: extends the timeout to this much time from now.
   package func extendTimeout(microseconds: UInt64) {
     send(["EXTEND_TIMEOUT_USEC=\(microseconds)"], mayWait: false)
   }
@@ -100,7 +100,7 @@ package final class ServiceNotifier: Sendable {
     return "STATUS=\(text)"
   }
 
-  /// A newline would begin another assignment: a file name must not be able to say READY=1.
+  /// A newline would begin another assignment: a file name must not be able to send READY=1.
   private static func oneLine(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

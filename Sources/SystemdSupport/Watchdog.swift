@@ -4,7 +4,7 @@
 
 import CSystemd
 
-/// The watchdog that the unit asks for.
+/// The watchdog that the unit configures.
 package enum Watchdog {
   /// WatchdogSec= of this very process, nil where there is none (sd_watchdog_enabled checks WATCHDOG_PID).
   package static func interval() -> Duration? {
@@ -33,10 +33,10 @@ package struct WatchdogPolicy: Sendable {
     lastPing = now
   }
 
-  /// How often `shouldPing` should be asked.
+  /// The interval at which to call `shouldPing`.
   package var tick: Duration { max(interval / 8, .milliseconds(10)) }
 
-  /// Is a ping due at half of the interval, and earned by work that moved since the last one?
+  /// Whether a ping is due (after half of the interval) and earned by progress since the last one.
   ///
   /// `beats` holds a counter for each running job that grows with its progress. A service without a job earns its ping
   /// by asking: anyone who calls this from the loop that hands out work shows that the loop answers. True counts as
