@@ -87,7 +87,9 @@ extension ModelCheck {
       } else if !isTypeChecked, !seen.insert(element.name).inserted {
         fault("the composite has a second element “\(element.name)”", at: place)
         isSound = false
-      } else if hasDottedNames, let number = numbers["\(attribute.name).\(element.name)"], ownNames[index].contains(number) {
+      } else if hasDottedNames, let number = numbers["\(attribute.name).\(element.name)"],
+        ownNames[index].contains(number)
+      {
         fault("another property has the name of the element “\(element.name)”", at: place)
       }
     }
