@@ -279,8 +279,8 @@ package final class Connection {
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: max(1, bytes)))
   }
 
-  /// The open file of this connection and the directory that it was opened in; nil for one in memory, or on another VFS
-  /// than hopd's own.
+  /// The open file of this connection and the directory that it was opened in; nil for one in memory, or if the default
+  /// VFS is not SQLite's own.
   package var openFile: OpenFile? {
     var found = clinux_store_identity()
     guard sqlite3_file_control(handle, "main", Int32(CLINUX_FCNTL_IDENTITY), &found) == SQLITE_OK else { return nil }

@@ -62,7 +62,8 @@ struct ModelVersionInfo {
       checksums: (entries["NSManagedObjectModel_VersionChecksums"]?.dictionary ?? [:]).compactMapValues(\.string))
   }
 
-  /// Returns the version with the stated hashes in place of its uncertain ones; throws if a certain hash differs.
+  /// Returns the version with the stated hashes in place of its uncertain ones; throws if a certain hash or the
+  /// checksum differs.
   func settled(_ model: ManagedObjectModel) throws(HopdError) -> ManagedObjectModel {
     guard let stated = hashes[model.name] else { return model }
     let settled = try HashAgreement.settle(

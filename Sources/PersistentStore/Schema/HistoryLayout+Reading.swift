@@ -67,7 +67,7 @@ extension HistoryLayout {
     return finding
   }
 
-  /// The inconsistencies: some tables are missing, or the tables' keys have no high-water mark.
+  /// The inconsistencies: a table is missing, or a table with rows has no row in Z_PRIMARYKEY.
   ///
   /// Core Data makes the tables with the store, and their rows of Z_PRIMARYKEY with the first save that is recorded:
   /// empty tables need none (docs/formats/history-and-cloudkit.md, "History tables").

@@ -1,4 +1,4 @@
-// R-Tree fetch indexes. Their form is documented and was never seen in a store (docs/formats/store-layout.md, "R-Tree
+// R-Tree fetch indexes. Their form is reported and was never seen in a store (docs/formats/store-layout.md, "R-Tree
 // indexes"), so a schema has them by rule, and a store gets them only if another store of the same app confirms the
 // rule.
 

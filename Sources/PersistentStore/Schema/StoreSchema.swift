@@ -116,8 +116,8 @@ package struct StoreSchema: Sendable {
     return tables.map { "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\($0)" }
   }
 
-  /// Every statement for an empty store, in Core Data's order: each table with its join tables, indexes, triggers,
-  /// bookkeeping (docs/formats/store-layout.md, "Bookkeeping tables").
+  /// Every statement for an empty store, in Core Data's order: tables, each followed by its join tables; then indexes,
+  /// triggers, bookkeeping (docs/formats/store-layout.md, "Bookkeeping tables").
   package var createStatements: [String] {
     tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
       + indexes.map(\.createStatement) + rTrees.map(\.createStatement) + triggers.map(\.text) + bookkeepingStatements()

@@ -57,7 +57,7 @@ struct SampleValues {
     case .everyday: return everyday(attribute, ordinal: ordinal)
     case .ordinary: return ordinary(attribute, ordinal: ordinal)
     }
-    // A type has five limits; null is the sixth case.
+    // A type has up to six limits, cases 1 to 6; case 0 is null.
     let turn = ordinal &+ shift
     let special: Int64? = ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
     if let special {
