@@ -1,7 +1,6 @@
-// Bounds of one input, measured where libFuzzer cannot: -timeout counts time on the wall, which a busy machine takes
-// from us, and -rss_limit_mb the whole process with libFuzzer's own tables and corpus. Here it is the processor time
-// and the live heap that the parser itself takes. malloc is replaced for that, in this program only; AddressSanitizer
-// has its own.
+// Bounds of one input that libFuzzer cannot measure: -timeout counts wall time, which a busy machine stretches, and
+// -rss_limit_mb counts the whole process with libFuzzer's own tables and corpus. Here it is the processor time and the
+// live heap of the parser itself. malloc is replaced for that, in this program only; AddressSanitizer has its own.
 
 #define _GNU_SOURCE
 #include "FuzzBounds.h"
@@ -29,7 +28,7 @@
 #else
 #define SECONDS 1
 #endif
-// How slow is it really? HOPD_FUZZ_SECONDS=60 says it.
+// HOPD_FUZZ_SECONDS=60 raises the bound, to measure how slow an input really is.
 static int seconds = SECONDS;
 #define HEAP_BYTES ((long)64 << 20)
 
@@ -47,7 +46,7 @@ static PLAIN double processor_time(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-// Only what a signal handler and an allocator may call.
+// Calls only functions that are allowed in a signal handler and an allocator.
 static PLAIN _Noreturn void finding(const char *message) {
     atomic_store(&counting, 0);
     ssize_t ignored = write(STDERR_FILENO, message, strlen(message));

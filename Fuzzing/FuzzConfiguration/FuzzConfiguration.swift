@@ -1,5 +1,5 @@
-// What configures hopd between libFuzzer and the bounds. The first byte chooses: a configuration file, a time zone
-// file, or the text of a time zone's rule, a window of hours, an amount or a duration.
+// Fuzzes hopd's configuration within the bounds. The first byte chooses: a configuration file, a time zone file, or the
+// text of a time zone's rule, a window of hours, an amount or a duration.
 
 import Diagnostics
 import FuzzBounds
@@ -15,7 +15,7 @@ private let file: (descriptor: CInt, path: FilePath) = {
   return (descriptor, FilePath("/proc/self/fd/\(descriptor)"))
 }()
 
-/// Moments around which a zone is asked: now, long ago, far ahead, and what no calendar has.
+/// Moments at which a zone's offset is computed: now, long ago, far ahead, and beyond every calendar.
 private let moments: [Int64] = [0, 1_700_000_000, -5_000_000_000, 1 << 40, .max, .min]
 
 /// One input: never a trap, whatever the bytes.

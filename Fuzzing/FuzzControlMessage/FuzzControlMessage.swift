@@ -1,5 +1,5 @@
-// Messages of the control socket between libFuzzer and the bounds. What is read as a call or a reply is written again,
-// and must read back the same.
+// Fuzzes the messages of the control socket within the bounds. A call or a reply that is read is written again, and
+// must be read again as the same message.
 
 import FuzzBounds
 import HopdControl

@@ -1,12 +1,12 @@
-// Texts of expressions and predicates between libFuzzer and the bounds: a text in, a tree with its types or an error
-// with its words out. What reads must also be printed and read again as the same tree.
+// Fuzzes the texts of expressions and predicates within the bounds: a text in, a tree with its types or an error with
+// its message out. A text that is read must be printed and read again as the same tree.
 
 import Diagnostics
 import Expressions
 import FuzzBounds
 import ManagedObjectModel
 
-/// A model with a property of every kind, so that the check comes past the first key.
+/// A model with a property of every kind, so that the check continues after the first key.
 private let checkers: [ExpressionChecker] = {
   let model = ManagedObjectModel(
     name: "Fuzz",
@@ -40,7 +40,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     let predicate = try ExpressionParser.predicate(text, at: Place(line: 1, column: 1))
     for checker in checkers { tryCheck { () throws(HopdError) in try checker.check(predicate) } }
     let printed = predicate.description
-    // Escapes may make the printed text longer than what is read.
+    // Escapes may make the printed text longer than the limit of the reader.
     if printed.utf8.count <= ExpressionLimits.textBytes {
       guard let again = try? ExpressionParser.predicate(printed), again.description == printed else {
         fatalError("a predicate that was read and printed is read as another one, or not at all")

@@ -1,5 +1,5 @@
-// Lines of a fleet between libFuzzer and the bounds: the same bytes are read as a manifest, which is counted and
-// sampled, and as results, of which a report and its page are made; or an error with its words.
+// Fuzzes the lines of a fleet within the bounds: the same bytes are read as a manifest, which is counted and sampled,
+// and as results, from which a report and its page are made; or an error with its message comes out.
 
 import Diagnostics
 import FuzzBounds
@@ -46,7 +46,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   return 0
 }
 
-/// An error without a file would leave the reader searching.
+/// An error must name its file, or the reader has to search for it.
 private func mustNameFile(_ error: HopdError) {
   if error.place.file == nil { fatalError("an error of a fleet's file names no file") }
   _ = error.description

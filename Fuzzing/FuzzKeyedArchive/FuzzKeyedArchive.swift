@@ -1,5 +1,5 @@
-// Compiled models between libFuzzer and the bounds: a keyed archive in, a checked model with its hashes out, or an
-// error with its words.
+// Fuzzes compiled models within the bounds: a keyed archive in, a checked model with its hashes or an error with its
+// message out.
 
 import Diagnostics
 import FuzzBounds

@@ -1,4 +1,4 @@
-// A hop.lock between libFuzzer and the bounds: what is read is written again, and must read back the same.
+// Fuzzes hop.lock within the bounds: a file that is read is written again, and must be read again as the same file.
 
 import Diagnostics
 import FuzzBounds
@@ -8,7 +8,7 @@ import SystemPackage
 /// One input: never a trap, whatever the bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
-  // What is no text is refused before anything is read (TOMLFile).
+  // Bytes that are not text are refused before they are read (TOMLFile).
   let bytes = UnsafeBufferPointer(start: data, count: size)
   guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else { return 0 }
   fuzz_bounds_begin()

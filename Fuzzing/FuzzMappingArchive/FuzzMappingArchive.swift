@@ -1,5 +1,5 @@
-// Compiled mapping models between libFuzzer and the bounds: a keyed archive in, a mapping set against two models and
-// checked out, or an error with its words.
+// Fuzzes compiled mapping models within the bounds: a keyed archive in, a mapping that is matched with two models and
+// checked, or an error with its message, out.
 
 import Diagnostics
 import FuzzBounds
@@ -33,7 +33,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: data, count: size))
   do {
     let file = try CompiledMappingFile(contents: bytes, path: "/Fuzz.cdm")
-    // No seed knows a hash: what is dead by its hashes is followed here all the same.
+    // No seed has a matching hash: mappings that their hashes would rule out are loaded here too.
     _ = try file.load(source: versions[0].model, destination: versions[1].model).warnings.map(\.description)
     let loaded = try file.loadAsCompiled(for: versions[0].model, versions[1].model)
     _ = loaded.warnings.map(\.description)

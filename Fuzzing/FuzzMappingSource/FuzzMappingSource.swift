@@ -1,5 +1,5 @@
-// The `xcmapping.xml` of a mapping model between libFuzzer and the bounds: XML in, a mapping set against two models and
-// checked out, or an error with its words.
+// Fuzzes the `xcmapping.xml` of a mapping model within the bounds: XML in, a mapping that is matched with two models
+// and checked, or an error with its message, out.
 
 import Diagnostics
 import FuzzBounds

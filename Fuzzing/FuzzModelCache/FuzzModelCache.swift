@@ -1,5 +1,5 @@
-// A store's own copy of its model between libFuzzer and the bounds: raw DEFLATE of a keyed archive in, a checked model
-// with its hashes out, or an error with its words.
+// Fuzzes a store's own copy of its model within the bounds: raw DEFLATE of a keyed archive in, a checked model with its
+// hashes or an error with its message out.
 
 import Diagnostics
 import FuzzBounds

@@ -1,5 +1,5 @@
-// Models in the form of an Xcode before 4.1 between libFuzzer and the bounds: an archive in, a checked model out, or an
-// error with its words.
+// Fuzzes models in the form of an Xcode before 4.1 within the bounds: an archive in, a checked model or an error with
+// its message out.
 
 import Diagnostics
 import FuzzBounds

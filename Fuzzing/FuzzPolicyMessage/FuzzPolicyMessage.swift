@@ -1,11 +1,11 @@
-// Messages of policy programs between libFuzzer and the bounds: the bytes of a frame in, packed or JSON, a message or
-// an error with its words out, at both ends of the pipe. What reads must also be written, in both forms, and read again
-// as the same message.
+// Fuzzes the messages of policy programs within the bounds: the bytes of a frame in, packed or JSON, a message or an
+// error with its message out, at both ends of the pipe. A message that is read must be written, in both forms, and read
+// again as the same message.
 
 import FuzzBounds
 import MigrationPolicy
 
-/// The calls a reply may answer: what it may say depends on them.
+/// The calls that a reply may answer: they decide its possible contents.
 private let calls: [PolicyCall?] = [
   nil, .begin, .end,
   .createDestinationInstances(
@@ -55,7 +55,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
       PolicyWire.encode(done: read) == plain
     else { fatalError("changes are not the same in both forms") }
   }
-  // Small ones only: a value that a row shares with its source is written out.
+  // Only small messages: a value that a row shares with its source is written in full.
   if json.count < 4096, case .call(.createDestinationInstances(let instances), let keys)? = engine {
     guard let frame = PolicyWire.encodePacked(PolicyBatch(instances), keys: keys), let engine,
       let again = try? PolicyWire.decodeEngine(Array(frame.dropFirst(4))),

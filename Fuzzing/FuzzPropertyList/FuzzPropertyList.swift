@@ -1,5 +1,5 @@
-// Property lists between libFuzzer and the bounds: bytes in, a value or an error with its words out. What reads must
-// also be written and read again as the same value.
+// Fuzzes property lists within the bounds: bytes in, a value or an error with its message out. A list that is read must
+// be written and read again as the same value.
 
 import Diagnostics
 import FuzzBounds
@@ -18,7 +18,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
     value = nil
   }
   fuzz_bounds_end()
-  // Nobody writes strangers' lists, so what writing takes is not bounded; lists that unfold to more are left alone.
+  // hopd never writes strangers' lists, so the cost of writing is not bounded; lists that unfold to more are skipped.
   guard let value, weight(value, limit: 1 << 20) < 1 << 20 else { return 0 }
   let written = PropertyList.encodeBinary(value)
   guard let again = try? PropertyList.decode(written), PropertyList.encodeBinary(again) == written else {
@@ -27,7 +27,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   return 0
 }
 
-/// About how many bytes a value takes when it is written; at least `limit` where it is not worth counting further.
+/// The approximate number of bytes of a written value; at least `limit` where counting further is not worthwhile.
 private func weight(_ value: PropertyListValue, limit: Int) -> Int {
   switch value {
   case .string(let text): 16 + 2 * text.utf8.count

@@ -1,5 +1,5 @@
-// Text mappings between libFuzzer and the bounds: TOML in, a mapping set against two models and checked out, or an
-// error with its words. The reader of TOML below it is the one of the configuration too.
+// Fuzzes text mappings within the bounds: TOML in, a mapping that is matched with two models and checked, or an error
+// with its message, out. The configuration uses the same reader of TOML.
 
 import Diagnostics
 import FuzzBounds
@@ -26,7 +26,7 @@ private let versions = ["V1", "V2"].map { name in
 /// One input: never a trap, whatever the bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
-  // What is no text is refused before anything is read (TOMLFile).
+  // Bytes that are not text are refused before they are read (TOMLFile).
   let bytes = UnsafeBufferPointer(start: data, count: size)
   guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else { return 0 }
   fuzz_bounds_begin()
@@ -43,7 +43,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
       _ = MappedHop(mappings: [loaded.mapping]).nameTrail(source: versions[0], destination: versions[1])
     }
   } catch {
-    // An error without a line would leave the reader searching.
+    // An error must name its line, or the reader has to search for it.
     if error.reasons.isEmpty, error.place.file == nil {
       fatalError("an error of a text mapping names no file")
     }

@@ -1,5 +1,5 @@
-// The `contents` file of a model version between libFuzzer and the bounds: XML in, a checked model with its hashes out,
-// or an error with its words.
+// Fuzzes the `contents` file of a model version within the bounds: XML in, a checked model with its hashes or an error
+// with its message out.
 
 import Diagnostics
 import FuzzBounds

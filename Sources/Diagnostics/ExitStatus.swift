@@ -22,15 +22,15 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
   case noInput = 66
   /// The store is busy.
   case unavailable = 69
-  /// A bug of hopd's; the store is untouched.
+  /// A bug in hopd; the store is untouched.
   case software = 70
-  /// Output cannot be made.
+  /// The output cannot be written.
   case cannotCreate = 73
   /// The disk failed.
   case inputOutput = 74
-  /// Interrupted, or no space now: try again.
+  /// Interrupted, or no space now: retry later.
   case temporaryFailure = 75
-  /// Missing rights.
+  /// Missing permissions.
   case noPermission = 77
   /// Configuration error.
   case configuration = 78

@@ -1,10 +1,10 @@
 // The one error value of the project. Every stage throws it with a code to branch on, a message for people, the place,
-// the cause and the next thing to type; the two programs print it and derive exit status and retry from its code.
-// Values of users' attributes never go in here: an error may be printed anywhere.
+// the cause and the next thing to type; the two programs print it and derive the exit status and the retry from its
+// code. An error may be printed anywhere, so it never contains values of users' attributes.
 
 /// What went wrong, where, why, and what to do next.
 package struct HopdError: Error, Sendable {
-  /// What kind of failure it is; programs branch on this and never on the text.
+  /// The kind of failure. Programs branch on it, never on the text.
   package var code: Code
   /// What happened, in one sentence without the place.
   package var message: String
@@ -14,10 +14,10 @@ package struct HopdError: Error, Sendable {
   package var cause: (any Error)?
   /// What the reader should do or type next.
   package var hint: String?
-  /// The single findings, where one refusal has several reasons: all of them, not only the first.
+  /// The single findings of a refusal that has several reasons: all of them, not only the first.
   package var reasons: [HopdError]
 
-  /// Makes an error; `place`, `cause`, `hint` and `reasons` are left out where there is nothing to say.
+  /// Makes an error; `place`, `cause`, `hint` and `reasons` are optional.
   package init(
     _ code: Code, _ message: String, at place: Place = Place(), cause: (any Error)? = nil, hint: String? = nil,
     reasons: [HopdError] = []
@@ -30,7 +30,7 @@ package struct HopdError: Error, Sendable {
     self.reasons = reasons
   }
 
-  /// The same error with what is still unknown of its place taken from `place`.
+  /// Returns the same error; parts of its place that are unknown are taken from `place`.
   package func located(_ place: Place) -> HopdError {
     var copy = self
     copy.place = self.place.filled(from: place)
@@ -38,7 +38,7 @@ package struct HopdError: Error, Sendable {
     return copy
   }
 
-  /// The same error with `hint`, unless it has one of its own.
+  /// Returns the same error with `hint`, unless it already has one.
   package func hinted(_ hint: String) -> HopdError {
     var copy = self
     copy.hint = self.hint ?? hint
@@ -47,7 +47,7 @@ package struct HopdError: Error, Sendable {
 }
 
 extension HopdError {
-  /// How bad it is: what a reader has to do about it.
+  /// How serious it is for the reader.
   package enum Severity: String, Sendable, Hashable {
     /// Nothing is done: the work is refused, or failed.
     case error
@@ -57,17 +57,17 @@ extension HopdError {
     case note
   }
 
-  /// A kind of failure: a stable name, the exit status it leads to, and whether trying again can help.
+  /// A kind of failure: a stable name, its exit status, and whether a retry can help.
   ///
   /// Each target declares its own codes as static members in an extension.
   package struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Stable, lower case with hyphens, as it appears in JSON and in the journal: "store-busy".
     package let name: String
-    /// How bad it is.
+    /// How serious it is.
     package let severity: Severity
-    /// Exit status of a program that ends because of it; `.success` for what ends no program.
+    /// Exit status of a program that ends because of it; `.success` if it ends no program.
     package let exit: ExitStatus
-    /// Can a later attempt succeed without anybody changing anything here?
+    /// Whether a later attempt can succeed without a change by the user.
     package let isRetryable: Bool
 
     /// Declares the code of an error; `exit` is any status but `.success`.
@@ -88,25 +88,25 @@ extension HopdError {
 
     package var description: String { name }
 
-    /// A bug of hopd's: an assumption did not hold. The store is untouched.
+    /// A bug in hopd: an assumption did not hold. The store is untouched.
     package static let internalError = Code("internal-error", exit: .software)
     /// Stopped on request before the end; the next run continues.
     package static let interrupted = Code("interrupted", exit: .temporaryFailure, isRetryable: true)
     /// The disk or the file system refused: no space.
     package static let noSpace = Code("no-space", exit: .temporaryFailure, isRetryable: true)
-    /// Missing rights on a file or directory.
+    /// Missing permissions on a file or directory.
     package static let noPermission = Code("no-permission", exit: .noPermission)
     /// A read, write or sync failed.
     package static let inputOutput = Code("io-error", exit: .inputOutput, isRetryable: true)
-    /// A file or directory that was named does not exist.
+    /// A named file or directory does not exist.
     package static let notFound = Code("not-found", exit: .noInput)
-    /// The command line asks for something that cannot be, or is not there yet.
+    /// The command line requests something impossible or not yet supported.
     package static let usage = Code("usage", exit: .usage)
   }
 }
 
 extension HopdError {
-  /// What helps a store that is damaged.
+  /// The hint for a damaged store.
   package static let damageHint =
     "put a backup in its place: one of hopd's, if `hopctl backups STORE` lists any (hopctl restore), else one of yours"
 }

@@ -1,14 +1,14 @@
-// "Did you mean": the known name that a misspelt one looks most like.
+// "Did you mean": the known name that is most similar to a misspelt one.
 
-/// Finds names that look alike.
+/// Finds similar names.
 package enum NearestName {
-  /// The name that looks most like `name`, if any does: at most a third of its letters differ.
+  /// Returns the name that is most similar to `name`, if at most a third of its letters differ.
   package static func among(_ names: some Sequence<String>, to name: String) -> String? {
     names.map { ($0, distance(name, $0)) }
       .filter { $0.1 <= max(1, name.utf8.count / 3) }.min { ($0.1, $0.0) < ($1.1, $1.0) }?.0
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbours that make one name of the other.
+  /// The number of insertions, deletions, replacements and swaps of neighbours that turn one name into the other.
   private static func distance(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
     var older: [Int] = []

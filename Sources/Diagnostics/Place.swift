@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 
-/// Where something was found: as much as is known, printed from the outside in.
+/// Where something was found, as far as known; printed from the outside in.
 package struct Place: Hashable, Sendable, CustomStringConvertible {
   /// The store's database file.
   package var store: FilePath?
@@ -22,7 +22,7 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
   /// Primary key (Z_PK) of the row, in `entity`'s table.
   package var row: Int64?
 
-  /// Makes a place from what is known.
+  /// Makes a place from the known parts.
   package init(
     store: FilePath? = nil, file: FilePath? = nil, line: Int? = nil, column: Int? = nil, key: String? = nil,
     hop: String? = nil, entity: String? = nil, property: String? = nil, row: Int64? = nil
@@ -38,10 +38,10 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
     self.row = row
   }
 
-  /// Is nothing known?
+  /// Whether nothing is known.
   package var isEmpty: Bool { self == Place() }
 
-  /// This place with its gaps filled from `other`.
+  /// Returns this place with its gaps filled from `other`.
   package func filled(from other: Place) -> Place {
     Place(
       store: store ?? other.store, file: file ?? other.file, line: line ?? other.line, column: column ?? other.column,

@@ -1,11 +1,11 @@
-// Text from strangers' files made fit for a line on a terminal or in a log. Names in models and stores may hold
+// Makes text from strangers' files fit for a line on a terminal or in a log. Names in models and stores may contain
 // anything: a newline must not forge a second message, an escape sequence must not reach the terminal, and a name of a
 // megabyte must not bury the rest.
 
 extension Unicode.Scalar {
-  /// Neither a control character nor one that changes how a line reads.
+  /// Whether the character is neither a control character nor one that changes how a line reads.
   fileprivate var isLineSafe: Bool {
-    // Nearly all there is: the tables of Unicode are not asked.
+    // Nearly all characters are ASCII; they need no look-up in Unicode's tables.
     if value < 0x7f { return value >= 0x20 }
     return switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false
@@ -25,7 +25,7 @@ extension Sequence<UInt8> {
 }
 
 extension [UInt8] {
-  /// The bytes of hexadecimal digits, two for each; nil for any other text.
+  /// The bytes of hexadecimal digits, two per byte; nil for any other text.
   package init?(hexadecimal text: some StringProtocol) {
     let digits = text.utf8.compactMap { $0 < 0x80 ? Character(Unicode.Scalar($0)).hexDigitValue : nil }
     guard digits.count == text.utf8.count, digits.count % 2 == 0 else { return nil }
@@ -34,7 +34,7 @@ extension [UInt8] {
 }
 
 extension String {
-  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines may stay where they are the text's own.
+  /// The text with control characters shown as `\xNN` or `\u{…}`; `keepingNewlines` keeps its newlines.
   package func escapingControls(keepingNewlines: Bool) -> String {
     if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
     var result = ""
@@ -48,9 +48,9 @@ extension String {
     return result
   }
 
-  /// The text with its middle left out where it has more characters than a reader can want, which also says so.
+  /// The text, shortened in the middle if it has more than `limit` characters; the gap states how many are left out.
   func clipped(to limit: Int = 2000) -> String {
-    // A character may have any number of scalars: these are counted.
+    // A character may consist of any number of scalars, so scalars are counted.
     guard utf8.count > limit, unicodeScalars.count > limit else { return self }
     let end = limit / 4
     let left = unicodeScalars.count - limit
@@ -58,9 +58,9 @@ extension String {
       + String(unicodeScalars.suffix(end))
   }
 
-  /// One line, fit to be printed.
+  /// The text as one printable line.
   package var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
 
-  /// Lines of a text that is not hopd's own, as one line.
+  /// The lines of a foreign text, joined into one line.
   package var joiningLines: String { split(whereSeparator: \.isNewline).joined(separator: "; ") }
 }

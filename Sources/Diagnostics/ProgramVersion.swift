@@ -3,7 +3,7 @@ package enum ProgramVersion {
   /// As in CHANGELOG.md.
   package static let number = "0.1.0"
 
-  /// What `--version` says: one line with the versions that matter for a report.
+  /// The output of `--version`: one line with the versions that matter for a report.
   package static func text(program: String, sqlite: String) -> String {
     "\(program) \(number), Swift \(swift), SQLite \(sqlite)"
   }

@@ -1,23 +1,23 @@
-// One object of a keyed archive: its class, its fields by name, and its contents where it is one of Foundation's
-// collections. Fields are typed by the one who asks; what is of another type is an error that names object and field.
+// One object of a keyed archive: its class, its fields by name, and its contents if it is one of Foundation's
+// collections. The caller states the type of a field; a value of another type is an error that names object and field.
 
 import Diagnostics
 
-/// An object of a keyed archive. Copying is cheap; two are the same object if their numbers are equal.
+/// An object of a keyed archive. Copies are cheap; two are the same object if their numbers are equal.
 package struct ArchivedObject: Sendable {
   let archive: KeyedArchive
-  /// Its number in the archive, by which a reader remembers what it has made already.
+  /// Its number in the archive, by which a reader recognises an object that it has already converted.
   package let number: Int
   /// Its class as archived, with the module for Swift classes.
   package let className: String
-  /// Its class and the superclasses, by name.
+  /// Names of its class and superclasses.
   let lineage: [String]
   let fields: [String: PropertyListValue]
 
-  /// Is it of that class or of a subclass?
+  /// Whether it is of that class or of a subclass.
   package func isKind(of name: String) -> Bool { lineage.contains(name) }
 
-  /// Does the object have that field, also as null?
+  /// Whether the object has that field; a null field counts.
   package func has(_ field: String) -> Bool { fields[field] != nil }
 
   // MARK: Fields
@@ -43,7 +43,7 @@ package struct ArchivedObject: Sendable {
     try typed(value(field), field, "an integer", \.integer)
   }
 
-  /// The boolean of a field; false where it is absent or null. A number counts by being other than 0.
+  /// The boolean of a field; false where it is absent or null. A number other than 0 is true.
   package func boolean(_ field: String) throws(HopdError) -> Bool {
     try typed(value(field), field, "a boolean", \.truth) ?? false
   }
@@ -63,7 +63,7 @@ package struct ArchivedObject: Sendable {
     try object(field)?.entries() ?? []
   }
 
-  /// A value that is one of the object's under `field`, read by `read`; nil where it is absent or null.
+  /// Converts a value of the object's field `field` with `read`; nil where it is absent or null.
   package func typed<Value>(
     _ value: ArchivedValue?, _ field: String, _ wanted: String, _ read: (ArchivedValue) -> Value?
   ) throws(HopdError) -> Value? {
@@ -74,10 +74,10 @@ package struct ArchivedObject: Sendable {
 
   // MARK: Collections
 
-  /// Is it a dictionary of any kind?
+  /// Whether it is a dictionary of any kind.
   package var isDictionary: Bool { isKind(of: "NSDictionary") || isKind(of: "NSKnownKeysDictionary1") }
 
-  /// Is it an array or a set of any kind?
+  /// Whether it is an array or a set of any kind.
   package var isList: Bool { ["NSArray", "NSSet", "NSOrderedSet"].contains { isKind(of: $0) } }
 
   /// The elements of an array or set, in the order of the archive.
@@ -88,8 +88,8 @@ package struct ArchivedObject: Sendable {
 
   /// The entries of a dictionary, in the order of the archive.
   ///
-  /// NSKnownKeysDictionary1 holds the values of keys that are kept in another object; a value that is its `emptyToken`
-  /// stands for a key that is not there (docs/formats/model-files.md, "Model cache archives").
+  /// NSKnownKeysDictionary1 holds the values of keys that another object lists; its `emptyToken` as value means that
+  /// the key is absent (docs/formats/model-files.md, "Model cache archives").
   package func entries() throws(HopdError) -> [(key: ArchivedValue, value: ArchivedValue)] {
     let hasKnownKeys = isKind(of: "NSKnownKeysDictionary1")
     let (keys, values): ([ArchivedValue], [ArchivedValue])
@@ -120,7 +120,7 @@ package struct ArchivedObject: Sendable {
 
   // MARK: Plain values and errors
 
-  /// The value of an object that only wraps text, bytes, a date or nothing; nil for all others.
+  /// The value of an object that only wraps text, bytes, a date or nothing; nil for any other object.
   func plainValue() throws(HopdError) -> ArchivedValue? {
     switch className {
     case "NSNull": return .null
@@ -129,7 +129,7 @@ package struct ArchivedObject: Sendable {
       return .string(text)
     case "NSData", "NSMutableData":
       guard let content = fields["NS.data"] else { throw archive.damaged("it has no bytes", self) }
-      // One step only, to a bare value: a wrapper never leads to another wrapper.
+      // One step only, to a bare value: a wrapper never contains another wrapper.
       guard case .data(let bytes) = content else { throw archive.damaged("its value is not data", self) }
       return .data(bytes)
     case "NSDate":
@@ -142,13 +142,13 @@ package struct ArchivedObject: Sendable {
     }
   }
 
-  /// An error for an object of a class that nobody here knows, with what it was wanted for.
+  /// The error for an object of a class unknown to hopd; `purpose` is what the object was needed for.
   package func unknownClass(for purpose: String) -> HopdError {
     HopdError(
       .unknownArchiveClass,
       "object \(number) of the archive is of class \(className), which is not known as \(purpose)", at: archive.place)
   }
 
-  /// An error for an object whose content does not make sense.
+  /// The error for an object whose content makes no sense.
   package func damaged(_ what: String) -> HopdError { archive.damaged(what, self) }
 }

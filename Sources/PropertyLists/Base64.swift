@@ -1,4 +1,4 @@
-// Base64 without Foundation: XML property lists carry data in it, and Core Data writes the digests of a model in it.
+// Base64 without Foundation: XML property lists contain data in it, and Core Data writes the digests of a model in it.
 
 /// Standard base64 with padding.
 package enum Base64 {
@@ -22,7 +22,7 @@ package enum Base64 {
     return String(decoding: output, as: UTF8.self)
   }
 
-  /// The bytes of a text, white space ignored; nil where it is not base64.
+  /// The bytes of a text, white space ignored; nil if the text is not base64.
   package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
     var output: [UInt8] = []
     var bits: UInt32 = 0
@@ -52,7 +52,7 @@ package enum Base64 {
         output.append(UInt8(truncatingIfNeeded: bits >> UInt32(held)))
       }
     }
-    // 4 digits make 3 bytes; a last group of 2 or 3 digits is filled up with padding, a single digit is no byte.
+    // 4 digits make 3 bytes; padding fills up a last group of 2 or 3 digits, a single digit is not a byte.
     guard digits % 4 != 1, padding == (4 - digits % 4) % 4 else { return nil }
     return output
   }

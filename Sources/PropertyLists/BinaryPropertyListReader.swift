@@ -1,12 +1,12 @@
-// Reads `bplist00`. The bytes come from strangers, so every offset is checked before it is used, every object is made
-// once, and what the objects take together cannot exceed the file: lists that refer to themselves, that point many
-// objects at the same bytes, or that would unfold without end are refused.
+// Reads `bplist00`. The bytes come from strangers, so every offset is checked before use, every object is read once,
+// and all objects together cannot be larger than the file: lists that refer to themselves, that point many objects at
+// the same bytes, or that would unfold without end are refused.
 
 import Diagnostics
 
 /// One pass over a binary property list.
 struct BinaryPropertyListReader {
-  /// An object that has been made, and how many values it stands for when it is unfolded.
+  /// An object that has been read, and the number of values that it unfolds to.
   private struct Made {
     let value: PropertyListValue
     let weight: Int
@@ -26,9 +26,9 @@ struct BinaryPropertyListReader {
   private let referenceSize: Int
   private let offsetTable: Int
   private var states: [State]
-  /// Bytes taken by the objects made so far; objects do not overlap, so never more than the file has.
+  /// Bytes of the objects read so far; objects do not overlap, so never more than the file has.
   private var taken = 0
-  /// Bytes of keys, counted as often as they are used: one long key can serve thousands of dictionaries, and each of
+  /// Bytes of keys, counted once per use: one long key can serve thousands of dictionaries, and each of
   /// them inspects all of it.
   private var keyBytes = 0
   private static let maximumKeyBytes = 8 << 20
@@ -78,7 +78,7 @@ struct BinaryPropertyListReader {
   }
 
   private mutating func make(_ number: Int, depth: Int) throws(HopdError) -> Made {
-    // The offset table is in the file for `states.count` objects: checked with the trailer.
+    // The check of the trailer ensures that the file contains the offset table for `states.count` objects.
     let entry = offsetTable + number * offsetSize
     guard var cursor = Int(exactly: Self.bigEndian(bytes[entry..<(entry + offsetSize)])), cursor >= 8,
       cursor < offsetTable
@@ -109,7 +109,7 @@ struct BinaryPropertyListReader {
       let length = try count(low, cursor: &cursor, object: number)
       return leaf(.data(Array(try sized(at: cursor, length: length, object: number))))
     case 0x5, 0x7:
-      // ASCII; 0x7 is UTF-8, which only newer lists have. ASCII is checked as the subset that it is.
+      // ASCII; 0x7 is UTF-8, which only newer lists have. The check ensures that ASCII has no other bytes.
       let length = try count(low, cursor: &cursor, object: number)
       let content = try sized(at: cursor, length: length, object: number)
       guard marker >> 4 == 0x7 || content.allSatisfy({ $0 < 0x80 }),
@@ -182,7 +182,7 @@ struct BinaryPropertyListReader {
 
   // MARK: Bytes
 
-  /// The count of a variable-size object: in the marker, or as an integer object behind it.
+  /// The count of a variable-size object: in the marker, or in an integer object after it.
   private mutating func count(_ low: Int, cursor: inout Int, object number: Int) throws(HopdError) -> Int {
     guard low == 0xf else { return low }
     guard cursor < offsetTable, bytes[cursor] >> 4 == 0x1, bytes[cursor] & 0x0f <= 3 else {
@@ -197,7 +197,7 @@ struct BinaryPropertyListReader {
     return count
   }
 
-  /// Signed where it has 8 or 16 bytes, unsigned where it has fewer, as CoreFoundation writes them.
+  /// Signed with 8 or 16 bytes, unsigned with fewer, as CoreFoundation writes them.
   private mutating func integer(at start: Int, size: Int, object number: Int) throws(HopdError) -> Int64 {
     let content = try payload(at: start, length: size, object: number)
     if size < 8 { return Int64(truncatingIfNeeded: Self.bigEndian(content)) }

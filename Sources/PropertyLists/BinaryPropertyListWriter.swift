@@ -1,4 +1,4 @@
-// Writes `bplist00` as CoreFoundation lays it out: objects in the order in which they are reached, each distinct scalar
+// Writes `bplist00` with CoreFoundation's layout: objects in the order of their first reference, each distinct scalar
 // once, the smallest sizes that fit. Dictionary keys are sorted, so that equal values give equal bytes.
 
 /// Collects the objects of one list, then writes them.
@@ -12,7 +12,7 @@ struct BinaryPropertyListWriter {
   private var objects: [Object] = []
   private var numbers: [ScalarIdentity: Int] = [:]
 
-  /// The bytes of a list with `value` on top.
+  /// Returns the bytes of a list with `value` on top.
   static func encode(_ value: PropertyListValue) -> [UInt8] {
     var writer = BinaryPropertyListWriter()
     let top = writer.collect(value)
@@ -43,7 +43,7 @@ struct BinaryPropertyListWriter {
     return objects.count - 1
   }
 
-  /// A container's number comes before those of its contents.
+  /// Reserves a container's number, which comes before those of its contents.
   private mutating func reserve() -> Int {
     objects.append(.array([]))
     return objects.count - 1
@@ -99,7 +99,7 @@ struct BinaryPropertyListWriter {
         write(marker: 0x6, count: text.utf16.count, to: &output)
         for unit in text.utf16 { write(UInt64(unit), size: 2, to: &output) }
       }
-    // Containers are no scalars.
+    // Containers are not scalars.
     case .array, .dictionary: break
     }
   }

@@ -1,13 +1,13 @@
-// An NSKeyedArchiver property list as a table of objects that refer to each other by number. Compiled models, compiled
-// mapping models and a store's model cache are kept so. The graph may be cyclic and is never unfolded here: an object
-// is inspected when it is asked for, one step at a time, so no archive can make this recurse or grow.
+// An NSKeyedArchiver property list as a table of objects that refer to each other by number: the form of compiled
+// models, compiled mapping models and a store's model cache. The graph may be cyclic and is never unfolded here: each
+// object is read on request, one step at a time, so no archive can cause recursion or growth.
 
 import Diagnostics
 
 extension HopdError.Code {
   /// A keyed archive breaks its format.
   package static let damagedArchive = HopdError.Code("archive-damaged", exit: .dataError)
-  /// A keyed archive holds an object of a class that is not known where it matters.
+  /// A keyed archive holds an object of an unknown class where the class matters.
   package static let unknownArchiveClass = HopdError.Code("archive-class-unknown", exit: .dataError)
 }
 
@@ -31,31 +31,32 @@ package struct KeyedArchive: Sendable {
     /// An object of a class: the class's number and the fields.
     case object(classNumber: Int, fields: [String: PropertyListValue])
     case classDescription(Class)
-    /// A bare container, which archivers do not write: an error only for the one who asks for it.
+    /// A bare container, which archivers do not write: an error only where it is read.
     case container
   }
 
-  /// Where the archive came from; is in every error.
+  /// The origin of the archive, for every error.
   package let place: Place
   private let entries: [Entry]
   private let top: [String: PropertyListValue]
 
-  /// How many objects the archive has; bounded by the limits it was read with.
+  /// Number of objects in the archive; bounded by the limits of its reading.
   package var count: Int { entries.count }
 
-  /// The archive in `bytes`; throws where they are no keyed archive. What its objects hold is inspected when asked for.
+  /// Decodes the archive in `bytes`; throws if they are not a keyed archive. The content of its objects is checked on
+  /// request.
   package static func decode(
     _ bytes: [UInt8], limits: PropertyListLimits = .archive, at place: Place = Place()
   ) throws(HopdError) -> KeyedArchive {
     try KeyedArchive(try PropertyList.decode(bytes, limits: limits, at: place), at: place)
   }
 
-  /// The archive that a property list is.
+  /// Makes the archive from its property list.
   package init(_ list: PropertyListValue, at place: Place = Place()) throws(HopdError) {
     guard let list = list.dictionary, let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
       throw HopdError(.damagedArchive, "the property list is not a keyed archive: it lacks $objects or $top", at: place)
     }
-    // Every archive seen says NSKeyedArchiver and 100000; a later version would mean other rules.
+    // Every archive seen has NSKeyedArchiver and 100000; a later version could have other rules.
     if let archiver = list["$archiver"]?.string, archiver != "NSKeyedArchiver" {
       throw HopdError(.damagedArchive, "the archive was made by “\(archiver)”, not by NSKeyedArchiver", at: place)
     }
@@ -91,7 +92,7 @@ package struct KeyedArchive: Sendable {
     }
   }
 
-  /// The object on top, `root`; throws where there is none.
+  /// Returns the top object, `root`; throws if there is none.
   package func root(_ key: String = "root") throws(HopdError) -> ArchivedObject {
     guard let entry = top[key], case .object(let object) = try resolve(entry, of: nil, key: key) else {
       throw HopdError(.damagedArchive, "the keyed archive has no object “\(key)” on top", at: place)
@@ -99,7 +100,7 @@ package struct KeyedArchive: Sendable {
     return object
   }
 
-  /// What a value of the list stands for: itself, or what it refers to.
+  /// Resolves a value of the list: returns the value itself, or the object that it refers to.
   func resolve(_ value: PropertyListValue, of owner: ArchivedObject?, key: String) throws(HopdError) -> ArchivedValue {
     switch value {
     case .string(let text): return .string(text)
@@ -127,14 +128,14 @@ package struct KeyedArchive: Sendable {
     }
   }
 
-  /// An error that says which object is meant.
+  /// The error for damage in the given object.
   func damaged(_ what: String, _ object: ArchivedObject?) -> HopdError {
     let subject = object.map { "object \($0.number), \($0.className): " } ?? ""
     return HopdError(.damagedArchive, "the keyed archive is damaged: \(subject)\(what)", at: place)
   }
 }
 
-/// What a field of an archived object holds.
+/// The value of a field of an archived object.
 package enum ArchivedValue: Sendable {
   /// `$null`, and NSNull.
   case null
@@ -156,7 +157,7 @@ extension ArchivedValue {
   package var string: String? { if case .string(let text) = self { text } else { nil } }
   /// The object, else nil.
   package var object: ArchivedObject? { if case .object(let object) = self { object } else { nil } }
-  /// Is there nothing?
+  /// Whether the value is null.
   package var isNull: Bool { if case .null = self { true } else { false } }
   /// An integer or a whole real, else nil.
   package var integer: Int64? {
@@ -166,7 +167,7 @@ extension ArchivedValue {
     default: nil
     }
   }
-  /// The truth value of a boolean, or of a number, which counts by being other than 0; else nil.
+  /// The truth value of a boolean, or of a number (true if it is not 0); else nil.
   package var truth: Bool? {
     switch self {
     case .boolean(let flag): flag
@@ -174,7 +175,7 @@ extension ArchivedValue {
     default: nil
     }
   }
-  /// What the value is, for a message: never the value itself.
+  /// The kind of the value, for a message: never the value itself.
   package var kind: String {
     switch self {
     case .null: "nothing"

@@ -1,27 +1,27 @@
 // Writes an object graph as NSKeyedArchiver does: a property list whose `$objects` refer to each other by number.
-// Models are kept in that form, with cycles between entities, properties and inverses. What the objects mean is for
-// others.
+// Models have that form, with cycles between entities, properties and inverses. The callers define the meaning of the
+// objects.
 
 /// Collects the objects of one archive, then writes them.
 ///
-/// Numbers are given as Foundation's archiver gives them (docs/formats/model-files.md, "Model cache archives"): an
-/// object's when it is first referred to, its contents' in the order of its fields, depth first, and the record of its
-/// class after them. Equal texts and numbers share one entry. Equal graphs, built in the same order, give equal bytes.
+/// Numbers follow Foundation's archiver (docs/formats/model-files.md, "Model cache archives"): an object gets its
+/// number at the first reference to it, then its contents in the order of its fields, depth first, then the record of
+/// its class. Equal texts and numbers share one entry. Equal graphs, built in the same order, give equal bytes.
 package struct KeyedArchiveWriter {
-  /// An object of the archive; its fields may be set after others have referred to it.
+  /// An object of the archive; its fields may be set after other objects refer to it.
   package struct Object: Hashable, Sendable {
     fileprivate let index: Int
   }
 
-  /// What a field refers to.
+  /// The target of a reference.
   package enum Reference: Sendable {
     /// Nil: the `$null` every archive begins with.
     case null
     /// A text, number or truth value as an object of its own.
     case scalar(PropertyListValue)
-    /// An object, written where it is first referred to in this way.
+    /// An object, written at its first reference of this kind.
     case object(Object)
-    /// An object written elsewhere (`encodeConditionalObject:`); nil if nothing else refers to it.
+    /// An object written elsewhere (`encodeConditionalObject:`); nil if no other reference exists.
     case conditional(Object)
 
     /// A text, or nil.
@@ -49,7 +49,7 @@ package struct KeyedArchiveWriter {
     package static func boolean(_ flag: Bool) -> Field { .value(.boolean(flag)) }
   }
 
-  /// A class by name, then its ancestors'.
+  /// The names of a class and its ancestors.
   package struct ClassName: Hashable, Sendable {
     let names: [String]
 
@@ -64,10 +64,10 @@ package struct KeyedArchiveWriter {
 
   private var records: [Record] = []
 
-  /// An empty archive.
+  /// Makes an empty archive.
   package init() {}
 
-  /// A new object.
+  /// Adds an object.
   package mutating func makeObject(_ className: ClassName, _ fields: [(key: String, field: Field)] = []) -> Object {
     records.append(Record(className: className, fields: fields))
     return Object(index: records.count - 1)
@@ -79,12 +79,12 @@ package struct KeyedArchiveWriter {
     records[object.index].fields = fields
   }
 
-  /// NSArray or another list of objects.
+  /// Adds an NSArray or another list of objects.
   package mutating func makeList(_ elements: [Reference], _ className: ClassName = ClassName("NSArray")) -> Object {
     makeObject(className, [("NS.objects", .references(elements))])
   }
 
-  /// NSDictionary or its mutable form.
+  /// Adds an NSDictionary or its mutable form.
   package mutating func makeDictionary(
     _ entries: [(key: String, value: Reference)], _ className: ClassName = ClassName("NSDictionary")
   ) -> Object {
@@ -95,7 +95,7 @@ package struct KeyedArchiveWriter {
       ])
   }
 
-  /// The archive, as a property list, with `root` on top.
+  /// Returns the archive as a property list with `root` on top.
   package func archive(root: Object) -> PropertyListValue {
     var pass = Pass(records: records)
     let top = pass.write(root)
@@ -105,7 +105,7 @@ package struct KeyedArchiveWriter {
     ])
   }
 
-  /// One walk over the graph. It keeps its own stack: chains of objects may be as long as the model is large.
+  /// One traversal of the graph. It has its own stack: chains of objects may be as long as the model is large.
   private struct Pass {
     private struct Frame {
       let index: Int
@@ -160,7 +160,7 @@ package struct KeyedArchiveWriter {
       frames.append(Frame(index: index, references: references))
     }
 
-    /// Every number is known once the contents are: fills the object's place.
+    /// Fills the object's entry; after its contents, every number is known.
     private mutating func close(_ index: Int) {
       let record = records[index]
       var entries: [String: PropertyListValue] = ["$class": .uid(number(of: record.className))]
@@ -183,7 +183,7 @@ package struct KeyedArchiveWriter {
     }
 
     @discardableResult private mutating func number(of index: Int) -> UInt64 {
-      // Stays nil if the object is referred to only conditionally.
+      // Stays nil if the object has only conditional references.
       number(of: index, in: \.numbers) { .string("$null") }
     }
 
@@ -199,7 +199,7 @@ package struct KeyedArchiveWriter {
       }
     }
 
-    /// The number of an object that a table knows by `key`; where it is new, `make` gives its first content.
+    /// The number of an object in a table by `key`; for a new object, `make` returns its first content.
     private mutating func number<Key: Hashable>(
       of key: Key, in table: WritableKeyPath<Pass, [Key: UInt64]>, _ make: () -> PropertyListValue
     ) -> UInt64 {

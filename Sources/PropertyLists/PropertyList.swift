@@ -1,5 +1,5 @@
-// The door to property lists: bytes in, plain values out, and back to binary. Core Data keeps a store's metadata and
-// its compiled models in binary lists, and Xcode keeps small settings in XML ones. What the values mean is for others.
+// Decodes property lists into plain values, and encodes binary ones. Core Data keeps a store's metadata and its
+// compiled models in binary lists, and Xcode keeps small settings in XML ones. The callers interpret the values.
 
 import Diagnostics
 
@@ -10,13 +10,13 @@ extension HopdError.Code {
   package static let propertyListTooLarge = HopdError.Code("plist-too-large", exit: .dataError)
 }
 
-/// How large a property list may be before it is refused: hostile lists end in an error, not in a full memory.
+/// The limits of a property list: hostile lists end in an error instead of a full memory.
 package struct PropertyListLimits: Sendable, Hashable {
   /// Bytes of the whole list.
   package var maximumBytes: Int
-  /// Containers inside each other.
+  /// Depth of nested containers.
   package var maximumDepth: Int
-  /// Values, counted as often as they are reached: a list that refers to one array twice counts it twice.
+  /// Values, counted once per reference: a list that refers to one array twice counts it twice.
   package var maximumValues: Int
   /// Bytes of one string or data value.
   package var maximumValueBytes: Int
@@ -29,16 +29,16 @@ package struct PropertyListLimits: Sendable, Hashable {
     self.maximumValueBytes = maximumValueBytes
   }
 
-  /// The usual limits. Metadata takes kilobytes and compiled models some hundred; all together stays below 64 MiB.
+  /// The usual limits. Metadata takes kilobytes and compiled models some hundred; total memory stays below 64 MiB.
   package static let standard = PropertyListLimits(
     maximumBytes: 16 << 20, maximumDepth: 128, maximumValues: 150_000, maximumValueBytes: 8 << 20)
 }
 
 /// Property lists, binary (`bplist00`) and XML, as plain values.
 package enum PropertyList {
-  /// The value of a binary or XML property list; throws where the list is damaged or beyond the limits.
+  /// Decodes a binary or XML property list; throws if the list is damaged or beyond the limits.
   ///
-  /// `place` says in errors where the bytes came from.
+  /// `place` is the origin of the bytes, for errors.
   package static func decode(
     _ bytes: [UInt8], limits: PropertyListLimits = .standard, at place: Place = Place()
   ) throws(HopdError) -> PropertyListValue {
@@ -56,12 +56,12 @@ package enum PropertyList {
     return try XMLPropertyListReader.decode(bytes, limits: limits, at: place)
   }
 
-  /// The value as a binary property list: equal values give equal bytes.
+  /// Encodes the value as a binary property list: equal values give equal bytes.
   package static func encodeBinary(_ value: PropertyListValue) -> [UInt8] {
     BinaryPropertyListWriter.encode(value)
   }
 
-  /// Does the text begin with `<`, after a byte order mark or white space, or is it UTF-16?
+  /// Whether the text begins with `<`, after a byte order mark or white space, or is UTF-16.
   private static func looksLikeXML(_ bytes: [UInt8]) -> Bool {
     if bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe]) { return true }
     let text = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? bytes.dropFirst(3) : bytes[...]

@@ -26,7 +26,7 @@ extension PropertyListValue {
   package var dictionary: [String: PropertyListValue]? { if case .dictionary(let value) = self { value } else { nil } }
 }
 
-/// What makes two scalars one in a list: texts count by their bytes, as Swift takes "é" and "e´" for equal,
+/// The identity of scalars in a list: texts are compared by their bytes, because Swift treats "é" and "e´" as equal,
 /// and reals by their bits.
 enum ScalarIdentity: Hashable {
   case text([UInt8])

@@ -1,5 +1,5 @@
-// Reads XML property lists: Xcode's settings such as `.xccurrentversion`. Built on XMLReader, which refuses what a
-// hostile document could do; the DOCTYPE that Apple writes is allowed, because nothing outside is ever fetched for it.
+// Reads XML property lists: Xcode's settings such as `.xccurrentversion`. Built on XMLReader, which refuses hostile
+// documents; Apple's DOCTYPE is allowed, because no external entity is ever fetched.
 
 import Diagnostics
 
@@ -9,7 +9,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     case plist(PropertyListValue?)
     case array([PropertyListValue])
     case dictionary([String: PropertyListValue], key: String?)
-    /// An element that holds text only, with its name.
+    /// An element that contains only text, with its name.
     case scalar(String, text: String)
   }
 
@@ -29,8 +29,8 @@ final class XMLPropertyListReader: XMLEventHandler {
     _ bytes: [UInt8], limits: PropertyListLimits, at place: Place
   ) throws(HopdError) -> PropertyListValue {
     let reader = XMLPropertyListReader(limits: limits, place: place)
-    // Xcode's XML lists take kilobytes, and large values are kept in binary ones: 4 MiB keep a flood of attributes
-    // small. One level more for `<plist>` and one for the scalar inside the deepest container.
+    // Xcode's XML lists take kilobytes, and large values are in binary ones: a limit of 4 MiB keeps a flood of
+    // attributes small. One extra level for `<plist>` and one for the scalar inside the deepest container.
     let size = min(limits.maximumBytes, 4 << 20)
     let xml = XMLLimits(
       maximumBytes: size, maximumDepth: limits.maximumDepth + 2, maximumAttributes: 16, maximumTextBytes: size)
@@ -67,7 +67,7 @@ final class XMLPropertyListReader: XMLEventHandler {
 
   func text(_ text: String, at position: XMLPosition) throws(HopdError) {
     if case .scalar(let name, _)? = stack.last {
-      // Text comes whole, but a comment inside it makes two pieces.
+      // A text arrives whole, but a comment inside it splits it into two pieces.
       guard case .scalar(_, let before)? = stack.popLast() else { return }
       stack.append(.scalar(name, text: before + text))
     } else if !text.allSatisfy(\.isWhitespace) {
@@ -98,7 +98,7 @@ final class XMLPropertyListReader: XMLEventHandler {
   }
 
   private func add(_ value: PropertyListValue, _ position: XMLPosition) throws(HopdError) {
-    // The container is taken out, changed and put back, so that it is never copied.
+    // The container is removed, changed and put back, so that it is never copied.
     switch stack.popLast() {
     case .plist(nil)?: stack.append(.plist(value))
     case .plist?: throw damaged("a property list has one value on top", position)
@@ -176,7 +176,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     return Double(days * 86_400 + hour * 3_600 + minute * 60 + second) - 978_307_200
   }
 
-  /// Up to seven digits: no sum of them overflows.
+  /// Up to seven digits, so that no sum of them overflows.
   private static func number(_ text: Substring) -> Int? {
     guard (1...7).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(text)
@@ -194,9 +194,9 @@ final class XMLPropertyListReader: XMLEventHandler {
 }
 
 extension String {
-  /// The text without spaces, tabs and line ends on both sides.
+  /// The text without spaces, tabs and line ends at both ends.
   fileprivate var trimmingXMLSpace: String {
-    // By bytes: text can have megabytes, and finding its characters takes far longer than this.
+    // Works on bytes: a text can have megabytes, and finding its characters takes far longer.
     let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0a || $0 == 0x0d }
     guard let first = utf8.firstIndex(where: { !isSpace($0) }), let last = utf8.lastIndex(where: { !isSpace($0) })
     else { return "" }

@@ -1,21 +1,21 @@
-// XML as events, by expat. Models and settings of Xcode are XML that anybody can edit, so what a hostile document could
-// do is cut off here: entities of its own, external ones, depth, size, and floods of attributes.
+// XML as events, by expat. Users can edit the XML of Xcode's models and settings, so the reader refuses hostile
+// documents: entities of their own, external ones, depth, size, and floods of attributes.
 
 import CExpat
 import Diagnostics
 
 extension HopdError.Code {
-  /// A document is not well-formed XML, or uses what is refused here.
+  /// A document is not well-formed XML, or uses a refused feature.
   package static let damagedXML = HopdError.Code("xml-damaged", exit: .dataError)
   /// A document is larger or deeper than the limits.
   package static let xmlTooLarge = HopdError.Code("xml-too-large", exit: .dataError)
 }
 
-/// How large an XML document may be.
+/// The limits of an XML document.
 package struct XMLLimits: Sendable, Hashable {
   /// Bytes of the document.
   package var maximumBytes: Int
-  /// Elements inside each other.
+  /// Depth of nested elements.
   package var maximumDepth: Int
   /// Attributes of one element.
   package var maximumAttributes: Int
@@ -30,8 +30,8 @@ package struct XMLLimits: Sendable, Hashable {
     self.maximumTextBytes = maximumTextBytes
   }
 
-  /// Limits for models: the deepest element of a model lies six deep, an attribute has some twenty XML attributes, and
-  /// a model of thousands of properties takes less than 1 MiB. Larger documents would take a second to refuse.
+  /// Limits for models: the deepest element of a model is at depth six, an attribute has some twenty XML attributes,
+  /// and a model of thousands of properties takes less than 1 MiB. Larger documents would take a second to refuse.
   package static let standard = XMLLimits(
     maximumBytes: 6 << 20, maximumDepth: 32, maximumAttributes: 128, maximumTextBytes: 1 << 20)
 }
@@ -54,7 +54,7 @@ package struct XMLPosition: Sendable, Hashable {
   var place: Place { Place(line: line, column: column) }
 }
 
-/// Receives the events of a document; an error it throws ends the reading and comes out of `XMLReader.read`.
+/// Receives the events of a document; an error that it throws ends the reading, and `XMLReader.read` rethrows it.
 package protocol XMLEventHandler: AnyObject {
   /// An element begins.
   func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError)
@@ -66,14 +66,14 @@ package protocol XMLEventHandler: AnyObject {
 
 /// Reads XML documents.
 package enum XMLReader {
-  /// What expat may take for its tables, buffers aside: documents of Xcode take some ten kilobytes. It keeps every name
-  /// that differs from all others, so 8 MiB of nothing but names would take more than 100 MiB.
+  /// Bytes that expat may use for its tables, without buffers: Xcode's documents take some ten kilobytes. It keeps
+  /// every distinct name, so 8 MiB of distinct names would take more than 100 MiB.
   private static let parserBytes = 16 << 20
 
-  /// Reads a whole document and hands its events to `handler`.
+  /// Reads a whole document and passes its events to `handler`.
   ///
   /// Throws for a document that is not well-formed, that is beyond the limits, or that declares attributes or entities
-  /// of its own. `place` says in errors where the bytes came from; line and column are added.
+  /// of its own. `place` is the origin of the bytes, for errors; line and column are added.
   package static func read(
     _ bytes: [UInt8], limits: XMLLimits = .standard, at place: Place = Place(), to handler: any XMLEventHandler
   ) throws(HopdError) {
@@ -91,17 +91,17 @@ package enum XMLReader {
     }
     defer { XML_ParserFree(parser) }
     let bridge = Bridge(parser: parser, limits: limits, place: place, handler: handler)
-    // The bridge outlives every callback: all of them happen inside XML_Parse below.
+    // The bridge outlives every callback: XML_Parse below makes all of them.
     XML_SetUserData(parser, Unmanaged.passUnretained(bridge).toOpaque())
     XML_SetElementHandler(parser, { Bridge.from($0)?.start($1, $2) }, { userData, _ in Bridge.from(userData)?.end() })
     XML_SetCharacterDataHandler(parser, { Bridge.from($0)?.characters($1, $2) })
     XML_SetEntityDeclHandler(parser, { userData, _, _, _, _, _, _, _, _ in Bridge.from(userData)?.refuseEntity() })
-    // A declared default is added to every element of that name: few bytes that unfold into many.
+    // Expat adds a declared default to every element of that name: a few bytes would unfold into many.
     XML_SetAttlistDeclHandler(parser, { userData, _, _, _, _, _ in Bridge.from(userData)?.refuseDeclaration() })
     XML_SetSkippedEntityHandler(parser, { userData, _, _ in Bridge.from(userData)?.refuseEntity() })
 
     let status = withExtendedLifetime(bridge) {
-      // In one piece: expat then reads from our buffer and never scans a long token twice.
+      // In one piece: then expat reads from this buffer and never scans a long token twice.
       bytes.withUnsafeBytes { buffer in
         XML_Parse(parser, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), length, 1)
       }
@@ -130,7 +130,7 @@ package enum XMLReader {
   }
 }
 
-/// The object behind expat's user data: turns C callbacks into events and keeps the first error.
+/// The target of expat's callbacks: it turns them into events and keeps the first error.
 private final class Bridge {
   private let parser: XML_Parser
   private let limits: XMLLimits
@@ -221,7 +221,8 @@ private final class Bridge {
     HopdError(.xmlTooLarge, "a text has more than \(limits.maximumTextBytes) bytes", at: here)
   }
 
-  /// Runs one callback; the first error stops the parser, and later callbacks (expat may still make some) do nothing.
+  /// Runs one callback; the first error stops the parser, and later callbacks (expat may still make some) have no
+  /// effect.
   private func perform(_ body: () throws(HopdError) -> Void) {
     guard error == nil else { return }
     do {

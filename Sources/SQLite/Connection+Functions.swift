@@ -1,4 +1,4 @@
-// Interruption, progress, and functions that SQL calls.
+// Interruption, progress, and registered SQL functions.
 
 import CLinux
 import CSQLite
@@ -6,8 +6,8 @@ import Glibc
 import SystemPackage
 
 extension Connection {
-  /// Calls `body` about every `interval` steps of SQLite's virtual machine; an answer of false interrupts the
-  /// statement.
+  /// Calls `body` about every `interval` steps of SQLite's virtual machine; if it returns false, the statement is
+  /// interrupted.
   package func setProgressHandler(every interval: Int32 = 20_000, _ body: (() -> Bool)?) {
     guard let body else {
       sqlite3_progress_handler(handle, 0, nil, nil)
@@ -24,15 +24,15 @@ extension Connection {
       }, Unmanaged.passUnretained(box).toOpaque())
   }
 
-  /// Registers a function of `argumentCount` arguments that answers NULL whatever it is given.
+  /// Registers a function of `argumentCount` arguments that always returns NULL.
   ///
-  /// Core Data's triggers for derived attributes call functions that only Apple's process knows
+  /// Core Data's triggers for derived attributes call functions that exist only in processes with Core Data
   /// (docs/formats/store-layout.md, "Derived attributes").
   package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
     try create(name, argumentCount, SQLITE_INNOCUOUS, call: { context, _, _ in sqlite3_result_null(context) })
   }
 
-  /// Registers the functions of `ColumnAffinity.stored`. They are not called from the schema of a store.
+  /// Registers the functions of `ColumnAffinity.stored`. The schema of a store cannot call them.
   package func registerAffinityFunctions() throws(SQLiteError) {
     let code = clinux_sqlite3_register_affinities(handle)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
@@ -46,11 +46,11 @@ extension Connection {
       name, argumentCount, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, by: FunctionBox(body), call: FunctionBox.call)
   }
 
-  /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
-  /// has the error. It is not called from the schema of a store.
+  /// Registers a function from values to a value that may fail. Then the statement fails, and `takeFunctionFailure`
+  /// returns the error. The schema of a store cannot call the function.
   ///
-  /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it
-  /// once where they are constant. A `mapping` says what it does with ASCII text as its only argument.
+  /// An `argumentCount` of -1 allows any number. A deterministic function depends on its arguments alone; SQLite calls
+  /// it once if they are constant. `mapping` is its effect on ASCII text as its only argument.
   package func registerFailingFunction(
     _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
     _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
@@ -61,8 +61,8 @@ extension Connection {
       call: FunctionBox.call)
   }
 
-  /// Registers a function of the values of many rows, of `argumentCount` arguments each, that may fail as
-  /// `registerFailingFunction` says. `start` makes the state of one group, also of a group without rows.
+  /// Registers an aggregate function of `argumentCount` arguments. It may fail as in `registerFailingFunction`. `start`
+  /// makes the state of one group, also of a group without rows.
   package func registerAggregate<State>(
     _ name: String, argumentCount: Int32, start: @escaping () -> State,
     step: @escaping (inout State, [SQLiteValue]) throws -> Void, finish: @escaping (State) throws -> SQLiteValue
@@ -76,7 +76,7 @@ extension Connection {
     try create(name, argumentCount, SQLITE_DIRECTONLY, by: box, step: AggregateBox.step, finish: AggregateBox.finish)
   }
 
-  /// Makes a function of SQL; `box`, which it is called with, lives as long as the connection.
+  /// Creates an SQL function; `box`, which SQLite passes to every call, lives as long as the connection.
   private func create(
     _ name: String, _ argumentCount: Int32, _ flags: Int32, by box: AnyObject? = nil, call: FunctionBox.Call? = nil,
     step: FunctionBox.Call? = nil, finish: AggregateBox.Finish? = nil
@@ -88,7 +88,7 @@ extension Connection {
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
-  /// What `body` gives; nil where it throws, and then the error is kept.
+  /// Returns the result of `body`; if it throws, keeps the error and returns nil.
   private func caught<Result>(_ body: () throws -> Result) -> Result? {
     do { return try body() } catch {
       functionFailure = error
@@ -96,7 +96,7 @@ extension Connection {
     }
   }
 
-  /// The error of the registered function that made the last statement fail, told once.
+  /// Returns, once, the error of the registered function that made the last statement fail.
   package func takeFunctionFailure() -> (any Error)? {
     defer { functionFailure = nil }
     return functionFailure

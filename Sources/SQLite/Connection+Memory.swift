@@ -1,36 +1,35 @@
-// Databases in memory beside the one that is open: small stores are built there and written in one go. Those that
-// become a file live on SQLite's memdb VFS, where a commit writes the same header fields and pages as on disk; others
-// have no file at all, which is the cheapest.
+// Attached databases in memory: small stores are built there and written in one go. Those that become a file use
+// SQLite's memdb VFS, where a commit writes the same header fields and pages as on disk; the others have no file at
+// all, which is cheapest.
 
 import CSQLite
 
-/// Where a database that is attached in memory ends.
+/// The use of a database that is attached in memory.
 package enum MemoryPurpose: Sendable, Hashable {
-  /// It is read by statements of the same connection, and gone with it.
+  /// Statements of the same connection read it; it ends with the connection.
   case scratch
   /// Its image becomes a file.
   case image
 }
 
 extension Connection {
-  /// Attaches an empty database in memory under a schema name. Whatever would make it larger than `maximumBytes` fails
-  /// as on a full disk; the page size must be before the first table.
+  /// Attaches an empty database in memory under a schema name. Beyond `maximumBytes` a write fails as on a full disk;
+  /// the page size must be set before the first table.
   package func attachMemory(as schema: String, for purpose: MemoryPurpose) throws(SQLiteError) {
-    // Without a leading slash the name belongs to this one connection (sqlite.org: memdb). The mode is said because a
-    // connection in memory would hand its own on, and SQLite keep no header for what has no file.
+    // Without a leading slash the name is private to this connection (sqlite.org: memdb). The mode is explicit: a
+    // connection in memory would pass on its own mode, and SQLite keeps no header for a database without a file.
     let name = purpose == .scratch ? ":memory:" : "file:hopd?vfs=memdb&mode=rw"
     try attach(name: name, as: schema)
   }
 
-  /// Makes an attached database in memory the one whose file has these bytes; it can grow. No transaction is open.
+  /// Replaces an attached database in memory by the one in these bytes; it can grow. No transaction may be open.
   package func load(_ image: [UInt8], into schema: String) throws(SQLiteError) {
     let count = Int64(image.count)
     guard let copy = sqlite3_malloc64(UInt64(image.count)) else {
       throw SQLiteError(extendedCode: SQLITE_NOMEM, message: "no copy of the image can be made")
     }
     image.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: copy, count: image.count).copyMemory(from: $0) }
-    // The copy is SQLite's from here on, also where this fails.
-    // Inside it is an ATTACH.
+    // From here SQLite owns the copy, also if this fails. sqlite3_deserialize runs an ATTACH.
     let code = try watch.attaching { () throws(SQLiteError) in
       sqlite3_deserialize(
         handle, schema, copy.assumingMemoryBound(to: UInt8.self), count, count,
@@ -48,15 +47,15 @@ extension Connection {
     try execute("PRAGMA \(name).max_page_count = \(max(8, bytes / pageSize))")
   }
 
-  /// Is the database attached under that name one in memory?
+  /// Whether the database attached under that name is in memory.
   package func isInMemory(_ schema: String) throws(SQLiteError) -> Bool {
     try text("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode") == "memory"
   }
 
-  /// The bytes that the file of an attached database would have. No transaction is open.
+  /// Returns the bytes that the file of an attached database would have. No transaction may be open.
   package func image(of schema: String) throws(SQLiteError) -> [UInt8] {
     var count: Int64 = 0
-    // The database's own bytes where it has them in one piece (memdb), else a copy that is ours.
+    // Without a copy if the database is in one piece (memdb); else SQLite makes a copy, which is freed here.
     if let own = sqlite3_serialize(handle, schema, &count, UInt32(SQLITE_SERIALIZE_NOCOPY)) {
       return Array(UnsafeBufferPointer(start: own, count: Int(clamping: count)))
     }

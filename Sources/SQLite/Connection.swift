@@ -1,5 +1,5 @@
-// A connection to one database file (and what is attached to it). It belongs to the task that opened it and never
-// leaves it: the class is deliberately not Sendable.
+// A connection to one database file and its attached databases. It stays in the task that opened it: the class is
+// deliberately not Sendable.
 
 import CLinux
 import CSQLite
@@ -12,47 +12,47 @@ package final class Connection {
   let watch = ConnectionGuard()
   var progress: ProgressBox?
   var functions: [AnyObject] = []
-  /// What the last failed call of a registered function threw.
+  /// The error that a registered function threw in its last failed call.
   var functionFailure: (any Error)?
 
-  /// Page cache of a database that is read from one end to the other, in KiB; sorting takes as much again, by the cache
-  /// of "main". More is no faster (docs/decisions/0023).
+  /// Page cache, in KiB, of a database that is read sequentially from start to end; sorting uses as much again, by the
+  /// cache of "main". A larger one is no faster (docs/decisions/0023).
   package static let readingCacheKibibytes: Int64 = 1024
   /// Page cache of temporary tables in KiB.
   static let scratchCacheKibibytes: Int64 = 512
 
-  /// Nobody asks how much memory SQLite has, and counting it takes a lock with every allocation: a hundredth of a
-  /// migration, a twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it
-  /// continues counting.
+  /// Memory statistics are off: they take a lock on every allocation, which costs a hundredth of a migration, a
+  /// twenty-fifth of one with policies. Set with the first connection; if SQLite is already initialised, it continues
+  /// to count.
   private static let isConfigured = clinux_sqlite3_without_statistics() == 0
 
   /// Registers the VFS of every connection (CLinux/storevfs.c), once for the process.
   private static let vfsCode = clinux_register_store_vfs()
-  /// Registers the VFS of connections that read through another one's file (CLinux/readervfs.c).
+  /// Registers the VFS of connections that read through another connection's file (CLinux/readervfs.c).
   private static let readerCode = clinux_register_reader_vfs()
 
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
-    /// Read only, through SQLite's locks; not for a database in WAL mode, whose index would be shared memory.
+    /// Read only, through SQLite's locks; not for a database in WAL mode, whose index would be in shared memory.
     case readOnly
-    /// Read and write; the file must be there, and not be in WAL mode.
+    /// Read and write; the file must exist and not be in WAL mode.
     case readWrite
-    /// Read and write; the file is made if it is missing.
+    /// Read and write; a missing file is created.
     case create
-    /// Read and write with `locking_mode = EXCLUSIVE`: once a lock is got it stays, and nobody else may have a WAL
-    /// store open. The mode is set before the first access, so the index of a log lives in the heap
-    /// (sqlite.org/wal.html, section 8): a `-shm` is neither made nor read nor removed. With `keepsLog` closing leaves
-    /// a `-wal` as it is, from the first moment on.
+    /// Read and write with `locking_mode = EXCLUSIVE`: a lock is kept once it is taken, and no other connection may
+    /// have a WAL store open. The mode is set before the first access, so the log's index is in the heap
+    /// (sqlite.org/wal.html, section 8): a `-shm` is neither made nor read nor removed. With `keepsLog`, from the first
+    /// moment on, closing leaves a `-wal` unchanged.
     case exclusive(keepsLog: Bool)
-    /// Read only, without locks and without any side file: only right when there is no `-wal` with content.
+    /// Read only, without locks and side files: correct only if there is no `-wal` with content.
     case immutable
-    /// Read only, without locks; a `-wal` is read into memory. Nothing in the folder changes, but a writer at work
+    /// Read only, without locks; a `-wal` is read into memory. Nothing in the folder changes, but a concurrent writer
     /// is not noticed: the caller compares the files before and after.
     case unlocked
     /// A private database in memory.
     case memory
 
-    /// Is it how files are opened that somebody else made, and that this connection only reads?
+    /// Whether files from strangers are opened with it, for reading only.
     var isOfStranger: Bool {
       switch self {
       case .readOnly, .immutable, .unlocked: true
@@ -64,13 +64,13 @@ package final class Connection {
   /// Opens `path`.
   ///
   /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are
-  /// not asked, DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a store from elsewhere runs nothing of
-  /// ours (docs/formats/faults.md, "Hostile stores").
+  /// not evaluated, DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a foreign store cannot run any of
+  /// hopd's functions (docs/formats/faults.md, "Hostile stores").
   package convenience init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
     try self.init(path: path, access: access, busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)
   }
 
-  /// Opens `path` on a VFS by name; nil is SQLite's own, as other programs open stores: tests play such programs.
+  /// Opens `path` on a named VFS; nil is SQLite's own, which other programs use: tests play such programs.
   init(path: FilePath, access: Access, busyTimeout: Duration = .zero, vfs: String?) throws(SQLiteError) {
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
     var parameters = ""
@@ -83,7 +83,7 @@ package final class Connection {
       parameters = "?immutable=1"
     case .unlocked:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-      // The VFS without locks, not `nolock=1`: SQLite refuses a log under that one.
+      // The VFS without locks, not `nolock=1`: with that, SQLite refuses a log.
       parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
     case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
     }
@@ -91,7 +91,7 @@ package final class Connection {
     guard Connection.vfsCode == SQLITE_OK else {
       throw SQLiteError(extendedCode: Connection.vfsCode, message: "the VFS of connections cannot be registered")
     }
-    // What an earlier call refused and SQLite passed over is not of this connection.
+    // Drops a refusal of an earlier call that SQLite ignored.
     _ = clinux_store_vfs_take_refusal()
     var opened: OpaquePointer?
     let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
@@ -113,9 +113,9 @@ package final class Connection {
       watch.limitValues(of: handle, fileBytes: bytes)
     }
     if access == .unlocked {
-      // Closing must not fold the -wal in: nothing in the folder may change.
+      // Closing must not checkpoint the -wal: nothing in the folder may change.
       _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-      // With exclusive locking the WAL index lives in memory and no -shm is made (sqlite.org/wal.html, section 8).
+      // With exclusive locking the WAL index is in memory and no -shm is made (sqlite.org/wal.html, section 8).
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     if case .exclusive(let keepsLog) = access {
@@ -125,22 +125,22 @@ package final class Connection {
     try execute(
       "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; "
         + "PRAGMA cache_size = -\(Self.readingCacheKibibytes); PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
-    // The schema was read for the size of its cache.
+    // Setting the size of its cache has read the schema.
     endSchemaReading(of: "main")
   }
 
   deinit { sqlite3_close_v2(handle) }
 
-  /// The file that a connection has open, for another connection of any thread that reads through it.
+  /// The open file of one connection, through which another connection of any thread can read.
   ///
-  /// `@unchecked Sendable`: the pointer is only read through, by calls that several threads may make at once.
+  /// `@unchecked Sendable`: the pointer is used only for reads, by calls that several threads may make at once.
   package struct BorrowedFile: @unchecked Sendable {
     fileprivate let pointer: UnsafeMutableRawPointer
     /// Its size.
     package let bytes: Int64
   }
 
-  /// The file of a schema; nil where it is in memory.
+  /// Returns the file of a schema; nil if the schema is in memory.
   package func borrowedFile(of schema: String) throws(SQLiteError) -> BorrowedFile? {
     let prefix = "PRAGMA \(SQLiteIdentifier.quoted(schema))."
     guard let pointer = clinux_store_vfs_file(handle, schema), let pages = try integer("\(prefix)page_count"),
@@ -149,8 +149,9 @@ package final class Connection {
     return BorrowedFile(pointer: pointer, bytes: pages.multipliedReportingOverflow(by: size).partialValue)
   }
 
-  /// Opens the database of a file that another connection has open, for reading. It takes no lock and has no descriptor
-  /// of its own, so the other one must stay open, nobody may write meanwhile, and what is in a log is not seen.
+  /// Opens a database for reading through the open file of another connection. It takes no lock and has no descriptor
+  /// of its own, so the other connection must stay open, nothing may write meanwhile, and the content of a log is not
+  /// visible.
   package convenience init(reading file: BorrowedFile) throws(SQLiteError) {
     guard Connection.readerCode == SQLITE_OK else {
       throw SQLiteError(extendedCode: Connection.readerCode, message: "the VFS of readers cannot be registered")
@@ -166,19 +167,19 @@ package final class Connection {
     return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
   }
 
-  /// Closing the last connection leaves a `-wal` where it is instead of folding it in and removing it; `false` goes
-  /// back to SQLite's usual way.
+  /// If true, closing the last connection keeps a `-wal` instead of checkpointing and removing it; `false` restores
+  /// SQLite's default.
   package func keepWriteAheadLogOnClose(_ keep: Bool = true) {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0)
   }
 
-  /// Gives databases that this connection makes from here on SQLite's schema format 1, which stores of the first
-  /// iPhones have, in place of 4.
+  /// If true, databases that this connection creates from now on have SQLite's schema format 1, as stores of the first
+  /// iPhones do, instead of 4.
   package func makesOldestFileFormat(_ oldest: Bool) {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_LEGACY_FILE_FORMAT, oldest ? 1 : 0)
   }
 
-  /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name works.
+  /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name is valid.
   package static func uri(_ path: FilePath) -> String {
     path.withPlatformString { pointer in
       UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).reduce(into: "file:") { text, byte in
@@ -215,7 +216,7 @@ package final class Connection {
     try prepare(sql).run(values)
   }
 
-  /// Every row of a query, mapped by `body`.
+  /// Returns every row of a query, mapped by `body`.
   package func rows<Result>(
     _ sql: String, _ values: [SQLiteValue] = [], _ body: (Statement) throws(SQLiteError) -> Result
   ) throws(SQLiteError) -> [Result] {
@@ -228,32 +229,32 @@ package final class Connection {
     return results
   }
 
-  /// The first column of the first row, or nil when there is no row.
+  /// Returns the first column of the first row; nil if there is no row.
   package func value(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> SQLiteValue? {
     try prepare(sql).first(values) { $0.value(at: 0) }
   }
 
-  /// The first column of the first row as an integer; 0 for NULL, nil when there is no row.
+  /// Returns the first column of the first row as an integer; 0 for NULL, nil if there is no row.
   package func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64? {
     try prepare(sql).first(values) { $0.integer(at: 0) }
   }
 
-  /// The first column of the first row as text; nil for NULL or no row.
+  /// Returns the first column of the first row as text; nil for NULL or no row.
   package func text(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> String? {
     try prepare(sql).first(values) { $0.text(at: 0) }
   }
 
-  /// Rows inserted, updated or deleted by the last statement.
+  /// Number of rows that the last statement inserted, updated or deleted.
   package var changes: Int64 { sqlite3_changes64(handle) }
 
-  /// Pages written to database files since this was last asked, over everything that is attached.
+  /// Returns the number of pages written to all database files of the connection since the last call.
   package func takePagesWritten() -> Int64 {
     var (current, highest): (Int32, Int32) = (0, 0)
     guard sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 1) == SQLITE_OK else { return 0 }
     return Int64(max(0, current))
   }
 
-  /// Is a transaction open?
+  /// Whether a transaction is open.
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
   /// Runs `body` inside a transaction; any error rolls back.
@@ -266,20 +267,20 @@ package final class Connection {
       try execute("COMMIT")
       return result
     } catch {
-      // Some errors (full disk, I/O) have rolled back already; a second ROLLBACK would hide the first error.
+      // SQLite rolls back by itself on some errors (full disk, I/O); a second ROLLBACK would hide the first error.
       if isInTransaction { try? execute("ROLLBACK") }
       throw error
     }
   }
 
-  /// Bounds the bytes of one value: SQLite answers SQLITE_TOOBIG to a larger one before it reads it. A statement that
-  /// carries a value has it in memory up to four times.
+  /// Bounds the bytes of one value: SQLite fails with SQLITE_TOOBIG on a larger one before it reads it. A statement
+  /// that passes a value on has up to four copies of it in memory.
   package func limitValues(toBytes bytes: Int64) {
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: max(1, bytes)))
   }
 
-  /// The file that this connection has open and the directory that it was opened in; nil for one in memory, or on
-  /// another VFS than SQLite's own.
+  /// The open file of this connection and the directory that it was opened in; nil for one in memory, or if the default
+  /// VFS is not SQLite's own.
   package var openFile: OpenFile? {
     var found = clinux_store_identity()
     guard sqlite3_file_control(handle, "main", Int32(CLINUX_FCNTL_IDENTITY), &found) == SQLITE_OK else { return nil }
@@ -300,7 +301,7 @@ package final class Connection {
     package let directoryInode: UInt64
   }
 
-  /// Ends the bounds of what is read of a database before its schema is known. In memory there are none.
+  /// Ends the bounds on reads before a database's schema is known. A database in memory has none.
   private func endSchemaReading(of schema: String) {
     _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_SCHEMA_IS_READ), nil)
     watch.limitStatements(of: handle, readingSchema: false)
@@ -308,13 +309,13 @@ package final class Connection {
 
   // MARK: Attached databases
 
-  /// Attaches a database under a schema name. The file must be there; an empty one becomes a new database.
+  /// Attaches a database under a schema name. The file must exist; an empty one becomes a new database.
   package func attach(_ path: FilePath, as schema: String) throws(SQLiteError) {
     let name = Connection.uri(path) + "?mode=rw"
     try attach(name: name, as: schema)
   }
 
-  /// Attaches what a name of SQLite's stands for.
+  /// Attaches the database with a name in SQLite's syntax.
   func attach(name: String, as schema: String) throws(SQLiteError) {
     watch.limitStatements(of: handle, readingSchema: true)
     defer { watch.limitStatements(of: handle, readingSchema: false) }
@@ -324,12 +325,12 @@ package final class Connection {
     endSchemaReading(of: schema)
   }
 
-  /// Attaches a database read only and without changing its folder; `access` is `.immutable` or `.unlocked`.
+  /// Attaches a database read only, without changes in its folder; `access` is `.immutable` or `.unlocked`.
   package func attachUnchanged(_ path: FilePath, as schema: String, access: Access) throws(SQLiteError) {
     var name = Connection.uri(path) + "?mode=ro"
     if access == .unlocked {
       _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-      // Without a schema name the mode also holds for what is attached from now on.
+      // Without a schema name the mode also applies to databases attached from now on.
       try execute("PRAGMA locking_mode = EXCLUSIVE")
       name += "&vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
     } else {
@@ -339,7 +340,7 @@ package final class Connection {
     try limitCache(of: schema, kibibytes: Self.readingCacheKibibytes)
   }
 
-  /// Sets the page cache of a schema; what it holds beyond that is given back.
+  /// Sets the size of a schema's page cache; memory beyond it is freed.
   package func limitCache(of schema: String, kibibytes: Int64) throws(SQLiteError) {
     try execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).cache_size = -\(kibibytes)")
   }

@@ -1,22 +1,22 @@
-// What a connection lets statements and schemas do, whatever file it has open: bounds of sizes, and a look at every
-// statement that is prepared. Here in one place, so that it can be read and tested as a list.
+// The limits of statements and schemas on a connection, for every file: bounds of sizes, and an inspection of every
+// prepared statement. They are in one place, so that they can be read and tested as a list.
 
 import CLinux
 import CSQLite
 
 /// The guard of one connection.
 final class ConnectionGuard {
-  /// Room beyond the file for what statements of hopd's make of its values.
+  /// Bytes beyond the file's size for values that hopd's statements compute from its values.
   static let room: Int64 = 64 << 20
-  /// The longest statement, also the text of a table: two thousand columns with the longest names take less.
+  /// The longest statement, also the text of a table: two thousand columns with the longest names are shorter.
   static let statementBytes: Int32 = 16 << 20
-  /// The longest text of a table, index, view or trigger in the schema of a file: SQLite keeps eighty times as much of
-  /// a view in memory.
+  /// The longest text of a table, index, view or trigger in the schema of a file: for a view SQLite uses eighty times
+  /// as much memory.
   static let schemaStatementBytes: Int32 = 1 << 20
-  /// Triggers that start triggers. Core Data's own start none.
+  /// Nesting of triggers that start triggers. Core Data's own start none.
   static let triggerDepth: Int32 = 8
 
-  /// Whether the statement that is being prepared is our own ATTACH or DETACH. SQLite holds the address.
+  /// Whether the statement being prepared is an ATTACH or DETACH of hopd. SQLite holds the address.
   private let attaches: UnsafeMutablePointer<Int32>
 
   init() {
@@ -24,10 +24,10 @@ final class ConnectionGuard {
     attaches.initialize(to: 0)
   }
 
-  /// After the connection was closed.
+  /// Runs after the connection was closed.
   deinit { attaches.deallocate() }
 
-  /// Sets the bounds, and watches from now on. `isReading`: nothing but temporary tables is written.
+  /// Sets the bounds and installs the inspection. `isReading`: only temporary tables are written.
   func begin(_ handle: OpaquePointer, isReading: Bool) throws(SQLiteError) {
     limitStatements(of: handle, readingSchema: true)
     sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, Self.triggerDepth)
@@ -38,12 +38,12 @@ final class ConnectionGuard {
     }
   }
 
-  /// Bounds the text of statements: to what schemas have while one is read, else to what ours take.
+  /// Bounds the text of statements: to the size of schemas while one is read, else to that of hopd's statements.
   func limitStatements(of handle: OpaquePointer, readingSchema: Bool) {
     sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, readingSchema ? Self.schemaStatementBytes : Self.statementBytes)
   }
 
-  /// No value of a file is longer than the file; an expression in its schema may want to be.
+  /// Bounds values by the file: none of its values is longer, but an expression in its schema could make a longer one.
   func limitValues(of handle: OpaquePointer, fileBytes: Int64) {
     let (sum, overflow) = max(0, fileBytes).addingReportingOverflow(Self.room)
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, overflow ? .max : Int32(clamping: sum))

@@ -1,26 +1,26 @@
-// A database copied into another file, or page by page over the content of one that is held, as it is there: with its
-// page size, its auto_vacuum and every text of its schema. What is in the source's `-wal` is in the copy. Separate
-// from `Connection` because it is about two of them.
+// Copies a database into another file, or page by page over the content of a locked one. Page size, auto_vacuum and
+// every text of its schema stay the same; the content of the source's `-wal` is in the copy. Separate from `Connection`
+// because two connections take part.
 
 import CSQLite
 import SystemPackage
 
 extension Connection {
-  /// Writes the database `schema` of this connection again, without its free pages, into `path`, where nothing lies.
+  /// Writes the database `schema` of this connection again, without its free pages, into `path`, which must not exist.
   package func vacuum(_ schema: String, into path: FilePath) throws(SQLiteError) {
     let name = SQLiteIdentifier.literal(Connection.uri(path) + "?mode=rwc")
-    // SQLite attaches the new file for it.
+    // VACUUM INTO attaches the new file.
     try watch.attaching { () throws(SQLiteError) in
       try execute("VACUUM \(SQLiteIdentifier.quoted(schema)) INTO \(name)")
     }
   }
 
-  /// Copies the database `schema` of this connection into `path`, an empty file that nobody else has open.
+  /// Copies the database `schema` of this connection into `path`, an empty file that no other connection has open.
   ///
-  /// The kernel copies the file where it can (`DatabaseFileCopy`), and SQLite its pages elsewhere. The copy is in
-  /// rollback mode and was not synced. After every `pagesPerStep` pages, or 4 MiB, `progress` gets the pages that are
-  /// done and all of them; an answer of false gives up with an interruption, and what is in the file then is no
-  /// database. Memory is that of two page caches.
+  /// The kernel copies the file if it can (`DatabaseFileCopy`), else SQLite copies its pages. The copy is in rollback
+  /// mode and not synced. After every `pagesPerStep` pages, or 4 MiB, `progress` receives the pages that are done and
+  /// all pages; if it returns false, the copy stops with an interruption, and the file is not a database. Memory is
+  /// that of two page caches.
   package func copy(
     _ schema: String, to path: FilePath, pagesPerStep: Int32 = 512, progress: (_ done: Int64, _ all: Int64) -> Bool
   ) throws(SQLiteError) {
@@ -34,9 +34,9 @@ extension Connection {
   private func copyPages(
     _ schema: String, to target: Connection, pagesPerStep: Int32, progress: (_ done: Int64, _ all: Int64) -> Bool
   ) throws(SQLiteError) {
-    // Nobody reads the file before it is complete, and after a kill it is made again: no journal on disk (in memory,
-    // where an empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking
-    // lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
+    // No other connection reads the file before it is complete, and after a kill it is made again: no journal on disk
+    // (one in memory, which is empty for an empty file; a guarded connection needs one), no syncs. Exclusive locking
+    // lets the connection leave WAL mode, which the first page sets, without a `-shm`.
     try target.execute(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; "
         + "PRAGMA cache_size = -512")
@@ -52,13 +52,13 @@ extension Connection {
     }
   }
 
-  /// Makes the database "main" of this connection that of `source`, in one transaction of SQLite: before its commit,
-  /// which is the last thing done here, every program finds the old content, after it the new one.
+  /// Replaces the database "main" of this connection by that of `source`, in one SQLite transaction: before its commit,
+  /// which is the last step here, every program sees the old content, after it the new one.
   ///
-  /// Journal mode and locks stay those of this connection, which must have no statement open; the write lock is kept
+  /// Journal mode and locks stay those of this connection, which must have no open statement; it keeps the write lock
   /// from the first page to the last. The page sizes must be equal. Between steps of `pagesPerStep` pages `progress`
-  /// gets the pages that are done and all of them; an error thrown there is thrown on when everything is rolled back.
-  /// The schema's version number (`PRAGMA schema_version`) is the old one plus 1 afterwards [SQLite's backup.c].
+  /// receives the pages that are done and all pages; an error thrown there is rethrown after the rollback. Afterwards
+  /// the schema's version number (`PRAGMA schema_version`) is the old one plus 1 [SQLite's backup.c].
   package func replaceContent(
     with source: Connection, schema: String = "main", pagesPerStep: Int32 = 1000,
     progress: (_ done: Int64, _ all: Int64) throws -> Void
@@ -77,7 +77,7 @@ extension Connection {
         break
       }
     }
-    // What was not committed is rolled back here, and the error of a step comes once more.
+    // Rolls back what is not committed, and returns the error of a step again.
     let finished = sqlite3_backup_finish(backup)
     if let failure { throw failure }
     guard code == SQLITE_DONE, finished == SQLITE_OK else {

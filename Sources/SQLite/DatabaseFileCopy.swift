@@ -1,30 +1,30 @@
-// The bytes of a database copied by the kernel, below SQLite: blocks are shared where the file system can (xfs, btrfs),
-// elsewhere copied without a detour through two page caches. Separate from `DatabaseCopy`, which goes page by page and
-// serves wherever this cannot: a log with content, a file that SQLite's own VFS has not opened, another file system.
+// Copies the bytes of a database with the kernel, below SQLite: file systems that can (xfs, btrfs) share the blocks,
+// others copy them without two page caches. Separate from `DatabaseCopy`, which copies page by page where this cannot:
+// a log with content, a file that SQLite's own VFS has not opened, another file system.
 
 import CLinux
 import CSQLite
 import Glibc
 
-/// Copies the file of one connection over that of another one, which has read nothing that counts.
+/// Copies the file of one connection over that of another one, whose earlier reads do not matter.
 struct DatabaseFileCopy {
   let source: Connection
   let schema: String
   let target: Connection
-  /// Bytes between two signs of life.
+  /// Bytes between two calls of `progress`.
   private static let step = 4 << 20
 
-  /// Makes the target's file the database of the source, in rollback mode; false where the kernel cannot, and then the
-  /// target is empty.
+  /// Replaces the target's file by the database of the source, in rollback mode; returns false if the kernel cannot,
+  /// and then the target is empty.
   ///
-  /// Between two steps `progress` gets the pages that are done and all of them; an answer of false gives up with an
-  /// interruption. Page 1 is written last: what an interrupted copy leaves is no database.
+  /// Between two steps `progress` receives the pages that are done and all pages; if it returns false, the copy stops
+  /// with an interruption. Page 1 is written last, so an interrupted copy is not a database.
   func run(progress: (_ done: Int64, _ all: Int64) -> Bool) throws(SQLiteError) -> Bool {
     let from = clinux_store_vfs_descriptor(source.handle, schema)
     let to = clinux_store_vfs_descriptor(target.handle, "main")
     guard from >= 0, to >= 0 else { return false }
     let isHeld = source.isInTransaction
-    // The first read takes the lock: from then on the size counts.
+    // The first read takes the lock: from then on the size is final.
     if !isHeld { try source.execute("BEGIN") }
     defer { if !isHeld, source.isInTransaction { try? source.execute("ROLLBACK") } }
     let prefix = "PRAGMA \(SQLiteIdentifier.quoted(schema))."
@@ -34,7 +34,7 @@ struct DatabaseFileCopy {
     let bytes = pages.multipliedReportingOverflow(by: size)
     guard !bytes.overflow, Self.size(of: from) >= bytes.partialValue else { return false }
     if clinux_share_blocks(from, to) != 0 {
-      // Space that was set aside for the target stays with it: a file that is empty is not cut off again.
+      // An empty file is not truncated, so that space allocated for the target stays allocated.
       try cut(to, after: 0)
       guard try copy(size..<bytes.partialValue, from, to, { progress($0 / size, pages) }) else {
         try cut(to, after: 0)
@@ -42,7 +42,7 @@ struct DatabaseFileCopy {
       }
     }
     try copyFirstPage(Int(size), from, to)
-    // What lies behind the last page is not the database's.
+    // Bytes after the last page are not part of the database.
     try cut(to, after: bytes.partialValue)
     return true
   }
@@ -54,7 +54,7 @@ struct DatabaseFileCopy {
     guard code == SQLITE_OK else { throw SQLiteError(extendedCode: code, message: "the copy cannot be cut off") }
   }
 
-  /// Is there no log, or one without content?
+  /// Whether there is no log, or one without content.
   private func isAllInTheFile(_ prefix: String) throws(SQLiteError) -> Bool {
     guard try source.text("\(prefix)journal_mode") == "wal" else { return true }
     return clinux_store_vfs_log_bytes(source.handle, schema) == 0
@@ -65,7 +65,7 @@ struct DatabaseFileCopy {
     return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : -1
   }
 
-  /// Copies a part; false where the kernel does not copy between these two, or the file ends before.
+  /// Copies a range; false if the kernel cannot copy between these two files, or the file ends earlier.
   private func copy(
     _ part: Range<Int64>, _ from: Int32, _ to: Int32, _ progress: (Int64) -> Bool
   ) throws(SQLiteError) -> Bool {
@@ -90,14 +90,14 @@ struct DatabaseFileCopy {
   /// Copies page 1, with the numbers of rollback mode in bytes 18 and 19 of its header [SQLite's fileformat2.html].
   private func copyFirstPage(_ size: Int, _ from: Int32, _ to: Int32) throws(SQLiteError) {
     var page = [UInt8](repeating: 0, count: size)
-    errno = EIO  // for a file that ends before, which sets none
+    errno = EIO  // // for a file that ends early, which sets no errno
     guard pread(from, &page, size, 0) == size else { throw failure() }
     page.replaceSubrange(18..<20, with: [1, 1])
-    errno = ENOSPC  // for a disk that takes a part
+    errno = ENOSPC  // // for a disk that takes only a part
     guard pwrite(to, page, size, 0) == size else { throw failure() }
   }
 
-  /// The error of the last call, as SQLite has it for its own.
+  /// The error of the last call, in the form of SQLite's own errors.
   private func failure() -> SQLiteError {
     let isFull = [ENOSPC, EDQUOT, EFBIG].contains(errno)
     return SQLiteError(

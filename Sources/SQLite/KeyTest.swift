@@ -1,25 +1,25 @@
-// Tests of keys by a function of hopd's. They are called once for every row of a table, so nothing is made of an
-// argument: no value, no array, no text.
+// Tests of keys by a function of hopd. SQLite calls them for every row of a table, so their arguments are not
+// converted: no value, no array, no text is made.
 
 import CSQLite
 
 extension Connection {
-  /// Registers a function of a key, or of a key and a number, that answers 0 where `isKnown` is true or the key is
-  /// NULL, and 1 everywhere else: also for what is not an integer. With one argument the number is 0.
+  /// Registers a function of a key, or of a key and a number, that returns 0 if `isKnown` is true or the key is NULL,
+  /// and 1 otherwise, also for a value that is not an integer. With one argument the number is 0.
   ///
-  /// It stays until `removeKeyTest`. The schema of a store cannot call it.
+  /// It exists until `removeKeyTest`. The schema of a store cannot call it.
   package func registerKeyTest(
     _ name: String, argumentCount: Int32, _ isKnown: @escaping (_ key: Int64, _ number: Int64) -> Bool
   ) throws(SQLiteError) {
     let box = Unmanaged.passRetained(KeyTestBox(isKnown))
-    // SQLite lets go of the box itself: when the function is removed, and also when it cannot be made.
+    // SQLite releases the box: when the function is removed, and also if it cannot be created.
     let code = sqlite3_create_function_v2(
       handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, box.toOpaque(), KeyTestBox.call, nil, nil,
       KeyTestBox.release)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
-  /// Takes a function of `registerKeyTest` away, and what it held.
+  /// Removes a function of `registerKeyTest` and releases its closure.
   package func removeKeyTest(_ name: String, argumentCount: Int32) {
     _ = sqlite3_create_function_v2(handle, name, argumentCount, SQLITE_UTF8, nil, nil, nil, nil, nil)
   }

@@ -50,7 +50,7 @@ package final class Statement {
     }
   }
 
-  /// Goes to the next row; false when there is none.
+  /// Steps to the next row; false if there is none.
   package func step() throws(SQLiteError) -> Bool {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true
@@ -62,14 +62,14 @@ package final class Statement {
   /// Runs the statement to its end and makes it ready for the next use.
   package func run(_ values: [SQLiteValue] = []) throws(SQLiteError) {
     try bind(values)
-    // The reset comes on every way out: a statement left in the middle would keep its transaction open.
+    // Every exit resets the statement: one that is not at its end would keep its transaction open.
     defer { reset() }
     while try step() {}
   }
 
-  /// What `body` reads off the first row for these parameters, or nil when there is none; the statement is ended with
-  /// it. A statement that gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says
-  /// whether that worked (docs/formats/faults.md, "SQLite and files").
+  /// Returns the result of `body` for the first row with these parameters, or nil if there is none; the statement is
+  /// reset afterwards. A statement that returned a row may still have to commit, as `PRAGMA journal_mode = WAL` does:
+  /// only its reset reports whether that worked (docs/formats/faults.md, "SQLite and files").
   func first<Result>(_ values: [SQLiteValue], _ body: (Statement) -> Result?) throws(SQLiteError) -> Result? {
     try bind(values)
     let result = try step() ? body(self) : nil
@@ -78,23 +78,23 @@ package final class Statement {
     return result
   }
 
-  /// Makes the statement ready to be stepped from the start; bindings stay.
+  /// Resets the statement to its start; bindings stay.
   package func reset() { sqlite3_reset(handle) }
 
   /// Number of result columns.
   package var columnCount: Int32 { sqlite3_column_count(handle) }
   /// Name of a result column.
   package func name(at index: Int32) -> String { sqlite3_column_name(handle, index).map { String(cString: $0) } ?? "" }
-  /// Is the column NULL in this row?
+  /// Whether the column is NULL in this row.
   package func isNull(at index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
-  /// Is an integer stored in the column of this row?
+  /// Whether the column of this row holds an integer.
   package func isInteger(at index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_INTEGER }
   /// The column as an integer, converted as SQLite does.
   package func integer(at index: Int32) -> Int64 { sqlite3_column_int64(handle, index) }
   /// The column as a double, converted as SQLite does.
   package func real(at index: Int32) -> Double { sqlite3_column_double(handle, index) }
 
-  /// The column as text, or nil for NULL; bytes that are no UTF-8 are replaced.
+  /// The column as text, or nil for NULL; bytes that are not UTF-8 are replaced.
   package func text(at index: Int32) -> String? {
     guard let pointer = sqlite3_column_text(handle, index) else { return nil }
     let count = Int(sqlite3_column_bytes(handle, index))
@@ -108,7 +108,7 @@ package final class Statement {
     return Array(UnsafeRawBufferPointer(start: pointer, count: Int(sqlite3_column_bytes(handle, index))))
   }
 
-  /// The column with the type that is stored.
+  /// The column with its stored type.
   package func value(at index: Int32) -> SQLiteValue {
     switch sqlite3_column_type(handle, index) {
     case SQLITE_INTEGER: .integer(integer(at: index))
@@ -119,9 +119,9 @@ package final class Statement {
     }
   }
 
-  // MARK: Values where they lie
+  // MARK: Values without a copy
 
-  /// What the column holds, with text and bytes where SQLite has them.
+  /// The column's value; text and bytes are in SQLite's memory.
   package enum Place {
     case null
     case integer(Int64)
@@ -131,7 +131,7 @@ package final class Statement {
     case blob(UnsafeRawBufferPointer)
   }
 
-  /// Calls `body` with the column as it is stored; nothing of it may be kept.
+  /// Calls `body` with the stored value of the column; `body` must not keep its pointers.
   package func withPlace<T>(at index: Int32, _ body: (Place) throws -> T) rethrows -> T {
     switch sqlite3_column_type(handle, index) {
     case SQLITE_INTEGER: try body(.integer(integer(at: index)))
@@ -144,14 +144,14 @@ package final class Statement {
     }
   }
 
-  /// Bytes of the column; to be asked for after its pointer. None where SQLite has no pointer.
+  /// Number of bytes of the column, to be called after its pointer is read. 0 if SQLite has no pointer.
   private func byteCount(at index: Int32) -> Int {
     sqlite3_column_blob(handle, index) == nil ? 0 : Int(sqlite3_column_bytes(handle, index))
   }
 
   /// Binds text that is UTF-8, or bytes, which SQLite copies.
   package func bind(copying bytes: UnsafeRawBufferPointer, isText: Bool, at index: Int32) throws(SQLiteError) {
-    // No bytes have no address, which would be NULL.
+    // A nil pointer would bind NULL instead of an empty value.
     let start = bytes.baseAddress ?? UnsafeRawPointer(handle)
     let code =
       isText

@@ -1,16 +1,16 @@
 // Values without quotes or brackets: numbers, booleans, dates and times. Each function checks the whole form that TOML
 // 1.0 allows before it converts anything, because Swift's own conversions accept more.
 
-/// What a bare value means.
+/// The meaning of a bare value.
 enum TOMLBareValue {
   case value(TOMLNode.Value)
-  /// Why it is none.
+  /// The reason for which it has none.
   case wrong(String)
 
   /// The longest number that is converted; no useful one is longer.
   private static let longest = 256
 
-  /// Reads a bare value, given to its last character.
+  /// Reads a bare value; `text` ends at its last character.
   init(_ text: ArraySlice<UInt8>) {
     let shown = TextCursor.shown(String(decoding: text, as: UTF8.self))
     if text.elementsEqual("true".utf8) {
@@ -90,13 +90,13 @@ enum TOMLBareValue {
     return text.contains(UInt8(ascii: ":")) || text.dropFirst(digits.count).first == UInt8(ascii: "-")
   }
 
-  /// Whether a text has the form of a date alone, and so may have a time behind a space.
+  /// Whether a text is a date alone; a space and a time may then follow.
   static func isDate(_ text: ArraySlice<UInt8>) -> Bool {
     var form = BareForm(rest: text)
     return form.takeDate() && form.rest.isEmpty
   }
 
-  /// The kind of a date or time that exists, nil for everything else.
+  /// The kind of an existing date or time, nil for any other text.
   private static func momentKind(_ text: ArraySlice<UInt8>) -> String? {
     var form = BareForm(rest: text)
     if form.takeTime() { return form.rest.isEmpty ? "time" : nil }
@@ -113,7 +113,7 @@ enum TOMLBareValue {
   }
 }
 
-/// What is left of a bare value that is read from its start.
+/// The unread rest of a bare value.
 private struct BareForm {
   var rest: ArraySlice<UInt8>
 
@@ -129,7 +129,7 @@ private struct BareForm {
     return byte
   }
 
-  /// One digit or more, with single underscores between digits; gives the digits alone.
+  /// Takes one or more digits, with single underscores between them; returns the digits alone.
   mutating func takeDigits(radix: Int) -> [UInt8]? {
     var digits: [UInt8] = []
     var mayBreak = false
@@ -144,11 +144,11 @@ private struct BareForm {
       }
       rest = rest.dropFirst()
     }
-    // False too where the last character was an underscore.
+    // Also false if the last character was an underscore.
     return mayBreak ? digits : nil
   }
 
-  /// Decimal digits of which the first of several is not 0.
+  /// Takes decimal digits; the first of several must not be 0.
   mutating func takeWholeNumber() -> [UInt8]? {
     guard let digits = takeDigits(radix: 10), digits.count == 1 || digits.first != UInt8(ascii: "0") else { return nil }
     return digits
@@ -163,7 +163,7 @@ private struct BareForm {
     }
   }
 
-  /// A number of exactly `count` digits.
+  /// Takes a number of exactly `count` digits.
   mutating func takeNumber(_ count: Int, in range: ClosedRange<Int>) -> Int? {
     let digits = rest.prefix(count)
     guard digits.count == count, digits.allSatisfy(TOMLBareValue.isDigit),

@@ -1,5 +1,5 @@
-// The text of a file that people write by hand. Anyone who may write the file may put anything in its place, so what is
-// no plain file of a sensible size is refused before it is read.
+// Reads the text of a file that people write by hand. A user with write access can replace it by anything, so
+// everything but a plain file of a sensible size is refused before it is read.
 
 import Diagnostics
 import Glibc
@@ -7,13 +7,13 @@ import SystemPackage
 
 /// Reads files of TOML.
 package enum TOMLFile {
-  /// The text of a file, nil if there is none; empty for a device as /dev/null.
+  /// Returns the text of a file, nil if there is none; empty for a device such as /dev/null.
   ///
-  /// `title` is what messages call the file; a file that is not a text of at most 1 MiB is refused with `code`.
+  /// Messages call the file `title`; a file that is not a text of at most 1 MiB is refused with `code`.
   package static func text(
     of file: FilePath, called title: String, code invalid: HopdError.Code
   ) throws(HopdError) -> String? {
-    // Nonblocking: a pipe in the place of a file must not hang the start.
+    // Nonblocking: a pipe in place of the file must not block the start.
     let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     if descriptor < 0, errno == ENOENT { return nil }
     var status = stat()
@@ -41,10 +41,10 @@ package enum TOMLFile {
       }
       if count == 0 { break }
       bytes += buffer.prefix(count)
-      // It may have grown since it was inspected.
+      // The file may have grown since the inspection.
       if bytes.count > 2 << 20 { break }
     }
-    // A value with a NUL would be cut where it is handed to the system, as a path or an argument.
+    // NUL would end the value where the system reads it, as a path or an argument.
     guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
       let lines = bytes.split(separator: 10, omittingEmptySubsequences: false)
       let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil } ?? 0

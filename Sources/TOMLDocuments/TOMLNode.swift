@@ -1,4 +1,4 @@
-// A TOML file as a tree of values that know where they were written, and how the trees of several files become one.
+// A TOML file as a tree of values with their positions, and the merging of the trees of several files.
 
 import Diagnostics
 import SystemPackage
@@ -20,7 +20,7 @@ package struct TOMLNode: Sendable {
     case integer(Int64)
     case real(Double)
     case boolean(Bool)
-    /// A kind of value that no document of hopd's uses, by its name: "date", "time" or "date-time".
+    /// A value of a kind that hopd's documents do not use, by the kind's name: "date", "time" or "date-time".
     case other(String)
 
     /// The name of the kind, as messages use it.
@@ -40,10 +40,11 @@ package struct TOMLNode: Sendable {
   package var value: Value
   /// The file that contains it.
   package var file: FilePath?
-  /// Where in the file: the key of a table's entry, the header of a table, the first character of an array's element.
+  /// Position in the file: the key of a table's entry, the header of a table, the first character of an array's
+  /// element.
   package var position: SourcePosition?
 
-  /// An empty table that is in no file.
+  /// An empty table without a file.
   package static let empty = TOMLNode(value: .table([:]))
 }
 
@@ -56,7 +57,7 @@ extension TOMLNode {
     self = try reader.document()
   }
 
-  /// What kind of value this is, with an article, for messages.
+  /// The kind of this value with an article, for messages.
   package var kind: String {
     switch value {
     case .array, .integer: "an \(value.kind)"
@@ -64,12 +65,12 @@ extension TOMLNode {
     }
   }
 
-  /// File, line and column, with the key as the reader should see it.
+  /// File, line and column, with the key as messages show it.
   package func place(key: String?) -> Place {
     Place(file: file, line: position?.line, column: position?.column, key: key)
   }
 
-  /// This tree with the values of `other` on top: tables are merged key by key, other values are replaced.
+  /// Returns this tree overlaid with `other`: tables are merged key by key, other values are replaced.
   package func merged(with other: TOMLNode) -> TOMLNode {
     guard case .table(var entries) = value, case .table(let others) = other.value else { return other }
     for (key, node) in others {

@@ -1,9 +1,9 @@
-// The four kinds of strings, two of which may be keys too.
+// The four kinds of strings; two of them may also be keys.
 
 import Diagnostics
 
 extension TOMLReader {
-  /// A string of any kind, at its first quotation mark.
+  /// Reads a string of any kind, from its first quotation mark.
   mutating func string() throws(HopdError) -> String {
     guard let quote = cursor.next else { throw expected("a string", in: .string) }
     if cursor.takeThree(of: quote) { return try lines(quotedBy: quote) }
@@ -11,7 +11,7 @@ extension TOMLReader {
     return try line(quotedBy: quote)
   }
 
-  /// The rest of a string of one line, after its first quotation mark.
+  /// Reads the rest of a single-line string, after its first quotation mark.
   mutating func line(quotedBy quote: UInt8) throws(HopdError) -> String {
     var content: [UInt8] = []
     while let byte = cursor.next, byte != quote {
@@ -22,8 +22,8 @@ extension TOMLReader {
     return String(decoding: content, as: UTF8.self)
   }
 
-  /// The rest of a string of several lines, after its first three quotation marks. The end of a line is LF in the
-  /// value, however it is written.
+  /// Reads the rest of a multi-line string, after its first three quotation marks. The value has LF as end of line,
+  /// also for CR LF.
   private mutating func lines(quotedBy quote: UInt8) throws(HopdError) -> String {
     _ = cursor.takeLineEnd()
     var content: [UInt8] = []
@@ -49,7 +49,7 @@ extension TOMLReader {
     expected("\(count == 1 ? "a" : "three") closing \(Unicode.Scalar(quote))", in: .string)
   }
 
-  /// Takes one byte of the content, or one escape sequence of a string that has them.
+  /// Takes one byte of the content, or one escape sequence if the string allows them.
   private mutating func takeCharacter(
     _ byte: UInt8, quotedBy quote: UInt8, into content: inout [UInt8]
   ) throws(HopdError) {
@@ -65,8 +65,8 @@ extension TOMLReader {
     }
   }
 
-  /// Takes a backslash at the end of a line, with all white space up to the next character; false, and nothing taken,
-  /// where the backslash has another meaning.
+  /// Takes a backslash at the end of a line, with all white space up to the next character; returns false and takes
+  /// nothing if the backslash has another meaning.
   private mutating func takeJoinedLines() -> Bool {
     var ahead = cursor
     ahead.advance()
@@ -78,7 +78,7 @@ extension TOMLReader {
     return true
   }
 
-  /// The UTF-8 bytes of an escape sequence.
+  /// Returns the UTF-8 bytes of an escape sequence.
   private mutating func escapedCharacter() throws(HopdError) -> [UInt8] {
     cursor.advance()
     guard let byte = cursor.next else { throw expected("an escape sequence", in: .string) }
@@ -96,11 +96,11 @@ extension TOMLReader {
       guard let next = cursor.next, next < 0x80, let digit = Character(Unicode.Scalar(next)).hexDigitValue else {
         throw expected("a hexadecimal digit", in: .string)
       }
-      // At most eight digits: 32 bits.
+      // At most eight digits fit in 32 bits.
       number = number << 4 | UInt32(digit)
       cursor.advance()
     }
-    // NUL would end the value where it is handed to the system, as a path or an argument.
+    // NUL would end the value where the system reads it, as a path or an argument.
     guard number != 0 else { throw mistake("expected a character other than NUL", in: .string, at: position) }
     guard let scalar = Unicode.Scalar(number) else {
       throw mistake("expected the number of a Unicode character", in: .string, at: position)
@@ -108,7 +108,7 @@ extension TOMLReader {
     return Array(String(Character(scalar)).utf8)
   }
 
-  /// The character that one letter stands for after a backslash.
+  /// The character for one letter after a backslash.
   private static func simpleEscape(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "b"): 0x08

@@ -1,15 +1,15 @@
-// Reads TOML 1.0, strictly: what the specification does not allow is refused, so that a typing mistake never becomes
-// another configuration. The text may be hostile. Every loop consumes input, nesting and the number of values are
-// bounded, and nothing can trap.
+// Reads TOML 1.0, strictly: everything that the specification does not allow is refused, so that a typing mistake never
+// becomes another configuration. The text may be hostile. Every loop consumes input, nesting and the number of values
+// are bounded, and no input causes a trap.
 
 import Diagnostics
 import SystemPackage
 
 /// Reads one document.
 struct TOMLReader {
-  /// Keys and indexes that lead to one value. Recursion goes no deeper.
+  /// The largest number of keys and indexes on the path to a value. It also bounds recursion.
   static let deepest = 32
-  /// Keys, elements and tables of one document.
+  /// The largest number of keys, elements and tables in one document.
   static let most = 1 << 16
 
   var cursor: TextCursor
@@ -96,7 +96,7 @@ struct TOMLReader {
   /// Whether TOML forbids a character in comments and strings; a tab is allowed.
   static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7f }
 
-  /// Takes blanks, line ends and comments, as they may be between the elements of an array.
+  /// Takes blanks, line ends and comments, which are allowed between the elements of an array.
   private mutating func skipLines() throws(HopdError) {
     repeat {
       cursor.skipBlanks()
@@ -109,7 +109,7 @@ struct TOMLReader {
   /// A name of a dotted key with its place.
   private typealias Name = (text: String, position: SourcePosition)
 
-  /// `[a.b]` or `[[a.b]]`; gives the table that the keys below it belong to.
+  /// Reads `[a.b]` or `[[a.b]]`; returns the table of the keys below it.
   private mutating func header() throws(HopdError) -> TableDraft {
     let position = cursor.position
     cursor.advance()
@@ -132,7 +132,7 @@ struct TOMLReader {
       ? try defineListElement(last, in: table, at: position) : try defineTable(last, in: table, at: position)
   }
 
-  /// `[name]` in `parent`.
+  /// Defines `[name]` in `parent`.
   private mutating func defineTable(
     _ name: Name, in parent: TableDraft, at position: SourcePosition
   ) throws(HopdError) -> TableDraft {
@@ -147,7 +147,7 @@ struct TOMLReader {
     }
   }
 
-  /// `[[name]]` in `parent`.
+  /// Defines `[[name]]` in `parent`.
   private mutating func defineListElement(
     _ name: Name, in parent: TableDraft, at position: SourcePosition
   ) throws(HopdError) -> TableDraft {
@@ -175,7 +175,7 @@ struct TOMLReader {
     mistake("cannot redefine existing \(kind) \(TextCursor.shown(name.text))\(form)", in: part, at: position)
   }
 
-  /// `a.b = value` in `table`.
+  /// Reads `a.b = value` into `table`.
   private mutating func keyAndValue(in table: TableDraft) throws(HopdError) {
     let (parents, last) = try dottedKey()
     guard cursor.take("=") else { throw expected("'='", in: .keyAndValue) }
@@ -201,7 +201,7 @@ struct TOMLReader {
     table.entries[last.text] = .value(TOMLNode(value: value, file: file, position: last.position))
   }
 
-  /// One name or several with dots between them, and the blanks after them.
+  /// Reads one name or several with dots between them, and the blanks after them.
   private mutating func dottedKey() throws(HopdError) -> (parents: [Name], last: Name) {
     var parents: [Name] = []
     while true {
@@ -227,7 +227,7 @@ struct TOMLReader {
 
   // MARK: Values
 
-  /// Any value; `depth` is its distance from the root, `part` what it belongs to.
+  /// Reads any value; `depth` is its distance from the root, `part` the construct that contains it.
   private mutating func value(in part: Part, depth: Int) throws(HopdError) -> TOMLNode.Value {
     switch cursor.next {
     case UInt8(ascii: "\""), UInt8(ascii: "'"): return .string(try string())
@@ -286,7 +286,7 @@ struct TOMLReader {
     }
   }
 
-  /// The table as it stays, with everything in it.
+  /// Returns the finished table with its content.
   private func finished(_ table: TableDraft) -> TOMLNode {
     let entries = table.entries.mapValues { entry in
       switch entry {

@@ -1,4 +1,4 @@
-// Texts inside TOML documents that hopd writes. Names of models come from strangers' files and may hold anything.
+// Writes texts inside TOML documents. Names of models come from strangers' files and may contain anything.
 
 /// Texts of TOML documents.
 package enum TOMLText {
@@ -26,7 +26,7 @@ package enum TOMLText {
     text.utf8.allSatisfy(isOfBareKey) && !text.isEmpty ? text : quoted(text)
   }
 
-  /// May a key have the character without quotes?
+  /// Whether a key without quotes may contain the character.
   static func isOfBareKey(_ byte: UInt8) -> Bool {
     TOMLBareValue.isDigit(byte) || (0x61...0x7a).contains(byte | 0x20) || "_-".utf8.contains(byte)
   }

@@ -1,9 +1,9 @@
-// Tables while their document is read, and which of them may still be extended. TOML defines a table at most once, but
-// lets several headers and dotted keys add to some tables, so a finished `TOMLNode` cannot be used for this.
+// Tables during the reading of their document, with the rules for extending them. TOML defines a table at most once,
+// but lets several headers and dotted keys add to some tables, so a finished `TOMLNode` cannot be used for this.
 
-/// A table that is being read. A class, so that adding an entry never copies the table.
+/// A table during reading. A class, so that adding an entry never copies the table.
 final class TableDraft {
-  /// What defined the table, which decides what may extend it.
+  /// The construct that defined the table, which decides what may extend it.
   enum Definition {
     /// A header below it (`[a.b]` for `a`): a header of its own may follow.
     case implied
@@ -33,7 +33,7 @@ final class TableDraft {
   var entries: [String: Entry] = [:]
   var definition: Definition
   var position: SourcePosition?
-  /// How many keys and indexes lead from the root to this table.
+  /// Number of keys and indexes from the root to this table.
   let depth: Int
 
   init(_ definition: Definition, at position: SourcePosition?, depth: Int) {

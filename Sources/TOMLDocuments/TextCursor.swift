@@ -1,4 +1,4 @@
-// The text of a document, character by character, with the line and column of the next one. It only moves forward, so
+// Reads a document's text byte by byte and tracks the line and column of the next character. It only moves forward, so
 // reading is linear in the length of the text.
 
 /// A position in a text that moves forward.
@@ -10,7 +10,7 @@ struct TextCursor {
   /// The column of the next character, from 1.
   private(set) var column = 1
 
-  /// Starts at the first character of a text; a byte order mark is not part of it.
+  /// Starts at the first character of a text; a byte order mark is skipped.
   init(_ text: String) {
     bytes = Array(text.utf8)
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { index = 3 }
@@ -53,7 +53,7 @@ struct TextCursor {
     return true
   }
 
-  /// How many of the next bytes are `byte`, counted up to a limit.
+  /// Counts how many of the next bytes are `byte`, up to a limit.
   func count(of byte: UInt8, upTo limit: Int) -> Int {
     bytes[index...].prefix(limit).prefix { $0 == byte }.count
   }
@@ -65,7 +65,7 @@ struct TextCursor {
     return bytes[start..<index]
   }
 
-  /// What was taken since a position of another cursor of the same text.
+  /// The bytes taken since the position of another cursor over the same text.
   func text(since start: TextCursor) -> ArraySlice<UInt8> { bytes[min(start.index, index)..<index] }
 
   /// Takes spaces and tabs.
@@ -86,8 +86,7 @@ struct TextCursor {
     return Self.shown(String(decoding: bytes[index...].prefix(length), as: UTF8.self))
   }
 
-  /// The start of a text as messages show it, in quotes and without characters that could change the look of a
-  /// terminal.
+  /// The start of a text as messages show it: in quotes, without characters that could change the state of a terminal.
   static func shown(_ text: String) -> String {
     let characters = text.unicodeScalars.prefix(32).map { scalar in
       switch scalar {

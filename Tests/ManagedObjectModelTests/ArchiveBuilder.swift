@@ -2,7 +2,7 @@
 
 import PropertyLists
 
-/// An archive under construction. Objects are numbered in the order they are added; a number can be taken before.
+/// An archive under construction. Objects are numbered in the order in which they are added; a number can be reserved.
 final class ArchiveBuilder {
   private var objects: [PropertyListValue] = [.string("$null")]
   private var classes: [String: UInt64] = [:]
@@ -21,7 +21,7 @@ final class ArchiveBuilder {
     "NSKnownKeysDictionary1": ["NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary"],
   ]
 
-  /// Takes a number for an object that is described later.
+  /// Reserves a number for an object that is added later.
   func reserve() -> PropertyListValue {
     objects.append(.string("$null"))
     return .uid(UInt64(objects.count - 1))

@@ -1,5 +1,5 @@
-// Compiled bundles on disk: VersionInfo.plist is compared with what we compute, settles what we cannot, and says what
-// is missing; a bundle beside its source is the same model.
+// Compiled bundles on disk: VersionInfo.plist is compared with computed hashes, replaces uncertain ones, and names
+// missing versions; a bundle in the folder of its source is the same model.
 
 import Diagnostics
 import FoundationEssentials
@@ -8,8 +8,8 @@ import PropertyLists
 import SystemPackage
 import Testing
 
-/// A folder with a model in both forms: entity A, its subentity B, and C, whose hash rests on an unproven rule through
-/// its modifier, with its subentity D.
+/// A folder with a model in both forms: entity A, its subentity B, and C, whose hash depends on an unproven rule
+/// through its modifier, with its subentity D.
 private final class Forms {
   let folder: FilePath
   let source: FilePath
@@ -47,7 +47,7 @@ private final class Forms {
 
   func remove(_ path: FilePath) throws { try FileManager.default.removeItem(atPath: path.string) }
 
-  /// Writes VersionInfo.plist with the computed hashes, changed as told: version, entity, hash (nil takes it out).
+  /// Writes VersionInfo.plist with the computed hashes and `changes`: version, entity, hash (nil removes it).
   func writeInfo(
     current: String? = "M 2", changes: [(String, String, VersionHash?)] = [], checksums: [String: String] = [:]
   ) throws {
@@ -132,7 +132,7 @@ private final class Forms {
     try forms.write(Array("broken".utf8), to: forms.compiled.appending("VersionInfo.plist"))
     let broken = #expect(throws: HopdError.self) { try ModelReader.read(at: forms.compiled) }
     #expect(broken?.place.file?.string.hasSuffix("VersionInfo.plist") == true && broken?.hint != nil)
-    // What was asked for is the source; it says that it could not be compared.
+    // The source was requested; it warns that it could not be compared.
     #expect(try ModelReader.read(at: forms.source).warnings.contains { $0.message.contains("cannot be compared") })
 
     try forms.writeInfo()
@@ -140,7 +140,7 @@ private final class Forms {
     let gone = try ModelReader.read(at: forms.compiled)
     #expect(gone.versions.map(\.name) == ["M 2"] && gone.currentVersionName == "M 2")
     #expect(gone.omitted.first?.reason.description.contains("there is no M.mom") == true)
-    // VersionInfo.plist still tells which stores have it, and its source may take its place.
+    // VersionInfo.plist still identifies the stores of the version, and the source's version may replace it.
     #expect(gone.omitted.first?.hashes == (try ModelReader.read(at: forms.source)).version(named: "M")?.versionHashes)
     let whole = try gone.merged(with: ModelReader.read(at: forms.source))
     #expect(whole.versions.map(\.name) == ["M", "M 2"] && whole.omitted.isEmpty)
@@ -148,7 +148,7 @@ private final class Forms {
     let image = try ModelReader.read(at: forms.compiled).omitted.first?.reason
     #expect(image?.code == .unsupportedModel && image?.description.contains("only as .omo") == true)
     try forms.write(Array("broken".utf8), to: forms.compiled.appending("M 2.mom"))
-    // A damaged file may be one that is copied just now.
+    // A damaged file may be one that is being copied.
     let damaged = #expect(throws: HopdError.self) { try ModelReader.read(at: forms.compiled) }
     #expect(damaged?.place.file?.lastComponent?.string == "M 2.mom")
   }

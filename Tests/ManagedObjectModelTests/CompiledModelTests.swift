@@ -1,4 +1,4 @@
-// Compiled models built by hand: they read to the same value as their source, and hostile ones end in an error.
+// Compiled models built by hand: they have the same value as their source, and hostile ones end in an error.
 
 import Diagnostics
 import ManagedObjectModel
@@ -139,7 +139,7 @@ import Testing
         ]),
         "NSFetchIndexDescriptions": b.list([index]), "NSUniqueTuples": b.list([b.list([b.text("z"), proxy])]),
       ], at: book)
-    // The destination by reference alone; the inverse, too.
+    // The destination only by reference; the inverse, too.
     let number = b.attribute(
       "number", 100,
       [
@@ -154,7 +154,7 @@ import Testing
     _ = b.entity(
       "Page", [("number", number), ("book", back)],
       ["NSRenamingIdentifier": b.object("NSMutableString", ["NS.string": .string("Sheet")])], at: page)
-    // A model built in code repeats what the parent declares.
+    // A model built in code repeats the parent's declarations.
     let copy = b.attribute(
       "born", 900,
       ["NSDefaultValue": date(-3.5), "NSValidationPredicates": b.list([b.comparison(own, 3, date(-10))])])
@@ -205,7 +205,7 @@ import Testing
     #expect(try value(400) { $0.value(.integer(12)) } == .decimal("12"))
     #expect(try value(1800) { $0.object("App.Cover", ["text": $0.text("x")]) } == .archived(className: "App.Cover"))
     #expect(try value(700) { _ in .uid(0) } == nil)
-    // What does not fit its type is told, never guessed.
+    // A value that does not fit its type is reported, never guessed.
     #expect(try value(700) { $0.value(.integer(1)) } == .archived(className: "an integer"))
     #expect(
       try attribute(1000) { ["NSDefaultValue": $0.value(.data([1])), "NSFlagsKey": .integer(4)] }.defaultValue
@@ -275,7 +275,7 @@ import Testing
   }
 
   @Test func circlesOfReferencesEnd() throws {
-    // Its own parent, its own inverse, a predicate inside itself, a stand-in of itself.
+    // Its own parent, its own inverse, a predicate inside itself, a proxy of itself.
     let b = ArchiveBuilder()
     let own = b.reserve()
     _ = b.entity("E", [("a", b.attribute("a", 700))], ["NSSuperentity": own], at: own)

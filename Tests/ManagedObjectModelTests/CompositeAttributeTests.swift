@@ -81,7 +81,7 @@ import Testing
     let entity = try #require(model.entity(named: "Item"))
     #expect(entity.attributes.map(\.name) == ["kind.z", "kind.a", "n"])
     #expect(entity.attributes.map(\.type) == [.string, .integer32, .integer64])
-    // What is not an attribute, and what is empty, is refused with its place.
+    // An element that is not an attribute, and an empty list, are refused with their place.
     for elements in [[], [b.text("x")], [b.property("NSRelationshipDescription", "r", [:])]] {
       let error = #expect(throws: HopdError.self) { try ModelReader.read(compiled: archive(elements), name: "Test") }
       #expect(error?.place.property == "kind")
@@ -101,7 +101,7 @@ import Testing
     #expect(throws: HopdError.self) { try model.archived(frameworkVersion: 1344) }
   }
 
-  /// A default that cannot be archived leaves the copy out, wherever it stands.
+  /// If a default cannot be archived, at any depth, the copy of the model is left out.
   @Test func anElementThatCannotBeArchivedIsTold() throws {
     var composite = Attribute(name: "c", type: .composite)
     composite.elements = [Attribute(name: "e", type: .binary, defaultValue: .binary([1]))]

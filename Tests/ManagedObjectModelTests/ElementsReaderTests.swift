@@ -1,4 +1,4 @@
-// Models in the form of an Xcode before 4.1, made by hand (tools/fuzz-seeds): every kind of fact arrives.
+// Models in the form of an Xcode before 4.1, made by hand (tools/fuzz-seeds): every kind of fact is read.
 
 import Diagnostics
 import FoundationEssentials
@@ -11,7 +11,7 @@ import Testing
     return Array(try #require(FileManager.default.contents(atPath: "\(tests)/FuzzCorpus/model-elements/\(name)")))
   }
 
-  /// The same model as XML: everything that both forms can say is equal, hashes included.
+  /// The same model as XML: all facts that both forms have are equal, hashes included.
   @Test func itIsTheModelThatTheSourceWouldBe() throws {
     let types = [
       ("Integer 16", "3"), ("Integer 32", "YES"), ("Integer 64", "0"), ("Decimal", "0.0"), ("Double", "0.5"),
@@ -44,7 +44,7 @@ import Testing
       """)
     let (old, warnings) = try ModelReader.read(elements: corpus("library"), name: "Test")
     #expect(warnings.isEmpty)
-    // The default of a date is text in the language of the editor: known to be there.
+    // The default of a date is text in the language of the editor: it is recorded without a value.
     let day = old.entity(named: "Item")?.attributes.first { $0.name == "a900" }
     #expect(day?.defaultValue == .archived(className: "NSDate"))
     var entities = old.entities
@@ -68,7 +68,7 @@ import Testing
     #expect(configurations == ["Reading": ["Book", "Shelf"]])
   }
 
-  /// An inverse that names another inverse: a to-one keeps its column, of the others nobody knows.
+  /// An inverse that names another inverse: a to-one keeps its column; the storage of the others is unknown.
   @Test func aBentInverseOfAToOneIsRead() throws {
     func model(_ passenger: String, _ plane: String) -> String {
       """
@@ -87,7 +87,7 @@ import Testing
     }
     #expect(bent.uncertainHashes.map(\.description).count == 1)
     #expect(bent.uncertainHashes.first?.corner == .bentInverse)
-    // The name of the inverse counts for the hash as it is written.
+    // The name of the inverse is part of the hash as written.
     let other = try read(
       model("maxCount='1'", "maxCount='1'").replacing("inverseName='plane'/></entity>", with: "/></entity>"))
     #expect(other.versionHashes["Plane"] != bent.versionHashes["Plane"])

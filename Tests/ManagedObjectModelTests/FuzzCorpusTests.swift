@@ -1,5 +1,5 @@
-// What fuzzing starts from and what it ever found, read in the ordinary tests too: a model with hashes or an error for
-// every file. tools/fuzz looks at each file's own memory and time.
+// Reads the seeds and findings of fuzzing in the ordinary tests too: a model with hashes or an error for every file.
+// tools/fuzz checks each file's own memory and time.
 
 import Diagnostics
 import FoundationEssentials

@@ -1,4 +1,4 @@
-// Models made to do harm end in an error soon; every damaged copy of a good one reads or throws.
+// Hostile models end in an error quickly; every damaged copy of a valid one is read or refused.
 
 import Diagnostics
 import ManagedObjectModel
@@ -84,7 +84,7 @@ import Testing
     #expect(thrown > 0)
   }
 
-  /// Found by fuzzing: each of these kept the reader or the hashing busy for seconds to minutes.
+  /// Found by fuzzing: each of these occupied the reader or the hashing for seconds to minutes.
   @Test func floodsOfTextAreRefused() throws {
     let long = String(repeating: "n", count: 10_000)
     #expect(try read("<entity name='\(long)'/>").entities.first?.name == long)

@@ -60,7 +60,7 @@ import Testing
         + "de0ff244877ea60a4cb0432ce577c31beb009c5c2c49aa2e4eadb217ad8cc09b")
   }
 
-  /// Bytes that do not lie in one block of memory.
+  /// Bytes that are not in one block of memory.
   @Test func everyKindOfSequence() {
     let text = Array("abc".utf8)
     #expect(ContentDigest.sha256(text.lazy.map { $0 }) == Self.digest(.sha256, of: text))

@@ -1,4 +1,4 @@
-// What a `contents` file says and what the model then holds.
+// The content of `contents` files and the resulting models.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,4 +1,4 @@
-// Parts of models and models put together, over all small worlds of three entities.
+// Parts of models and merged models, over all small models of three entities.
 
 import Diagnostics
 import ManagedObjectModel
@@ -100,7 +100,8 @@ import Testing
     }
   }
 
-  /// Hashes that an app's VersionInfo.plist settles would be lost otherwise, and the store written with computed ones.
+  /// Otherwise the hashes that an app's VersionInfo.plist decides would be lost, and the store written with computed
+  /// ones.
   @Test func whatTheAppStatesOfAnEntityHoldsInEveryPart() throws {
     let alpha = Entity(name: "Alpha", versionHashModifier: "m")
     let stated = try #require(VersionHash(bytes: [UInt8](repeating: 7, count: 32)))

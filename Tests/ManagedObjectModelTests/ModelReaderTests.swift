@@ -1,4 +1,4 @@
-// Bundles on disk: which versions, in which order, which is current, and what is said where something is amiss.
+// Bundles on disk: their versions, the order, the current one, and the messages for faults.
 
 import Diagnostics
 import FoundationEssentials
@@ -7,7 +7,7 @@ import ManagedObjectModel
 import SystemPackage
 import Testing
 
-/// A folder of its own, removed at the end.
+/// A folder that is removed at the end.
 private final class Scratch {
   let path: FilePath
 
@@ -118,17 +118,17 @@ private final class Scratch {
       #expect(try ModelReader.read(at: path, declaredOrder: order).versions.map(\.name) == ["M", "M 3"])
     }
     #expect(throws: HopdError.self) { try ModelReader.read(at: path, declaredOrder: ["M", "M 2"]) }
-    // A file that ends in the middle may be copied just now: the bundle is refused, and nothing is decided.
+    // A truncated file may be one that is being copied: the bundle is refused, and nothing is decided.
     let whole = "<model><entity name='A' parentEntity='Y'/></model>"
     try scratch.write(String(whole.dropLast(9)), to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
     let damaged = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
     #expect(damaged?.place.file?.string.hasSuffix("M 3.xcdatamodel/contents") == true)
-    // The current one is left out: nothing takes its place.
+    // The current version is left out: no other one replaces it.
     try scratch.write(whole, to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
     let current = try ModelReader.read(at: path)
     #expect(current.versions.map(\.name) == ["M"] && current.currentVersionName == nil)
     #expect(current.omitted.map(\.isCurrent) == [false, true])
-    // None is left: all faults together.
+    // None remains: all faults together.
     try scratch.write("<model/>", to: "M.xcdatamodeld/M.xcdatamodel/contents")
     let all = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
     #expect(all?.reasons.count == 3)
@@ -181,17 +181,17 @@ private final class Scratch {
     try scratch.write(project("M.xcdatamodeld", versions.reversed()), to: file)
     let bundle = try ModelReader.read(at: path)
     #expect(bundle.versions.map(\.name) == names && bundle.order == .project)
-    // Declared goes first.
+    // A declared order has precedence.
     let declared = try ModelReader.read(at: path, declaredOrder: names.sorted())
     #expect(declared.versions.map(\.name) == names.sorted() && declared.order == .declared)
     let byName = ["Alpha 9", "Beta 1", "Zeta", "M"]
-    // Added together: the order of the names, between what came before and after.
+    // Added together: the order of the names, between earlier and later versions.
     let together = versions.map {
       ($0.0, $0.0 == "Zeta" ? $0.1 : identifier(20, at: 500_000_000).replacing("14", with: "1\($0.0.count)"))
     }
     try scratch.write(project("M.xcdatamodeld", together), to: file)
     #expect(try ModelReader.read(at: path).versions.map(\.name) == ["Zeta", "Alpha 9", "Beta 1", "M"])
-    // What says nothing of all versions, or is not Xcode's, is as if it were not there.
+    // A project without all versions, or not from Xcode, is ignored.
     for other in [
       project("Other.xcdatamodeld", versions), project("M.xcdatamodeld", Array(versions.dropLast())),
       project("M.xcdatamodeld", versions.map { ($0.0, $0.1.replacing("0019D2D6", with: "A119D2D6")) }),
@@ -202,7 +202,7 @@ private final class Scratch {
       let bundle = try ModelReader.read(at: path)
       #expect(bundle.versions.map(\.name) == byName && bundle.order == .names)
     }
-    // The working version has the bundle's name and was there first; the others are copies of its past.
+    // The working version has the bundle's name and was the first; the others are copies of its earlier states.
     let copies = try scratch.bundle("src/Zoo", versions: ["Zoo", "ZooV1", "ZooB", "Zoo 2"], current: "Zoo.xcdatamodel")
     let added = ["Zoo", "ZooV1", "ZooB", "Zoo 2"].enumerated().map {
       ($0.element, identifier($0.offset, at: 413_000_000 + UInt32($0.offset)))

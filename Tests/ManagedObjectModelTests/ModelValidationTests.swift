@@ -1,4 +1,4 @@
-// One small model per fault. Each is told with its line, entity and property, and all faults of a model together.
+// One small model per fault. Each is reported with its line, entity and property, and all faults of a model together.
 
 import Diagnostics
 import ManagedObjectModel

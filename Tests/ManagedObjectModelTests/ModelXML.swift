@@ -16,7 +16,7 @@ func readWithWarnings(
     contents: Array("<?xml version=\"1.0\"?>\n<model \(attributes)>\n\(body)\n</model>".utf8), name: "Test")
 }
 
-/// The error of reading a body of XML; nil where it reads.
+/// The error of reading a body of XML; nil if it is read.
 func failure(_ body: String) -> HopdError? {
   do {
     _ = try read(body)

@@ -1,4 +1,4 @@
-// The order of version names when nobody declared one.
+// The order of version names without a declared order.
 
 import ManagedObjectModel
 import Testing
@@ -19,7 +19,7 @@ import Testing
     // The bundle's own name leads, the current one is last.
     ("Zoo", nil, ["Zoo", "V1", "V2"]), ("Other", nil, ["V1", "V2"]),
     ("Zoo", "Ark 1", ["Zoo", "Zoo 2", "Zoo 10", "Ark 1"]),
-    // The working version has the bundle's name, its past is in copies.
+    // The working version has the bundle's name; its earlier states are in copies.
     ("Data", "Data", ["DataV1", "DataV2", "DataV10", "Data"]),
     // A later number of the same words is a later version, current or not.
     ("Zoo", "Zoo 2", ["Zoo", "Zoo 2", "Zoo 3"]), ("Zoo", "Zoo", ["Zoo", "Zoo 2", "Zoo 3"]),
@@ -43,7 +43,7 @@ import Testing
     #expect(!NaturalOrder.names("", "", before: ""))
   }
 
-  /// Sorting needs a strict total order: exactly one of before, after, equal; and no circles.
+  /// Sorting needs a strict total order: exactly one of before, after, equal; and no cycles.
   @Test func itIsATotalOrder() {
     let parts = ["", "a", "A", "1", "01", "2", "10", " ", ".", "b"]
     var names: Set<String> = []

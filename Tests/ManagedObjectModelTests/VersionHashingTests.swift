@@ -117,7 +117,7 @@ private let books = """
     #expect(try hash("a.b.@sum.c") == hash("sum:(a.b.c)"))
     #expect(try hash("a.@sum.c") == hash("sum:(a.c)"))
     #expect(try hash("now()") != hash("pages.@count"))
-    // Neither the name nor the type of a derived attribute counts.
+    // Neither the name nor the type of a derived attribute is part of the hash.
     #expect(try hash("now()", name: "e") == hash("now()"))
   }
 
@@ -160,7 +160,7 @@ private let books = """
   }
 
   @Test func parentsInACircleEnd() {
-    // No reader makes such a model; a mistake in our own code must not hang.
+    // No reader makes such a model; a bug in hopd must not cause an endless loop.
     let model = ManagedObjectModel(
       name: "Circle", entities: [Entity(name: "A", parentName: "B"), Entity(name: "B", parentName: "A")])
     #expect(model.versionHashes.count == 2)

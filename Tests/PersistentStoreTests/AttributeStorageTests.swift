@@ -5,7 +5,7 @@ import Testing
 
 @testable import PersistentStore
 
-/// What columns hold, for every type and every number that has trouble.
+/// The values in columns, for every type and every difficult number.
 @Suite struct AttributeStorageTests {
   @Test func onlyBinaryHasTheByteOfExternalStorage() {
     for type in AttributeType.allCases {
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// What is given for a column comes back from it, and what it cannot hold is not given.
+  /// A number written to a column is read back, and one that the column cannot hold is not written.
   @Test func numbersComeBackFromTheirColumns() throws {
     let connection = try Connection(path: "/unused", access: .memory)
     let numbers: [Double] = [

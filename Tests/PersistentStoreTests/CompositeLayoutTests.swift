@@ -24,7 +24,7 @@ import Testing
 
   private func text(_ schema: StoreSchema) -> String? { schema.tables.first?.createStatement }
 
-  /// The author's id comes first, as the composite stands before the entity's own id; the order inside a group is that
+  /// The author's id comes first, because the composite precedes the entity's own id; the order inside a group is that
   /// of declaration.
   @Test func elementsStandAtTheirCompositesPlace() throws {
     let schema = try schema(
@@ -69,7 +69,7 @@ import Testing
     #expect(schema.unsupported.first?.place.property == "c")
   }
 
-  /// An index over an element is left out: what it is called is not known. A store works without it.
+  /// An index over an element is left out: its name is unknown. A store works without it.
   @Test func indexesOverElementsAreLeftOut() throws {
     let schema = try schema(
       "<entity name='A'>\(uses([("c", "P")]))<attribute name='n' attributeType='String'/>"
@@ -84,7 +84,7 @@ import Testing
     #expect(rules.filter { $0.code == .uniqueness }.map(\.property).sorted() == ["c.x", "n"])
   }
 
-  /// A composite is an object of its elements, and nil where none of them has a value.
+  /// A composite is an object of its elements, and nil if none of them has a value.
   @Test func dumpsNestElements() throws {
     let schema = try schema(
       "<entity name='Quote'>\(uses([("author", "Author")]))<attribute name='authorX' attributeType='String'/>"
@@ -111,8 +111,7 @@ import Testing
       ])
   }
 
-  /// The key of a composite is its elements' key paths; where a composite stands among the attributes follows from its
-  /// own name.
+  /// The key of a composite is its elements' key paths; its position among the attributes follows from its own name.
   @Test func keysOfElements() throws {
     let schema = try schema(
       "<entity name='N'>\(uses([("c", "P")]))<relationship name='to' optional='YES' toMany='YES' destinationEntity='N' "

@@ -1,4 +1,4 @@
-// Derived counts: their triggers, their place in the schema, and that they count.
+// Derived counts: their triggers, their place in the schema, and their values.
 
 import BlockingTests
 import Diagnostics
@@ -49,7 +49,7 @@ import Testing
         "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_UPDATE_DECREMENT", "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_DELETE",
         "Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT",
       ])
-    // A to-one inverse and a root entity: no look at Z_ENT; everything else looks.
+    // A to-one inverse and a root entity: no test of Z_ENT; all others have one.
     #expect(triggers.allSatisfy { !$0.text.contains("<= Z_ENT") })
     let others = schema.triggers.filter { !$0.name.contains("_Book_pagesCount_") }
     #expect(others.count == 10)
@@ -76,7 +76,7 @@ import Testing
     #expect(throws: HopdError.self) { try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 1)) }
   }
 
-  /// A made store has the right counts, and its triggers go on counting when rows come, move and go.
+  /// A new store has the right counts, and its triggers keep them when rows are inserted, moved and deleted.
   @Test func madeStoresCountAndGoOnCounting() throws {
     let schema = StoreSchema(model: try model(), frameworkVersion: 1344)
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-derived-\(UUID().uuidString)")
@@ -106,7 +106,8 @@ import Testing
     #expect(try connection.integer("SELECT ZPAGESCOUNT FROM ZBOOK WHERE Z_PK = 9001") == 0)
   }
 
-  /// What SQLite keeps for a trigger is taken, whatever stands in its body; what it would read only in part is not.
+  /// A trigger's text as SQLite keeps it is accepted, whatever its body; one that SQLite would read only in part is
+  /// not.
   @Test func textsOfTriggersAreOneStatement() throws {
     let bodies = [
       "UPDATE ZA SET ZX = CASE WHEN 1 THEN 'it''s; END' ELSE \"ZX\" END; SELECT 1; ",

@@ -1,4 +1,4 @@
-// The two forms of a value with external storage, told from everything that is neither, and the way to the files.
+// The two forms of a value with external storage, distinguished from all other values, and the access to the files.
 
 import BlockingTests
 import Diagnostics
@@ -15,7 +15,7 @@ import Testing
   @Test func theFirstByteTells() {
     #expect(ExternalDataForm([1]) == .inline(count: 0))
     #expect(ExternalDataForm([1, 2, 3]) == .inline(count: 2))
-    // An inline value of the length of a reference is inline all the same.
+    // An inline value with the length of a reference is still inline.
     #expect(ExternalDataForm([1] + Self.reference.dropFirst()) == .inline(count: 37))
     guard case .reference(let name) = ExternalDataForm(Self.reference) else {
       Issue.record("the reference was not told")
@@ -25,7 +25,7 @@ import Testing
     #expect(ExternalDataForm.reference(to: name) == Self.reference)
   }
 
-  /// Every single byte of a reference, put to every value: only a digit in place of a digit leaves a reference.
+  /// Every single byte of a reference, set to every value: only a digit in place of a digit leaves a reference.
   @Test func aReferenceIsExactlyThat() {
     let digits = Set("0123456789ABCDEF".utf8)
     let dashes: Set<Int> = [9, 14, 19, 24]
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// A store's folder with whatever stands under the referenced name.
+  /// A store's folder with any object under the referenced name.
   private func looking(_ prepare: (_ store: FilePath, _ file: FilePath) -> Void) throws -> (
     ExternalFileStatus, HopdError?, [UInt8]?
   ) {
@@ -103,7 +103,7 @@ import Testing
     #expect(error?.code == .externalDataMissing)
   }
 
-  /// Links, FIFOs and directories under the name, links on the way, and the store itself are never opened.
+  /// Links, FIFOs and directories under the name, links in the path, and the store itself are never opened.
   @Test func nothingElseIsRead() throws {
     let traps: [(String, (FilePath, FilePath) -> Void)] = [
       (

@@ -1,5 +1,5 @@
-// What fuzzing the copies of models that stores keep starts from, read in the ordinary tests too: a model or an error
-// for every file. tools/fuzz looks at each file's own memory and time.
+// Reads the seeds of fuzzing for copies of models in stores in the ordinary tests too: a model or an error for every
+// file. tools/fuzz checks each file's own memory and time.
 
 import BlockingTests
 import Diagnostics

@@ -1,4 +1,4 @@
-// History tables as they are found: kept to the letter where they are understood, and never run where they are not.
+// History tables as found: kept to the letter if they are understood, and otherwise never run.
 
 import BlockingTests
 import Diagnostics
@@ -38,7 +38,7 @@ import Testing
         #expect(layout.tables.count == count)
         #expect(layout.tombstoneCount == tombstones)
         #expect(found.rows[.change] == 2)
-        // Never less than a key in use, and otherwise what the store says.
+        // Never less than a key in use, and otherwise the store's number.
         #expect(layout.numbers.map(\.highWaterMark) == [9, 5, 5].prefix(count) + [])
         #expect(layout.asMade(byFramework: version) == layout)
       }
@@ -58,7 +58,7 @@ import Testing
     #expect(found.layout?.tables[.change]?.createStatement == text)
     let wide = try #require(found.layout).widened(for: Self.model(preserved: 3))
     #expect(wide.tables[.change]?.createStatement == text.dropLast() + ", ZTOMBSTONE1 BLOB, ZTOMBSTONE2 BLOB)")
-    // What SQLite runs and keeps is that text.
+    // SQLite runs and keeps exactly that text.
     #expect(try read(wide).layout?.statements == wide.statements)
   }
 
@@ -72,7 +72,7 @@ import Testing
     #expect(HistoryLayout.tombstoneCount(of: Self.model(preserved: 4)) == 4)
   }
 
-  /// Entities of one, of two thirds and of all preserved attributes; the last inherits some of them.
+  /// Entities with at most one, with half and with all preserved attributes; the last inherits some of them.
   private static func model(preserved count: Int) -> ManagedObjectModel {
     func attributes(_ prefix: String, _ count: Int) -> [Attribute] {
       (0..<count).map { Attribute(name: "\(prefix)\($0)", type: .string, preservesAfterDeletion: true) }
@@ -87,7 +87,7 @@ import Testing
       ])
   }
 
-  /// Texts are run again in another database: nothing but plain columns may come through.
+  /// Texts run again in another database: only plain columns may be accepted.
   @Test(arguments: [
     "CREATE TABLE ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER)",
     "CREATE TABLE ATRANSACTION (Z_PK INTEGER, Z_ENT INTEGER, ZTIMESTAMP FLOAT)",

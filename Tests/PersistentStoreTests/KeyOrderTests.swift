@@ -52,7 +52,7 @@ import Testing
     #expect(name.shortHash == short)
   }
 
-  /// Of long names only parts count, but all of their length.
+  /// Only parts of long names are hashed, but their whole length counts.
   @Test func longNamesAreHashedInParts() {
     func name(_ count: Int, _ changed: Int?) -> KeyName {
       var letters = [Character](repeating: "a", count: count)
@@ -156,7 +156,7 @@ import Testing
 
   // MARK: What counts, and what does not
 
-  /// Names of the app's own that no store has shown: each variation is held against the rule worked out by hand.
+  /// Names of the app that no store has shown: each variation is compared with the rule computed by hand.
   @Test func whatHasAKey() throws {
     let entities = [
       Entity(
@@ -183,7 +183,7 @@ import Testing
     #expect(order.orderKeys == ["leader"])
   }
 
-  /// A property that has nothing to do with it can turn the name of a table around: this is why it must be computed.
+  /// An unrelated property can reverse the name of a table: therefore the name must be computed.
   @Test func anUnrelatedAttributeTurnsTheName() {
     func name(_ extra: [String]) -> String? {
       schema([
@@ -196,7 +196,7 @@ import Testing
     #expect(Set(names) == ["Z_1TO", "Z_1FROM"])
   }
 
-  /// An hour's worth of properties stays a matter of moments.
+  /// A model that would take an hour with a slow algorithm takes moments.
   @Test func wideModelsAreOrderedQuickly() throws {
     let wide = (0..<1500).map { "attribute\($0)" }
     let schema = schema([
@@ -217,7 +217,7 @@ import Testing
 
   // MARK: Order keys
 
-  /// The order of Z_FOK columns is that of the to-ones in the order of keys, entity by entity.
+  /// Z_FOK columns are in the order of the to-ones by key, entity by entity.
   @Test func orderKeysStandInTheOrderOfKeys() throws {
     let names = ["alpha", "beta", "gamma", "delta", "epsilon"]
     let schema = schema([
@@ -250,13 +250,13 @@ import Testing
         name: "V1", entities: [Entity(name: "N", attributes: Self.texts(["größe"]), relationships: pair)]),
       frameworkVersion: 1344)
     #expect(letters.uncertainJoinTables.map(\.doubt) == [.lettersOutsideASCII(name: "größe")])
-    // Elsewhere in the model neither matters.
+    // In other entities of the model neither matters.
     let elsewhere = schema([
       Entity(name: "N", relationships: pair), Entity(name: "Ö"),
       Entity(name: "O", relationships: [Self.toMany("ps", "P", inverse: nil)]), Entity(name: "P"),
     ])
     #expect(elsewhere.uncertainJoinTables.isEmpty)
-    // What is given is certain.
+    // A given name is certain.
     let given = schema(
       [
         Entity(name: "N", relationships: pair),

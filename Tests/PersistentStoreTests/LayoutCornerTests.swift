@@ -19,7 +19,7 @@ import Testing
     (schema.table(of: entity)?.columns ?? []).map(\.name)
   }
 
-  /// Numbers go to later entities, and one that a name has by itself is not given twice.
+  /// Later entities get the numbers, and a number that a name already has is not used twice.
   @Test func columnNamesThatClashOverInheritance() {
     let schema = schema([
       Entity(name: "Message", attributes: [text("sender"), text("pk"), text("_pk")]),
@@ -40,7 +40,7 @@ import Testing
     let schema = schema([Entity(name: "Note"), Entity(name: "NOTE")])
     #expect(schema.unsupported.map(\.code) == [.layoutUnsupported])
     #expect(schema.numbers == ["NOTE": 1, "Note": 2])
-    // Below one root they share a table anyhow.
+    // Below one root they share a table anyway.
     let below = self.schema([
       Entity(name: "A"), Entity(name: "Note", parentName: "A"), Entity(name: "NOTE", parentName: "A"),
     ])
@@ -104,7 +104,7 @@ import Testing
     #expect(schema.unsupported.isEmpty)
     #expect(columns(schema, of: "B") == ["Z_PK", "Z_ENT", "Z_OPT", "ZX", "ZY"])
     #expect(schema.column(ofAttribute: "x", in: "B") == "ZX")
-    // With a derivation on one of the two nobody can say who keeps the column.
+    // With a derivation on one of the two it is undefined which of them maintains the column.
     var derived = text("x")
     derived.derivationExpression = "now()"
     let mixed = self.schema([
@@ -113,7 +113,7 @@ import Testing
     #expect(mixed.unsupported.map(\.code) == [.layoutUnsupported])
   }
 
-  /// A property may be called like a column of Core Data's own; two columns of one name are never made.
+  /// A property may have the name of one of Core Data's own columns; two columns of one name are never made.
   @Test func columnsOfOneNameAreRefused() {
     let schema = schema([
       Entity(
@@ -129,7 +129,7 @@ import Testing
     #expect(schema.unsupported.first?.message.contains("Z_FOK_B") == true)
   }
 
-  /// ß becomes SS, ı the I of another property, é may be written as two characters: Core Data's choice is not known.
+  /// ß becomes SS, ı the I of another property, é may be two characters: Core Data's choice is unknown.
   @Test(arguments: ["größe", "straße", "ıd", "cafe\u{301}", "名前"])
   func namesOutsideASCIIAreRefusedUntilAStoreShowsThem(_ name: String) {
     let entities = [

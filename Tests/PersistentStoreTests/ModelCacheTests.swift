@@ -1,4 +1,4 @@
-// The copy of the model inside a store: what is written is read again, and what others wrote never costs more than an
+// The copy of the model inside a store: a written copy is read again, and a foreign one never causes more than an
 // error.
 
 import BlockingTests
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// Cut off at every place, and with a byte changed at every place: an answer or an error, never more.
+  /// Cut off at every position, and with a byte changed at every position: a result or an error, never more.
   @Test func damageIsAnError() throws {
     let text = Array(String(repeating: "NSEntityDescription NSPropertyName ", count: 20).utf8)
     let whole = try ModelCache.compress(text)
@@ -80,16 +80,16 @@ import Testing
       #expect(error.code == .modelCacheDamaged, "\(values)")
       #expect(error.hint != nil)
     }
-    // An empty stream is a stream.
+    // An empty stream is valid.
     #expect(try content(table + "(x'0300')") == [])
   }
 
-  /// A hostile store may have a gigabyte there: it is refused for its length, before it is read.
+  /// A hostile store may have a gigabyte there: it is refused by its length, before it is read.
   @Test func longCopiesAreNotRead() throws {
     let connection = try Connection(path: "", access: .memory)
     try connection.execute(
       "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB); INSERT INTO Z_MODELCACHE VALUES (zeroblob(17000000))")
-    // Whoever reads the value gets an error of SQLite's.
+    // Reading the value would fail with an error of SQLite.
     connection.limitValues(toBytes: 1 << 20)
     let error = #expect(throws: HopdError.self) { try StoreReader(connection: connection).modelCache() }
     #expect(error?.code == .modelCacheDamaged && error?.message.contains("17000000 bytes") == true, "\(error as Any)")
@@ -99,7 +99,7 @@ import Testing
     name: "Note", attributes: [Attribute(name: "text", type: .string)],
     relationships: [Relationship(name: "next", destinationEntityName: "Note", inverseName: "previous")])
 
-  /// From fw 637 on a store carries its model, before that it has no place for it.
+  /// From fw 637 on a store contains its model; before that it has no table for it.
   @Test(arguments: [Int64(419), 519, 637, 847, 1344]) func freshStoresCarryTheirModel(_ framework: Int64) throws {
     var note = Self.note
     note.relationships.append(Relationship(name: "previous", destinationEntityName: "Note", inverseName: "next"))
@@ -114,7 +114,7 @@ import Testing
     if let cache { #expect(try cache == model.archived(frameworkVersion: framework)) }
   }
 
-  /// What has no known archived form leaves the place empty, and says why, by entity and property.
+  /// A model without a known archived form leaves the table empty; the note names entity and property.
   @Test func unknownFormsLeaveItEmpty() throws {
     var note = Self.note
     note.relationships = []

@@ -1,4 +1,4 @@
-// Models as short XML, and stores made of them in a folder that goes away.
+// Models as short XML, and stores made from them in a temporary folder.
 
 import Diagnostics
 import Glibc
@@ -72,7 +72,7 @@ func everythingModel() throws -> ManagedObjectModel {
     """)
 }
 
-/// A folder that is removed with everything in it at the end.
+/// A folder that is removed with all its files at the end.
 final class Folder {
   let path: FilePath
 
@@ -90,7 +90,7 @@ final class Folder {
     _ = path.withPlatformString { rmdir($0) }
   }
 
-  /// What lies in it.
+  /// The names of its files.
   var names: [String] {
     guard let folder = path.withPlatformString({ opendir($0) }) else { return [] }
     defer { closedir(folder) }
@@ -104,7 +104,7 @@ final class Folder {
     return names.sorted()
   }
 
-  /// A filled store.
+  /// Makes a filled store.
   func store(_ model: ManagedObjectModel, rows: Int64, seed: UInt64 = 1, framework: Int64 = 1344) throws
     -> StoreLocation
   {

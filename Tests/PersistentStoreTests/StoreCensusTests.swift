@@ -1,5 +1,5 @@
-// Counts of the one pass against plain statements, one for each number: over stores with gaps in their keys, with
-// references that lead nowhere, with keys of every type, with entity numbers that nobody has.
+// Counts of the one pass compared with plain statements, one for each number: over stores with gaps in their keys, with
+// dangling references, with keys of every type, with unassigned entity numbers.
 
 import BlockingTests
 import FoundationEssentials
@@ -45,11 +45,11 @@ import Testing
     ])
   static let schema = StoreSchema(model: model, frameworkVersion: 1344)
 
-  /// A store in memory with the tables of the schema and rows that fit each other.
+  /// A store in memory with the tables of the schema and consistent rows.
   private static func store(rows: Int64, gaps: Bool, texts: Bool) throws -> Connection {
     let connection = try Connection(path: "/", access: .memory)
     for table in schema.tables {
-      // What somebody else declared may compare keys as texts.
+      // A table declared by another program may compare keys as texts.
       let statement = table.createStatement.replacing(
         texts ? "AUTHOR INTEGER" : "-", with: "AUTHOR VARCHAR", maxReplacements: 1)
       try connection.execute(statement)
@@ -70,7 +70,7 @@ import Testing
     "NULL", "0", "-7", "'x'", "'31'", "2.5", "x'31'", "9223372036854775807", "-9223372036854775808", "1000000000000",
   ]
 
-  /// Changes one thing.
+  /// Makes one change.
   private static func change(_ random: inout Dice, rows: Int64) -> String {
     let table = schema.tables[random.below(schema.tables.count)]
     let key = 1 + Int64(random.below(Int(rows)))
@@ -119,7 +119,7 @@ import Testing
     }
     func counts() throws -> [[Int64]] {
       try spaces.map { space in
-        // A counter for each question, as everybody who asks has one.
+        // One counter per question, because every caller has its own.
         let reader = StoreReader(connection: connection, space: space, memory: memory)
         return try RowCounter(reader: reader).counts(["s.Z_ENT = 1", "s.Z_ENT = 3"], in: "ZA")
           + [RowCounter(reader: reader).total(of: "ZA")]
@@ -132,7 +132,7 @@ import Testing
     #expect(try counts() == [[0, 0, 0], [1, 0, 1]])
   }
 
-  /// What plain statements say.
+  /// Compares the counts with those of plain statements.
   private static func compare(_ reader: StoreReader, together: Bool, _ what: String) throws {
     let connection = reader.connection
     let census = StoreCensus(schema: schema, reader: reader)
@@ -186,11 +186,11 @@ import Testing
       log.append(sql)
       try connection.execute(sql)
     }
-    // Nothing of what was registered stays.
+    // No registered function remains.
     #expect(throws: SQLiteError.self) { try connection.integer("SELECT hopd_unknown_key_0(1)") }
   }
 
-  /// Far more keys than bits are kept for: SQLite looks them up, and says the same.
+  /// Far more keys than there are bits: SQLite looks them up, with the same result.
   @Test func keysTooFarApartAreLookedUp() throws {
     let connection = try Self.store(rows: 9, gaps: true, texts: false)
     let reader = StoreReader(connection: connection)
@@ -203,8 +203,7 @@ import Testing
         == [DanglingReferences(entity: "Book", relationship: "author", count: 1)])
   }
 
-  /// Whatever stands in Z_ENT and is not an integer is the number of no entity, also where SQLite would convert it to
-  /// one.
+  /// A Z_ENT that is not an integer is the number of no entity, even if SQLite would convert it to one.
   @Test(arguments: ["NULL", "1.5", "'1x'", "x'31'", "0"])
   func rowsOfNoEntityAreNobodys(_ value: String) throws {
     let connection = try Self.store(rows: 6, gaps: false, texts: false)
@@ -221,7 +220,7 @@ import Testing
     }
   }
 
-  /// One pass: no table is read a second time for what was brought along.
+  /// One pass: no table is read twice for counts that are requested together.
   @Test func whatIsTakenTogetherIsReadOnce() throws {
     let connection = try Self.store(rows: 20, gaps: false, texts: false)
     let census = StoreCensus(schema: Self.schema, reader: StoreReader(connection: connection))

@@ -66,7 +66,7 @@ struct StoreFillerTests {
         try count(
           "SELECT count(*) FROM ZANIMAL a JOIN ZANIMAL b ON a.ZOWNER = b.ZOWNER AND a.Z_PK < b.Z_PK "
             + "AND a.Z_FOK_OWNER > b.Z_FOK_OWNER") ?? 0 > 0, "the order is not only that of the keys")
-      // Discriminators name the entity of the row they point at.
+      // Discriminators name the entity of the row that they point to.
       let schema = StoreSchema(model: model, frameworkVersion: 1344)
       guard let own = schema.storage(ofRelationship: "favourite", in: "Person")?.ownColumns,
         let discriminator = own.discriminator

@@ -1,4 +1,4 @@
-// Metadata of migrated and of fresh stores, by framework version: every combination of what a source can have.
+// Metadata of migrated and of fresh stores, by framework version: every combination that a source can have.
 
 import BlockingTests
 import Diagnostics
@@ -20,7 +20,7 @@ import Testing
   private static let new = ManagedObjectModel(
     name: "New", entities: [Entity(name: "A", attributes: [Attribute(name: "y", type: .date)]), Entity(name: "B")])
 
-  /// What may stand under a key in a source, and whether it is right.
+  /// The possible values of a key in a source, and whether each is correct.
   private static func values(_ right: String) -> [(value: PropertyListValue?, isRight: Bool)] {
     [
       (nil, true), (.string(right), true), (.string("bm9uc2Vuc2U="), false), (.data([1, 2]), false),

@@ -4,7 +4,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-/// The texts of tables that Core Data made, and made longer.
+/// The texts of tables that Core Data made, and then extended.
 @Suite(.blocking) struct TableTextTests {
   @Test(arguments: [
     ("CREATE TABLE ZCAR ( Z_PK INTEGER PRIMARY KEY, ZDATA BLOB )", ["Z_PK INTEGER PRIMARY KEY", "ZDATA BLOB"]),
@@ -31,7 +31,7 @@ import Testing
   ])
   func anythingElseIsNot(_ text: String) { #expect(TableText(text, table: "ZCAR") == nil) }
 
-  /// What SQLite itself makes of the text, whatever the names.
+  /// The text that SQLite itself makes, whatever the names.
   @Test func appendingIsWhatSQLiteWrites() throws {
     let connection = try Connection(path: "memory", access: .memory)
     var text = "CREATE TABLE ZCAR ( Z_PK INTEGER PRIMARY KEY, ZDATA BLOB )"

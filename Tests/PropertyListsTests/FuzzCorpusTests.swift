@@ -1,5 +1,5 @@
-// What fuzzing starts from and what it ever found, read in the ordinary tests too: a value or an error for every file,
-// within the memory and the time of the process. tools/fuzz looks at each file's own memory and time.
+// Reads the seeds and findings of fuzzing in the ordinary tests too: a value or an error for every file, within the
+// memory and the time of the process. tools/fuzz checks each file's own memory and time.
 
 import Diagnostics
 import FoundationEssentials
@@ -14,7 +14,7 @@ import Testing
     for (name, bytes) in files {
       do throws(HopdError) {
         let value = try PropertyList.decode(bytes)
-        // NaN differs from itself; everything else comes back as it was.
+        // NaN differs from itself; all other values are equal after a round trip.
         let again = try PropertyList.decode(PropertyList.encodeBinary(value))
         #expect(again == value || ["binary-reals", "xml-numbers"].contains(name), "\(name)")
         read.insert(name)
@@ -22,7 +22,7 @@ import Testing
         #expect(error.code.exit == .dataError, "\(name): \(error)")
       }
     }
-    // The good ones are read, and what must be refused is.
+    // Valid lists are read, and lists that must be refused are.
     #expect(read.isSuperset(of: ["everything-binary", "everything-xml", "metadata", "version-info", "xml-uid"]))
     #expect(
       read.isDisjoint(with: [

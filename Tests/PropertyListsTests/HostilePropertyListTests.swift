@@ -1,4 +1,4 @@
-// Lists made to do harm. A test that ends has passed half: a trap or a hang would not end.
+// Hostile lists. A test that ends has half passed: a trap or a hang would not end.
 
 import Diagnostics
 import PropertyLists
@@ -29,7 +29,7 @@ import Testing
         var bytes = small
         bytes[index] = value
         _ = try? PropertyList.decode(bytes)
-        // Two extremes side by side reach lengths and offsets that one does not.
+        // Two adjacent extremes reach lengths and offsets that one does not.
         if index + 1 < bytes.count {
           bytes[index + 1] = 0xff
           _ = try? PropertyList.decode(bytes)
@@ -146,7 +146,7 @@ import Testing
     #expect(error?.code == .damagedXML)
   }
 
-  /// Found by fuzzing: each dictionary looked at all of a key that thousands of them shared, for hours.
+  /// Found by fuzzing: each dictionary inspected all of a key that thousands of them shared, for hours.
   @Test func oneLongKeyOfManyDictionariesIsRefused() {
     let key = [0x7f, 0x11, 0x7f, 0xfe] + [UInt8](repeating: 0x61, count: 0x7ffe)
     let count = 2_000
@@ -159,7 +159,7 @@ import Testing
     #expect(error?.code == .propertyListTooLarge)
   }
 
-  /// Found by fuzzing: megabytes where a number should be were looked at letter by letter.
+  /// Found by fuzzing: megabytes in place of a number were inspected letter by letter.
   @Test func megabytesInPlaceOfANumberAreRefused() throws {
     let digits = String(repeating: "1", count: 4_000_000)
     for kind in ["integer", "real", "date"] {

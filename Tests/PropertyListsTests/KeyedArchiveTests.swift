@@ -1,4 +1,4 @@
-// Keyed archives built by hand: what a good one yields, and that a hostile one ends in an error.
+// Keyed archives built by hand: the content of valid ones, and an error for hostile ones.
 
 import Diagnostics
 import PropertyLists
@@ -42,7 +42,7 @@ private func object(_ classNumber: UInt64, _ fields: [String: PropertyListValue]
       Issue.record("date and bytes are not unwrapped")
       return
     }
-    // A cycle is followed step by step, as far as somebody asks.
+    // A cycle is followed step by step, as far as the caller goes.
     #expect(try root.object("self")?.object("self")?.object("self")?.number == 1)
     let error = #expect(throws: HopdError.self) { try root.integer("text") }
     #expect(error?.message.contains("object 1, Thing: text is text, not an integer") == true)
@@ -75,7 +75,7 @@ private func object(_ classNumber: UInt64, _ fields: [String: PropertyListValue]
     let root = try KeyedArchive(list).root()
     #expect(try root.entries("map").map { [$0.key.string, $0.value.string] } == [["a", "b"]])
     #expect(try root.elements("set").map(\.string) == ["a", "b"])
-    // The key whose value is the empty token is not there.
+    // A key whose value is the empty token is absent.
     #expect(try root.entries("known").map { [$0.key.string, $0.value.string] } == [["b", "b"]])
     #expect(try root.elements("absent").isEmpty && root.entries("absent").isEmpty)
     let unequal = #expect(throws: HopdError.self) { try root.entries("unequal") }

@@ -41,7 +41,7 @@ import Testing
         ]))
   }
 
-  /// An object that is referred to first and written later keeps the number it got first.
+  /// An object that is written after its first reference keeps the number from that reference.
   @Test func conditionalReferencesAreWrittenByTheirOwner() {
     var writer = Writer()
     let late = writer.makeObject(Writer.ClassName("Late"), [("x", .value(.integer(1)))])
@@ -60,7 +60,7 @@ import Testing
     #expect(found[2] == .string("$null"))
   }
 
-  /// Swift takes composed and decomposed accents for equal; names in a model are not.
+  /// Swift treats composed and decomposed accents as equal; names in a model are different.
   @Test func textsCountByTheirBytes() {
     var writer = Writer()
     let root = writer.makeList([.text("\u{e9}"), .text("e\u{301}"), .text("\u{e9}")])

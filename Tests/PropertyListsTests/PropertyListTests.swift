@@ -1,11 +1,11 @@
-// Reading and writing property lists: what goes in comes out, the bytes are those of Apple's format, and no input makes
-// the reader do anything but return or throw.
+// Property lists read and written: values survive the round trip, the bytes are those of Apple's format, and for every
+// input the reader returns or throws.
 
 import Diagnostics
 import PropertyLists
 import Testing
 
-/// One of everything, with the borders of each size.
+/// One value of every kind, with the borders of each size.
 private let everything = PropertyListValue.dictionary([
   "ascii": .string("Model 2"),
   "empty": .string(""),
@@ -54,7 +54,7 @@ private let everything = PropertyListValue.dictionary([
     let twice = PropertyListValue.array([.string("abcdefgh"), .string("abcdefgh")])
     let once = PropertyListValue.array([.string("abcdefgh")])
     #expect(PropertyList.encodeBinary(twice).count == PropertyList.encodeBinary(once).count + 1)
-    // The same letter composed and decomposed: equal for Swift, two texts in a file.
+    // The same letter composed and decomposed: equal in Swift, two texts in a file.
     let spellings = PropertyListValue.array([.string("\u{e9}"), .string("e\u{301}")])
     let read = try PropertyList.decode(PropertyList.encodeBinary(spellings)).array ?? []
     #expect(read.compactMap { $0.string.map { Array($0.utf8) } } == [[0xc3, 0xa9], [0x65, 0xcc, 0x81]])
@@ -67,7 +67,7 @@ private let everything = PropertyListValue.dictionary([
     }
     #expect(try PropertyList.decode(list(0, 0x7f)) == .integer(0x7f7f_7f7f_7f7f_7f7f))
     #expect(try PropertyList.decode(list(0xff, 0xff)) == .integer(-1))
-    // Unsigned numbers from 2^63 have no place in 64 bits with sign.
+    // Unsigned numbers from 2^63 do not fit in 64 bits with sign.
     #expect(throws: HopdError.self) { try PropertyList.decode(list(0, 0xff)) }
     #expect(throws: HopdError.self) { try PropertyList.decode(list(1, 0)) }
   }

@@ -1,10 +1,10 @@
-// The XML event reader by itself: what it hands on, and how an error of the receiver ends the reading.
+// The XML event reader alone: the events that it passes on, and how an error of the receiver ends the reading.
 
 import Diagnostics
 import PropertyLists
 import Testing
 
-/// Writes events down as lines.
+/// Records events as lines.
 private final class Recorder: XMLEventHandler {
   var lines: [String] = []
   var failAt: String?

@@ -1,4 +1,4 @@
-// What functions answer in place of columns must be what columns of the library at hand store, for every kind of value.
+// The functions that replace columns must return what columns of the installed library store, for every kind of value.
 
 import BlockingTests
 import SQLite
@@ -27,7 +27,7 @@ import Testing
     let affinity = ColumnAffinity(declaredType: type)
     for value in Self.values {
       try connection.execute("DELETE FROM t; INSERT INTO t VALUES (1, \(value))")
-      // As a constant and out of a column without affinity; the sign of a zero shows in the division.
+      // As a constant and from a column without affinity; the division shows the sign of a zero.
       for source in ["SELECT \(value) AS v", "SELECT v FROM (SELECT \(value) AS v UNION ALL SELECT 1) LIMIT 1"] {
         let answer = try connection.rows(
           "SELECT typeof(x.a), x.a, typeof(y.f), y.f FROM t AS x,"

@@ -35,7 +35,7 @@ final class TemporaryDirectory {
     return names.sorted()
   }
 
-  /// Size and time of every file: what must not change when something is only looked at.
+  /// Size and time of every file, which a read must not change.
   var stamps: [String] {
     names.map { name in
       var status = stat()
@@ -76,8 +76,8 @@ final class TemporaryDirectory {
     #expect(try connection.value("SELECT ?", [value]) == value)
   }
 
-  /// A statement's row comes before its commit: `PRAGMA journal_mode = WAL` says `wal` on a full disk too, and fails at
-  /// its end.
+  /// A statement returns its row before it commits: `PRAGMA journal_mode = WAL` returns `wal` on a full disk too, and
+  /// fails at its end.
   @Test func aValueIsOnlyBelievedWhenItsStatementHasCommitted() throws {
     let connection = try Connection(path: "memory", access: .memory)
     try connection.execute(
@@ -94,7 +94,7 @@ final class TemporaryDirectory {
     #expect(try connection.integer(insert) == 1)
   }
 
-  /// A store whose rows lie only in the log of a writer that died, in a folder that must not change.
+  /// A store whose rows are only in the log of a writer that died, in a folder that must not change.
   @Test func unlockedReadsALogWithoutTouchingTheFolder() throws {
     let directory = try TemporaryDirectory()
     let file = directory.path.appending("hot.sqlite")
@@ -104,7 +104,7 @@ final class TemporaryDirectory {
       try writer.execute(
         "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
       try writer.execute("INSERT INTO t VALUES (2)")
-      // While the writer is open the log is full: copy it as a dead writer would leave it.
+      // While the writer is open the log has content: the copy is as a dead writer would leave it.
       for name in ["hot.sqlite", "hot.sqlite-wal"] {
         try copyFile(directory.path.appending(name), to: copy.path.appending(name))
       }

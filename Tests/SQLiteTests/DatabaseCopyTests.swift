@@ -44,7 +44,7 @@ import Testing
     }
     #expect(told.count > 5)
     #expect(zip(told, told.dropFirst()).allSatisfy { $0.0 < $1.0 && $0.1 == $1.1 })
-    // Nothing beside the copy, and nothing new in the source, whose log is not folded in.
+    // The copy has no side files, and the source is unchanged: its log is not checkpointed.
     #expect(folder.names.filter { $0.hasPrefix("copy") } == ["copy.sqlite"])
     #expect(folder.stamps.filter { $0.hasPrefix("source") } == before)
     let copy = try Connection(path: path, access: .immutable)
@@ -90,7 +90,7 @@ import Testing
       #expect(error.isInterrupt)
     }
     #expect(steps == 3)
-    // The source is free again, for another copy and for writing.
+    // The source is unlocked again, for another copy and for writing.
     try connection.execute("INSERT INTO ZA VALUES (9000, NULL)")
     let other = folder.path.appending("copy2.sqlite")
     try empty(other)

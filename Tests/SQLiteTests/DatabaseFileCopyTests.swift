@@ -36,7 +36,7 @@ import Testing
   func theKernelCopiesWhatIsAllInTheFile(_ mode: String, _ access: Connection.Access) throws {
     let folder = try TemporaryDirectory()
     let path = try store(in: folder, mode: mode)
-    // Bytes behind the last page belong to nobody.
+    // Bytes after the last page do not belong to the database.
     let file = try FileDescriptor.open(path, .writeOnly, options: .append)
     try file.closeAfter { _ = try file.writeAll([UInt8](repeating: 7, count: 100)) }
     let source = try Connection(path: path, access: access)

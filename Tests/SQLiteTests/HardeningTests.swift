@@ -1,5 +1,5 @@
-// What a file from a stranger cannot make SQLite do, one test for each line of the list (docs/formats/faults.md,
-// "Hostile stores").
+// The attacks that a file from a stranger cannot make through SQLite, one test for each line of the list
+// (docs/formats/faults.md, "Hostile stores").
 
 import BlockingTests
 import CSQLite
@@ -21,7 +21,7 @@ import Testing
   private static let all: [Connection.Access] =
     readers + [.readWrite, .exclusive(keepsLog: false)]
 
-  /// The error of a statement; nil where it succeeds.
+  /// The error of a statement; nil if it succeeds.
   private func refusal(_ connection: Connection, _ sql: String) -> SQLiteError? {
     do throws(SQLiteError) {
       try connection.execute(sql)
@@ -40,9 +40,9 @@ import Testing
       for (name, value) in settings {
         #expect(try connection.integer("PRAGMA \(name)") == value, "\(name), \(access)")
       }
-      // In memory there is nothing to map, and no answer.
+      // In memory there is nothing to map, and the PRAGMA returns no row.
       #expect(try connection.integer("PRAGMA mmap_size") ?? 0 == 0)
-      // A word in double quotes is a name, and never a text by mistake.
+      // A word in double quotes is a name, and never becomes a text by mistake.
       #expect(refusal(connection, "SELECT \"nothing of that name\"") != nil)
     }
   }
@@ -58,7 +58,7 @@ import Testing
         "ATTACH ':memory:' AS other", "ATTACH '\(beside)' AS other",
       ] {
         let error = refusal(connection, sql)
-        // Of functions there is only the message.
+        // For functions there is only the message, no code.
         #expect(
           error?.code == SQLITE_AUTH || error?.message.hasPrefix("not authorized to use function") == true,
           "\(sql): \(error as Any)")
@@ -84,7 +84,7 @@ import Testing
       ] {
         #expect(refusal(connection, sql) != nil, "\(sql), \(access)")
       }
-      // What is only for itself it may have.
+      // Temporary tables and views of its own are allowed.
       try connection.execute(
         "CREATE TEMP TABLE own (a); INSERT INTO own SELECT a FROM t; CREATE TEMP VIEW ours AS SELECT a FROM own; "
           + "DROP VIEW ours; DROP TABLE own"
@@ -124,7 +124,7 @@ import Testing
     #expect(refusal(connection, "INSERT INTO deep VALUES (1)")?.message.contains("too many levels") == true)
   }
 
-  /// A constraint is an expression of the stranger's: looking at pages does not compute it.
+  /// A constraint is a stranger's expression: reading pages does not evaluate it.
   @Test func constraintsOfAFileAreNotAsked() throws {
     let directory = try TemporaryDirectory()
     let path = try file(directory)

@@ -26,7 +26,7 @@ import Testing
         for statement in statements { try connection.run(statement) }
       }
       let image = try inMemory.image(of: "m")
-      // Page size, file format, encoding and the version of SQLite, as a file has them.
+      // Page size, file format, encoding and the version of SQLite, as in a file.
       let wanted = try onDisk.image(of: "m")
       #expect(image.count == wanted.count)
       #expect(
@@ -49,7 +49,7 @@ import Testing
       #expect(try connection.isInMemory("m"))
       #expect(try connection.integer("PRAGMA m.page_size") == 2048 && connection.integer("PRAGMA m.auto_vacuum") == 2)
       try connection.limitSize(of: "m", toBytes: 120_000)
-      // Rows that are there, and their index; and the bytes that were loaded are nobody else's.
+      // The rows and their index exist; and the loaded bytes are a copy of the connection's own.
       #expect(try connection.integer("SELECT A FROM m.T WHERE B = zeroblob(9000)") == 2)
       try connection.run("INSERT INTO m.T VALUES (3, zeroblob(20000))")
       #expect(try connection.image(of: "m").count > image.count + 20_000)

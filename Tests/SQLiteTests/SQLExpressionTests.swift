@@ -1,4 +1,4 @@
-// What is known of a piece of SQL goes along when it becomes part of another one.
+// The traits of a piece of SQL are passed on when it becomes part of another one.
 
 import SQLite
 import Testing
@@ -17,25 +17,25 @@ import Testing
     #expect([SQLExpression]().joined(separator: ", ").text.isEmpty)
   }
 
-  /// A column stands as often as it is read; other tables' columns have other aliases.
+  /// A column is in the list as often as it is read; other tables' columns have other aliases.
   @Test func columnsAreCounted() {
     let column = SQLExpression.column("ZA")
     let sum: SQLExpression = "(\(column) + \(column) + \(SQLExpression.column("ZA", of: "t")))"
     #expect(sum.reads.map(\.alias) == ["s", "s", "t"] && sum.reads.allSatisfy { $0.column == "ZA" })
     #expect(column.column(of: "s") == "ZA" && column.column(of: "t") == nil && sum.column(of: "s") == nil)
-    // A name with quotes is quoted in the text and plain in what is known of it.
+    // A name with quotes is quoted in the text and plain in the list.
     let odd = SQLExpression.column("Z\"A")
     #expect(odd.text == "s.\"Z\"\"A\"" && odd.column(of: "s") == "Z\"A")
   }
 
-  /// The place of a column is known, whatever a literal beside it looks like.
+  /// The position of a column is known, whatever a neighbouring literal looks like.
   @Test func columnsAreReplaced() {
     let (column, other) = (SQLExpression.column("ZÄ"), SQLExpression.column("ZB", of: "t"))
     let literal = SQLExpression.value(.text("é s.\"ZÄ\""))
     let sum: SQLExpression = "(\(literal) || \(column) || \(other) || \(column))"
     let once = sum.replacing(columnsOf: "s", by: ["ZÄ": .integer(7)])
     #expect(once.text == "('é s.\"ZÄ\"' || 7 || t.\"ZB\" || 7)")
-    // What was put in is known like what was there.
+    // The traits of a replacement are known like those of the original.
     let product: SQLExpression = "\(SQLExpression.column("ZC")) * 2"
     let twice = sum.replacing(columnsOf: "s", by: ["ZÄ": product])
       .replacing(columnsOf: "s", by: ["ZC": .column("ZD")]).replacing(columnsOf: "t", by: ["ZB": .null])
@@ -46,7 +46,7 @@ import Testing
     #expect(column.replacing(columnsOf: "s", by: [:]).isNull && literal.replacing(columnsOf: "s", by: [:]) == literal)
   }
 
-  /// A SELECT asks tables, and what it reads stays known.
+  /// A SELECT reads tables, and its columns stay known.
   @Test func queriesAskTables() {
     let query = SQLExpression.query("SELECT max(\(SQLExpression.column("ZA", of: "t"))) FROM t")
     let sum: SQLExpression = "1 + \(query)"
@@ -54,7 +54,7 @@ import Testing
     #expect(sum.replacing(columnsOf: "t", by: ["ZA": .integer(1)]).text == "1 + (SELECT max(1) FROM t)")
   }
 
-  /// Only values are there in every row.
+  /// Only values are constant and never NULL.
   @Test func constants() {
     let values: [SQLiteValue] = [.integer(-7), .real(0.5), .text("it's"), .blob([1]), .text("")]
     #expect(values.map { SQLExpression.value($0) }.allSatisfy { $0.isConstant && !$0.isNull })

@@ -1,4 +1,4 @@
-// What lies beside a database cannot lead SQLite to a file of somebody else, one test for each way that it tried.
+// The files next to a database cannot lead SQLite to a foreign file; one test for each method that worked.
 
 import BlockingTests
 import CSQLite
@@ -78,7 +78,7 @@ import Testing
     #expect(!directory.names.contains("victim"))
   }
 
-  /// A pipe under that name would hold the process, a large file fill its memory.
+  /// A pipe of that name would block the process, a large file fill its memory.
   @Test func aSuperJournalIsNotOpened() throws {
     let directory = try TemporaryDirectory()
     let path = try database(in: directory)
@@ -91,7 +91,7 @@ import Testing
     #expect(error?.refusal == .superJournal)
   }
 
-  /// Each call refuses by itself: which of them SQLite makes first is for its next version to change.
+  /// Each call refuses by itself: the next version of SQLite may call them in another order.
   @Test func eachCallRefusesAFileThatIsNoSideFile() throws {
     let directory = try TemporaryDirectory()
     let path = try database(in: directory)
@@ -145,7 +145,7 @@ import Testing
     let before = try read(theirs)
     let connection = try Connection(path: mine, access: .readWrite)
     try connection.execute("BEGIN IMMEDIATE")
-    // Between two calls of SQLite the path leads elsewhere.
+    // Between two calls of SQLite the path becomes another directory.
     #expect(rename(path("mine").string, path("moved").string) == 0)
     #expect(symlink("theirs", path("mine").string) == 0)
     try connection.execute("INSERT INTO t VALUES (2)")
@@ -170,7 +170,7 @@ import Testing
     #expect(try Connection(path: path, access: .memory).openFile == nil)
   }
 
-  /// Whoever cuts off a file that is mapped ends this process.
+  /// If another process truncates a mapped file, this process ends.
   @Test func theIndexOfALogIsNeverMapped() throws {
     let directory = try TemporaryDirectory()
     let path = try database(in: directory, log: true)
@@ -265,7 +265,7 @@ import Testing
     }
   }
 
-  /// SQLite keeps a view in memory at eighty times its text.
+  /// For a view SQLite uses eighty times the memory of its text.
   @Test func aSchemaOfMegabytesIsNotRead() throws {
     let directory = try TemporaryDirectory()
     let path = try database(in: directory)
@@ -283,7 +283,7 @@ import Testing
     #expect(try Connection(path: path, access: .immutable).integer("SELECT count(*) FROM t") == 1)
     #expect(sqlite3_exec(plain, "DELETE FROM sqlite_schema WHERE type = 'view'; " + sql, nil, nil, nil) == SQLITE_OK)
     sqlite3_close(plain)
-    // Each is shorter than the longest statement; together they are larger than any schema of Core Data's.
+    // Each is shorter than the longest statement; together they are larger than any schema that Core Data makes.
     #expect(throws: SQLiteError.self) {
       try Connection(path: path, access: .immutable).integer("SELECT count(*) FROM t")
     }
@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  /// A schema of two megabytes is no more than others have, but not in one view.
+  /// Other schemas have two megabytes too, but not in one view.
   @Test func aViewOfMegabytesIsNotRead() throws {
     let directory = try TemporaryDirectory()
     for (count, isRead) in [(300_000, true), (1_000_000, false)] {
@@ -322,7 +322,7 @@ import Testing
       }
       try writer.execute("COMMIT")
     }
-    // And rows of tables are not objects of the schema.
+    // Rows of tables are not objects of the schema.
     let connection = try Connection(path: path, access: .readWrite)
     try connection.execute(
       "INSERT INTO t1 WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n")

@@ -1,4 +1,4 @@
-// Texts that somebody broke, by accident or on purpose: each is parsed or refused at a place, quickly and without a
+// Texts that were broken, by accident or on purpose: each is parsed, or refused with its place, quickly and without a
 // trap.
 
 import Diagnostics
@@ -147,7 +147,7 @@ import Testing
     #expect(error?.message.contains(expected) == true && error?.place.line != nil && error?.place.column != nil)
   }
 
-  /// A C string would end there: hopd would run another policy program than the one written.
+  /// A C string would end at a NUL: hopd would run another policy program than the written one.
   @Test(arguments: ["a = \"b\\u0000c\"", "a = \"\"\"b\\U00000000c\"\"\"", "\"a\\u0000b\" = 1"])
   func aWrittenNULIsRefusedWhereItStands(_ text: String) {
     let error = #expect(throws: HopdError.self) {

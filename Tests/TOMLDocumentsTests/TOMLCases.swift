@@ -2,7 +2,7 @@
 
 /// Texts of TOML.
 enum TOMLCases {
-  /// A text, and what it means, in the form of `TOMLReaderTests.shown`.
+  /// A text and its meaning, in the form of `TOMLReaderTests.shown`.
   static let valid: [(text: String, meaning: String)] = [
     // Documents, comments, white space
     ("", ""),

@@ -1,5 +1,5 @@
-// TOML 1.0, section by section: texts with the values that they mean, and texts that the specification forbids with the
-// place of the mistake.
+// TOML 1.0, section by section: texts with their values, and texts that the specification forbids with the place of the
+// mistake.
 
 import Diagnostics
 import SystemPackage

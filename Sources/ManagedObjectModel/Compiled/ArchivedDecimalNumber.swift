@@ -1,4 +1,4 @@
-// A decimal number as Foundation archives it: in defaults of compiled models and in constants of mapping models.
+// A decimal number in Foundation's archived form: in defaults of compiled models and in constants of mapping models.
 
 import Diagnostics
 import PropertyLists
@@ -11,7 +11,7 @@ extension ArchivedObject {
       case .data(let mantissa) = try value("NS.mantissa"), mantissa.count <= 16
     else { return nil }
     let isLittleEndian = try integer("NS.mantissa.bo") != 2
-    // The mantissa is kept in units of 16 bits.
+    // The mantissa consists of units of 16 bits.
     var units: [UInt16] = []
     for start in stride(from: 0, to: mantissa.count - 1, by: 2) {
       let (first, second) = (UInt16(mantissa[start]), UInt16(mantissa[start + 1]))

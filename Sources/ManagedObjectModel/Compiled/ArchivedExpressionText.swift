@@ -1,6 +1,6 @@
-// Expressions and predicates of compiled models as text, as NSExpression and NSPredicate print them. Derivation
-// expressions enter the version hash by that text; the others are kept for people to read. What has no plain text is
-// named in angle brackets instead of being left out.
+// Prints expressions and predicates of compiled models as NSExpression and NSPredicate do. The version hash contains
+// that text of derivation expressions; the other texts are for people. An object without plain text is printed as its
+// name in angle brackets instead of being left out.
 
 import Diagnostics
 import PropertyLists
@@ -18,7 +18,7 @@ struct ArchivedExpressionText {
   }
 
   private static let maximumDepth = 24
-  /// Objects printed for one text: a list that holds itself many times would unfold without end.
+  /// Objects that one text may print: a list that contains itself many times would unfold without end.
   private var nodes = 2_000
 
   /// The text of an expression.
@@ -142,9 +142,9 @@ struct ArchivedExpressionText {
         let operation = try object.object("NSPredicateOperator"),
         let name = Self.names[try operation.integer("NSOperatorType") ?? -1]
       else { return "<\(object.className)>" }
-      // CONTAINS and IN keep their options under another name.
+      // CONTAINS and IN archive their options under another key.
       let options = try operation.integer(operation.has("NSOptions") ? "NSOptions" : "NSFlags") ?? 0
-      // Only operators of text are printed with their options.
+      // Only text operators are printed with their options.
       let suffix = Self.textual.contains(name) ? ["", "[c]", "[d]", "[cd]"][Int(options & 3)] : ""
       let modifier = ["", "ALL ", "ANY "][Int(max(0, min(2, try operation.integer("NSModifier") ?? 0)))]
       return modifier + (try expression(left, depth: depth + 1)) + " \(name)\(suffix) "
@@ -153,7 +153,7 @@ struct ArchivedExpressionText {
     }
   }
 
-  /// NSPredicateOperatorType; 99 is CONTAINS, as model caches hold it.
+  /// NSPredicateOperatorType; 99 is CONTAINS, as in model caches.
   private static let names: [Int64: String] = [
     0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH",
     10: "IN", 99: "CONTAINS", 100: "BETWEEN",

@@ -1,15 +1,15 @@
-// A `.momd` folder or a lone `.mom` as a bundle of versions (docs/formats/model-files.md, "Compiled bundles"). The
-// `.omo` beside a `.mom` is a private memory image of the same version and is never read.
+// Reads a `.momd` folder or a single `.mom` as a bundle of versions (docs/formats/model-files.md, "Compiled bundles").
+// The `.omo` next to a `.mom` is a private memory image of the same version and is never read.
 
 import Diagnostics
 import PropertyLists
 import SystemPackage
 
 extension ModelReader {
-  /// Bytes of all versions of one `.momd`: real ones take some hundred kilobytes each.
+  /// Largest size of all versions of one `.momd`: real ones take some hundred kilobytes each.
   private static let maximumBundleBytes = 64 << 20
 
-  /// The single version in a `.mom` file.
+  /// Reads the single version in a `.mom` file.
   static func readCompiledVersion(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let bytes = try ModelFiles.bytes(of: path, limit: PropertyListLimits.archive.maximumBytes)
     let (model, warnings) = try read(compiled: bytes, name: path.stem ?? path.string, at: Place(file: path))
@@ -19,7 +19,7 @@ extension ModelReader {
       currentVersionName: model.name, warnings: warnings)
   }
 
-  /// The versions in a `.momd` folder, with their hashes compared with VersionInfo.plist.
+  /// Reads the versions in a `.momd` folder and compares their hashes with VersionInfo.plist.
   static func readCompiledBundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     let name = path.stem ?? path.string
@@ -54,7 +54,7 @@ extension ModelReader {
         }
         versions.models.append(try info?.settled(model) ?? model)
       } catch {
-        // The app's own statement against its own model: no version of it can be trusted.
+        // VersionInfo.plist contradicts the app's own model: no version of it can be trusted.
         if error.code == .modelsDisagree || total > maximumBundleBytes { throw error }
         try versions.leaveOut(version, error)
       }
@@ -65,8 +65,8 @@ extension ModelReader {
     }
   }
 
-  /// What a `.momd` of the same name beside a source bundle states is compared with the source's versions; the hashes
-  /// that it states for all of them.
+  /// Compares the source's versions with the hashes that a `.momd` of the same name in the same folder states; also
+  /// returns all hashes that it states.
   static func settled(
     _ versions: [ManagedObjectModel], ofBundleAt path: FilePath, warnings: inout [ModelWarning]
   ) throws(HopdError) -> (versions: [ManagedObjectModel], stated: [String: [String: VersionHash]]) {
@@ -77,7 +77,7 @@ extension ModelReader {
     do {
       info = try ModelVersionInfo.read(ofBundleAt: compiled)
     } catch {
-      // It is not what was asked for; a later read of the .momd itself says more.
+      // This read is for the source bundle; a later read of the .momd itself reports more.
       warnings.append(ModelWarning("cannot be compared with the source beside it: \(error.message)", at: error.place))
       return (versions, [:])
     }
@@ -87,7 +87,7 @@ extension ModelReader {
     return (result, info.hashes)
   }
 
-  /// The `.mom` of each version, and what is wrong with those that are told but not there.
+  /// The `.mom` of each version, and an error for each stated version without one.
   private static func versionPaths(
     ofBundleAt path: FilePath, info: ModelVersionInfo?
   ) throws(HopdError) -> (paths: [String: FilePath], missing: [String: HopdError]) {
@@ -141,10 +141,10 @@ extension ModelReader {
 }
 
 extension ModelBundle {
-  /// This bundle and another form of the same model as one: the same model built elsewhere, or its source.
+  /// Merges this bundle with another form of the same model: the same model built elsewhere, or its source.
   ///
   /// Versions of the same name must agree in all hashes that are certain; else the error names version and entity. The
-  /// source form is kept, because it is what people edit, with what only the compiled one knows.
+  /// source form is kept, because people edit it; facts that only the compiled form has are added.
   package func merged(with other: ModelBundle) throws(HopdError) -> ModelBundle {
     let preferred = isCompiled && !other.isCompiled ? other : self
     let second = isCompiled && !other.isCompiled ? self : other
@@ -168,7 +168,7 @@ extension ModelBundle {
       let byName = Dictionary(versions.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
       (order, versions) = (found, sorted.compactMap { byName[$0] })
     }
-    // What one form lacks the other may have.
+    // A version that one form lacks may be in the other.
     let kept = Set(versions.map(\.name))
     var omitted: [OmittedVersion] = []
     for version in preferred.omitted + second.omitted
@@ -190,9 +190,9 @@ extension ModelBundle {
       currentVersionName: kept.contains(current ?? "") ? current : nil, omitted: omitted, warnings: warnings)
   }
 
-  /// The version that it marks as current, also one that is left out.
+  /// The version that the bundle marks as current, even if it is left out.
   private var currentName: String? { currentVersionName ?? omitted.first(where: \.isCurrent)?.name }
 
-  /// Was it read from a compiled form?
+  /// Whether it was read from a compiled form.
   package var isCompiled: Bool { path.extension == "momd" || path.extension == "mom" }
 }

@@ -1,16 +1,17 @@
 // Reads a compiled model, the keyed archive of a `.mom` file or of a store's model cache: archive in, an unchecked
-// ModelSource out (docs/formats/model-files.md, "Compiled models"). The archive is followed from the model to its
-// entities to their properties and no further, so its cycles do not matter; names take the place of references, as in
-// the source form.
+// ModelSource out (docs/formats/model-files.md, "Compiled models"). The reader goes from the model to its entities to
+// their properties and no further, so cycles in the archive do not matter; names replace references, as in the source
+// form.
 
 import Diagnostics
 import PropertyLists
 
 extension ModelReader {
-  /// One version from the bytes of a compiled model: a `.mom` file, or the inflated content of a store's Z_MODELCACHE.
+  /// Reads one version from the bytes of a compiled model: a `.mom` file, or the inflated content of a store's
+  /// Z_MODELCACHE.
   ///
-  /// The model remembers the bytes (`compiledForm`). Throws where they are no archive of a model, where something that
-  /// matters is of a class that is not known, and where the model breaks a rule.
+  /// The model keeps the bytes (`compiledForm`). Throws if they are not an archive of a model, if an object that
+  /// matters is of an unknown class, and if the model breaks a rule.
   package static func read(
     compiled bytes: [UInt8], name: String, at place: Place = Place()
   ) throws(HopdError) -> (model: ManagedObjectModel, warnings: [ModelWarning]) {
@@ -19,7 +20,7 @@ extension ModelReader {
       let model = try ModelValidation.validated(source, at: place)
       return (model.compiled(to: bytes), source.warnings)
     } catch {
-      // Whatever is wrong with an archive, it is the same thing that helps.
+      // The remedy is the same for every fault of an archive.
       throw error.hinted("Copy the compiled model from the app again, or give the model's source form.")
     }
   }
@@ -98,7 +99,8 @@ struct CompiledModelReader {
         }
         entity.fetchIndexes.append(try fetchIndex(index))
       }
-      // For frameworks older than fetch indexes the compiler repeats one of several properties as a compound index.
+      // For frameworks older than fetch indexes the compiler repeats an index of several properties as a compound
+      // index.
       let repeated = Set(entity.fetchIndexes.map { index in index.elements.compactMap(\.propertyName) })
       entity.compoundIndexes.removeAll { repeated.contains($0) }
       return entity
@@ -127,7 +129,7 @@ struct CompiledModelReader {
     }
   }
 
-  /// A composite attribute with its elements in declared order (docs/formats/composite-attributes.md, "Archive").
+  /// Reads a composite attribute with its elements in declared order (docs/formats/composite-attributes.md, "Archive").
   private mutating func composite(_ property: ArchivedObject, depth: Int) throws(HopdError) -> Attribute {
     guard depth <= ModelValidation.maximumCompositeDepth else {
       throw HopdError(.modelTooLarge, "composites are nested deeper than \(ModelValidation.maximumCompositeDepth)")
@@ -150,15 +152,15 @@ struct CompiledModelReader {
     return attribute
   }
 
-  /// Models built in code repeat the inherited properties in every subentity, as copies that belong to it; the compiler
-  /// writes own properties only (docs/formats/model-files.md, "Compiled models"). What equals the ancestor's is no
-  /// declaration.
+  /// Removes copies of inherited properties. Models built in code repeat them in every subentity; the compiler writes
+  /// own properties only (docs/formats/model-files.md, "Compiled models"). A property equal to the ancestor's is
+  /// therefore not a declaration.
   private func withoutCopies(_ entities: [Entity]) -> [Entity] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     return entities.map { entity in
       var result = entity
       var parent = entity.parentName
-      // Nearest ancestor first: what it declares hides what is above it.
+      // Nearest ancestor first: its declarations hide those of its own ancestors.
       var decided: Set<String> = []
       for _ in 0..<ModelLimits.inheritanceDepth {
         guard let ancestor = parent.flatMap({ byName[$0] }) else { break }
@@ -175,13 +177,13 @@ struct CompiledModelReader {
 
   // MARK: Indexes and constraints
 
-  /// Lists of property names; a member is a name, a property, or a stand-in for an inherited one.
+  /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one.
   private mutating func tuples(_ field: String, _ object: ArchivedObject) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try object.elements(field) {
       try size.countDetail(at: place)
       guard let tuple = value.object else {
-        // Old compound indexes also hold one text per index, names parted by commas.
+        // Old compound indexes also have one text per index, with names separated by commas.
         guard let text = value.string else { throw object.damaged("\(field) holds \(value.kind)") }
         result.append(text.split(separator: ",").map { $0.trimmingSpaces })
         continue
@@ -219,7 +221,7 @@ struct CompiledModelReader {
     return index
   }
 
-  /// An element that names no property of the entity is an expression, of which only the name is archived.
+  /// Marks elements that name no property of the entity as expressions; the archive has only their name.
   private mutating func markComputedElements(of index: Int) {
     guard !source.entities[index].fetchIndexes.isEmpty else { return }
     var names: Set<String> = []
@@ -243,19 +245,19 @@ struct CompiledModelReader {
 
   // MARK: Helpers
 
-  /// What a member of a list is called: a text is the name itself, an object has it in `field`.
+  /// The name of a list's member: a text is the name itself, an object has it in `field`.
   private static func name(of member: ArchivedValue, _ field: String) throws(HopdError) -> String? {
     if let name = member.string { return name }
     return try unproxied(member.object)?.string(field)
   }
 
-  /// The property that a stand-in of an inherited property stands for; one step, stand-ins do not nest.
+  /// The property behind a proxy for an inherited property; one step, because proxies do not nest.
   static func unproxied(_ object: ArchivedObject?) throws(HopdError) -> ArchivedObject? {
     guard let object, object.isKind(of: "_NSPropertyDescriptionProxy") else { return object }
     return try object.object("NSUnderlyingProperty")
   }
 
-  /// User info as far as it is text: the editor writes nothing else, and only text can mean anything here.
+  /// The entries of the user info that are text: the editor writes nothing else, and only text has a meaning here.
   private mutating func userInfo(_ object: ArchivedObject) throws(HopdError) -> [String: String] {
     var result: [String: String] = [:]
     for (key, value) in try object.entries("NSUserInfo") {

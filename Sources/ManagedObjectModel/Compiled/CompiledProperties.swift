@@ -1,6 +1,6 @@
 // The properties of a compiled model: attributes with their defaults and validation rules, relationships, fetched
-// properties (docs/formats/model-files.md, "Compiled models"). Whatever source and archive write differently comes out
-// the same here and in ModelContentsReader (docs/decisions/0011).
+// properties (docs/formats/model-files.md, "Compiled models"). Where source and archive write a fact differently, this
+// file and ModelContentsReader produce the same value (docs/decisions/0011).
 
 import Diagnostics
 import PropertyLists
@@ -23,14 +23,14 @@ enum CompiledProperties {
       versionHashModifier: try object.text("NSVersionHashModifier"), isIndexed: try object.boolean("NSIsIndexed"),
       allowsExternalStorage: flags & 4 != 0, preservesAfterDeletion: flags & 16 != 0,
       valueTransformerName: try object.text("NSValueTransformerName"),
-      // All other types carry Foundation's class for the type, which says nothing.
+      // All other types have Foundation's class for the type, which is no information.
       customClassName: type == .transformable ? try object.text("NSAttributeValueClassName") : nil, userInfo: userInfo)
     if object.isKind(of: "NSDerivedAttributeDescription") {
       guard let expression = try object.object("NSDerivationExpression") else {
         throw object.damaged("it is derived but has no derivation expression")
       }
       guard try object.value("NSFilteringPredicate").isNull else {
-        // It is said to count for the hash, and it decides the value; no source form has one
+        // The filter is documented as part of the hash, and it decides the value; no source form has one
         // (docs/formats/version-hashes.md, "Derived attributes").
         throw HopdError(
           .unsupportedModel, "it is derived with a filtering predicate, of which no example is known",
@@ -48,7 +48,7 @@ enum CompiledProperties {
     guard let deleteRule = Int(exactly: rule).flatMap(Relationship.DeleteRule.init(rawValue:)) else {
       throw object.damaged("its delete rule \(rule) is unknown")
     }
-    // The names are beside the references; old archives may hold only the latter.
+    // The archive has the names in addition to the references; old archives may have only the references.
     var destination = try object.text("_NSDestinationEntityName")
     if destination == nil { destination = try object.object("NSDestinationEntity")?.string("NSEntityName") }
     var inverse = try object.text("_NSInverseRelationshipName")
@@ -112,15 +112,15 @@ enum CompiledProperties {
         return .string(text)
       }
     case .binary:
-      // With external storage a value begins with a mark of where it lies: not for a default to have.
+      // With external storage a value begins with a prefix byte for its location, which a default cannot have.
       if case .data(let bytes) = value, (try object.integer("NSFlagsKey") ?? 0) & 4 == 0 { return .binary(bytes) }
     case .undefined, .transformable, .objectID, .composite: break
     }
-    // An object of the app's own, or one that does not fit the type: it can be told, but not written.
+    // An object of the app's own class, or one that does not fit the type: it can be reported, but not written.
     return .archived(className: value.object?.className ?? value.kind)
   }
 
-  /// A whole number of the type's own, exact below 2^53 as every default that an editor can write.
+  /// The number of a value as a double; exact below 2^53, as is every default that an editor can write.
   private static func number(_ value: ArchivedValue) -> Double? {
     switch value {
     case .integer(let number): Double(number)
@@ -138,7 +138,7 @@ enum CompiledProperties {
 
   // MARK: Validation
 
-  /// Minimum, maximum and pattern, which the compiler turns into predicates; all others are kept as text.
+  /// Adds minimum, maximum and pattern, which the compiler turns into predicates; other predicates are kept as text.
   private static func addValidation(of object: ArchivedObject, to attribute: inout Attribute) throws(HopdError) {
     var budget = 1_000
     for value in try object.elements("NSValidationPredicates") {

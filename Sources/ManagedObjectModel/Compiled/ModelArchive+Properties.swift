@@ -4,7 +4,7 @@ import Diagnostics
 import PropertyLists
 
 extension ModelArchive {
-  /// Own and inherited properties, each as an object of this entity's own.
+  /// Writes own and inherited properties, each as an object of this entity alone.
   mutating func properties(of entity: Entity) -> [(key: String, value: Writer.Reference)] {
     var objects: [String: Writer.Object] = [:]
     var order: [String] = []
@@ -42,7 +42,7 @@ extension ModelArchive {
       ("NSRenamingIdentifier", .text(renamingIdentifier)),
       ("_P", .integer(flags.reduce(0) { $0 | ($1.isSet ? $1.bits : 0) })),
     ]
-    // Truth values are written only where they hold.
+    // Truth values are written only if true.
     for (key, value) in [
       ("NSIsOptional", isOptional), ("NSIsTransient", isTransient), ("NSIsReadOnly", isReadOnly),
       ("NSIsIndexed", isIndexed),
@@ -54,7 +54,7 @@ extension ModelArchive {
     return fields
   }
 
-  /// A composite with its elements, of which each is an attribute without an entity
+  /// Writes a composite with its elements, each of which is an attribute without an entity
   /// (docs/formats/composite-attributes.md, "Archive").
   private mutating func makeComposite(_ composite: Attribute, _ fields: Fields, of entity: Entity) -> Writer.Object {
     openComposite = composite.name
@@ -105,7 +105,7 @@ extension ModelArchive {
       name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
       modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed,
       isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
-    // The inverse is the one that the destination itself has, own or inherited.
+    // The inverse is the destination's own object for it, declared or inherited.
     let inverse = relationship.inverseName.flatMap {
       relationships[PropertyKey(entity: relationship.destinationEntityName, property: $0)]
     }
@@ -115,7 +115,7 @@ extension ModelArchive {
       ("_NSDestinationEntityName", .text(relationship.destinationEntityName)),
       ("_NSInverseRelationshipName", .text(relationship.inverseName)),
       ("NSDeleteRule", .integer(relationship.deleteRule.rawValue)),
-      // Cut to 32 bits: the largest 64-bit count reads −1.
+      // Truncated to 32 bits: the largest 64-bit count becomes −1.
       ("NSMinCount", .integer(Int32(truncatingIfNeeded: relationship.minCount))),
       ("NSMaxCount", .integer(Int32(truncatingIfNeeded: relationship.maxCount))),
     ]

@@ -1,21 +1,22 @@
-// A model as Core Data archives it into the stores it makes: the graph of a compiled model with inherited properties
-// repeated in every subentity. The form was read off the caches of 26 stores of fw 637–1344 that Apple's software made;
-// what none of them shows and no documentation settles is refused by name, because an archive that is nearly right is
-// worse than none.
+// Writes a model in the form that Core Data archives into its stores: the graph of a compiled model with inherited
+// properties repeated in every subentity. The form comes from the caches of 26 stores of fw 637–1344 that Apple's
+// software made; a part that none of them shows and no documentation settles is refused by name, because an archive
+// with a slight error is worse than none.
 
 import Diagnostics
 import PropertyLists
 
 extension HopdError.Code {
-  /// The model kept inside the store is left out, because a part of it has no known archived form; a store works
-  /// without it.
+  /// The model cache of the store is left empty, because a part of the model has no known archived form; a store works
+  /// without the cache.
   package static let modelCacheLeftEmpty = HopdError.Code("model-cache-left-empty", severity: .note)
 }
 
 extension ManagedObjectModel {
-  /// The model as a compiled model, the form in which Core Data of that framework version keeps a copy inside a store.
+  /// Encodes the model as a compiled model, the form in which Core Data of that framework version keeps a copy in a
+  /// store.
   ///
-  /// Throws every part whose archived form is not known.
+  /// Throws if a part's archived form is unknown; the error names every such part.
   package func archived(frameworkVersion: Int64) throws(HopdError) -> [UInt8] {
     var archive = ModelArchive(model: self, frameworkVersion: frameworkVersion)
     return try archive.encode()
@@ -24,22 +25,22 @@ extension ManagedObjectModel {
 
 /// Builds the archive of one model.
 struct ModelArchive {
-  /// Own and inherited properties of all entities. The largest cache seen has 53; more would be megabytes
-  /// in every store, and beyond what is read back.
+  /// Largest number of own and inherited properties of all entities. The largest cache seen has 53; more would be
+  /// megabytes in every store, and beyond what readers accept.
   static let maximumProperties = 8_000
 
   typealias Writer = KeyedArchiveWriter
   typealias Fields = [(key: String, field: KeyedArchiveWriter.Field)]
 
   let model: ManagedObjectModel
-  /// Fetch indexes are archived from fw 836 on, their older forms before too (docs/formats/model-files.md, "Model cache
-  /// archives").
+  /// Whether fetch indexes are archived, as from fw 836 on; their older forms are archived before too
+  /// (docs/formats/model-files.md, "Model cache archives").
   private let hasFetchIndexes: Bool
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
-  /// By entity, own and inherited: subentities have objects of their own for what they inherit.
+  /// By entity, own and inherited: subentities have their own objects for inherited relationships.
   var relationships: [PropertyKey: Writer.Object] = [:]
-  /// The composite attribute whose elements are being written: what is wrong with them is reported of it.
+  /// The composite attribute whose elements are being written: problems of an element are reported for it.
   var openComposite: String?
   private var noUserInfo: Writer.Object?
   /// All expressions share one object for SELF.
@@ -90,7 +91,7 @@ struct ModelArchive {
   }
 
   mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
-    // An inherited property is reported once, at the entity that declares it.
+    // An inherited property is reported once, for the entity that declares it.
     guard problems.count < ModelLimits.findings,
       (openComposite ?? property).map({ name in model.entity(named: entity)?.hasProperty(named: name) ?? false })
         ?? true
@@ -107,7 +108,7 @@ struct ModelArchive {
     where !elements.isEmpty {
       refuse("the archived form of the composite type \(name) is not known", name)
     }
-    // In the order of their names, with a table of the names beside the values (docs/formats/model-files.md, "Model
+    // In the order of their names, with a table of the names next to the values (docs/formats/model-files.md, "Model
     // cache archives").
     let names = writer.makeList(model.entities.map { .text($0.name) })
     let mapping = writer.makeObject(
@@ -138,7 +139,7 @@ struct ModelArchive {
       names.filter { seen.insert($0).inserted }.map { reference(toEntity: $0, isOwner: false) }, .set)
   }
 
-  /// Entities are written where the model and their parents list them; everything else refers to them conditionally
+  /// Entities are written where the model and their parents list them; all other references to them are conditional
   /// (docs/formats/model-files.md, "Model cache archives").
   func reference(toEntity name: String?, isOwner: Bool) -> Writer.Reference {
     guard let object = name.flatMap({ entities[$0] }) else { return .null }
@@ -217,7 +218,7 @@ struct ModelArchive {
     return object
   }
 
-  /// One for each indexed attribute, named after it, then the declared ones; the order of the former follows no rule.
+  /// One index for each indexed attribute, named after it, then the declared ones; the order of the former has no rule.
   private func allFetchIndexes(of entity: Entity) -> [FetchIndex] {
     let implied = Self.implicitlyIndexed(in: entity)
     let declared = Set(entity.fetchIndexes.map(\.name))
@@ -227,7 +228,7 @@ struct ModelArchive {
       .map { FetchIndex(name: $0, elements: [FetchIndex.Element(propertyName: $0)]) } + entity.fetchIndexes
   }
 
-  /// The old form of indexes is beside the new one: those over several properties as compound indexes.
+  /// The old form of indexes, written in addition to the new one: an index of several properties is a compound index …
   private mutating func compoundIndexes(of entity: Entity) -> [[String]] {
     entity.compoundIndexes
       + entity.fetchIndexes.compactMap { index in
@@ -242,7 +243,7 @@ struct ModelArchive {
       }
   }
 
-  /// … and those over one as a flag of the property, if ascending.
+  /// … and an ascending index of one property is a flag of that property.
   static func implicitlyIndexed(in entity: Entity) -> Set<String> {
     Set(entity.fetchIndexes.compactMap(\.plainProperty))
   }

@@ -1,18 +1,18 @@
-// What hangs below an archived attribute: its default value, the predicates that check it and the expression that
-// derives it, as objects of Foundation's classes.
+// The parts of an archived attribute: its default value, the predicates that check it and the expression that derives
+// it, as objects of Foundation's classes.
 
 import Diagnostics
 import PropertyLists
 
 extension ModelArchive {
-  /// A predicate with the number of the error it stands for.
+  /// A predicate with the number of its error.
   struct ValidationRule {
     let predicate: Writer.Object
     let errorCode: Int64
   }
 
-  /// Class of the values; Undefined has none. The custom class of a transformable attribute is for generated code, and
-  /// the compiler leaves it out (docs/formats/model-files.md, "Model cache archives").
+  /// The class of the values; Undefined has none. The custom class of a transformable attribute is for generated code,
+  /// and the compiler omits it (docs/formats/model-files.md, "Model cache archives").
   mutating func valueClass(of attribute: Attribute, in entity: Entity) -> String? {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: return "NSNumber"
@@ -65,7 +65,7 @@ extension ModelArchive {
       [
         ("NS.exponent", .integer(decimal.exponent)),
         ("NS.length", .integer(decimal.length)), ("NS.negative", .boolean(decimal.isNegative)),
-        // Says only that no trailing zeros were taken off; they may be there.
+        // Means only that trailing zeros were not removed; the number may have some.
         ("NS.compact", .boolean(false)),
         ("NS.mantissa.bo", .integer(1)), ("NS.mantissa", .value(.data(decimal.mantissa))),
       ])
@@ -73,7 +73,7 @@ extension ModelArchive {
 
   // MARK: Validation
 
-  /// Minimum first, then maximum; the two checks do not depend on each other.
+  /// Writes the minimum first, then the maximum; the two checks are independent.
   mutating func validation(of attribute: Attribute, in entity: Entity) -> [ValidationRule] {
     if !attribute.otherValidations.isEmpty {
       refuse("the archived form of this check is not known", entity.name, attribute.name)
@@ -95,7 +95,7 @@ extension ModelArchive {
           "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
         continue
       }
-      // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like
+      // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and similar errors
       // (docs/formats/model-files.md, "Compiled models").
       let isLength = attribute.type == .string
       rules.append(
@@ -150,8 +150,8 @@ extension ModelArchive {
       ])
   }
 
-  /// A function of NSExpression's own, over one key or none: `count:(pages)`, which caches show, `canonical:(title)`
-  /// and `now()` by the same mechanism.
+  /// A function of NSExpression, over one key or none: caches show `count:(pages)`; `canonical:(title)` and `now()` use
+  /// the same mechanism.
   mutating func derivation(_ expression: String, of attribute: Attribute, in entity: Entity) -> Writer.Reference {
     let text = DerivationText(expression)
     let arguments: [Writer.Reference]
@@ -182,7 +182,7 @@ extension KeyedArchiveWriter.ClassName {
   fileprivate static let constant = Self("NSConstantValueExpression", "NSExpression")
 }
 
-/// A decimal number as NSDecimal keeps it: up to eight 16-bit words, and a power of ten. The scale of the text is kept:
+/// A decimal number in NSDecimal's form: up to eight 16-bit words, and a power of ten. The scale of the text is kept:
 /// "0.0" is 0 with the exponent −1 (docs/formats/model-files.md, "Default values").
 struct ArchivedDecimal: Hashable {
   let isNegative: Bool
@@ -190,7 +190,7 @@ struct ArchivedDecimal: Hashable {
   /// The words, little-endian, 16 bytes.
   let mantissa: [UInt8]
 
-  /// Words that count.
+  /// Number of significant words.
   var length: Int { ((mantissa.lastIndex { $0 != 0 }).map { $0 / 2 + 1 }) ?? 0 }
 
   /// Reads sign, digits, point and exponent; nil for a number that does not fit (38 digits always do).

@@ -1,4 +1,4 @@
-// The digest of bytes of any origin. It is here because this target alone links a cryptographic library.
+// The digest of any bytes. It is in this target because no other target links a cryptographic library.
 
 import Diagnostics
 
@@ -11,17 +11,17 @@ package enum ContentDigest {
     return running.sha256()
   }
 
-  /// A digest of bytes that come in portions.
+  /// A digest of bytes that arrive in portions.
   package struct Running: ~Copyable {
     private var digest = MessageDigest(.sha256)
 
-    /// Nothing digested yet.
+    /// Makes a digest without bytes.
     package init() {}
 
     /// Digests more bytes.
     package mutating func add(_ bytes: some Sequence<UInt8>) { digest.add(bytes) }
 
-    /// The digest of all bytes so far, as `ContentDigest.sha256` gives it.
+    /// Returns the digest of all bytes so far, as `ContentDigest.sha256` does.
     package consuming func sha256() -> String { digest.finish().hexadecimal }
   }
 }

@@ -1,8 +1,8 @@
 // Some rules of the version hash are known, but were never compared with a hash made by Apple's software
-// (docs/formats/version-hashes.md, "Unproven rules"). Where a model uses one, plans say so: a wrong hash would make a
-// store that its app refuses.
+// (docs/formats/version-hashes.md, "Unproven rules"). If a model uses one, plans report it: the app would refuse a
+// store with a wrong hash.
 
-/// A place in a model whose hash rests on a rule that is not proven.
+/// A place in a model whose hash depends on an unproven rule.
 package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
   /// The unproven rules, numbered as in docs/formats/version-hashes.md, "Unproven rules".
   package enum Corner: Int, Sendable, Hashable, CaseIterable {
@@ -20,11 +20,11 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
     case bentInverse = 13
   }
 
-  /// Which rule.
+  /// The unproven rule.
   package let corner: Corner
   /// Entity that uses it.
   package let entity: String
-  /// Property that uses it; nil where it is the entity.
+  /// Property that uses it; nil if the entity itself does.
   package let property: String?
 
   package var description: String {
@@ -43,8 +43,8 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// Every place whose hash rests on an unproven rule, in order of entity and property; empty for most models, and for
-  /// entities whose hash the app's compiled model states.
+  /// Every place whose hash depends on an unproven rule, in order of entity and property; empty for most models, and
+  /// for entities whose hash the app's compiled model states.
   ///
   /// Subentities of such an entity depend on its hash too and are not listed again.
   package var uncertainHashes: [HashUncertainty] {
@@ -78,7 +78,7 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Names of the entities whose hash rests on an unproven rule, their own or an ancestor's.
+  /// Names of the entities whose hash depends on an unproven rule, their own or an ancestor's.
   var entitiesOfUncertainHash: Set<String> {
     let origins = Set(uncertainHashes.map(\.entity))
     return Set(

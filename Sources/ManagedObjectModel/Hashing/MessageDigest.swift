@@ -1,21 +1,20 @@
-// SHA-2 by libcrypto, the one cryptographic library that every distribution keeps patched. This is the only file that
-// calls it, and only through its EVP interface.
+// SHA-2 by libcrypto, which every distribution keeps patched. Only this file calls it, and only through its EVP
+// interface.
 
 import CCrypto
 import Glibc
 
-/// A SHA-2 digest of bytes that come in pieces.
+/// A SHA-2 digest of bytes that arrive in pieces.
 ///
-/// After the first digest, libcrypto can fail only where there is no memory left. A digest that is wrong or missing
-/// could make two different models look equal, so the process then ends, as it does when an allocation of Swift's
-/// fails.
+/// After the first digest, libcrypto can fail only for lack of memory. A wrong or missing digest could make two
+/// different models look equal, so the process then ends, as it does when a Swift allocation fails.
 struct MessageDigest: ~Copyable {
   /// The length of the digest.
   enum Algorithm {
     case sha256
     case sha512
 
-    /// How many bytes the digest has.
+    /// Number of bytes of the digest.
     var count: Int {
       switch self {
       case .sha256: 32
@@ -33,7 +32,7 @@ struct MessageDigest: ~Copyable {
 
     /// Fetched objects are immutable and live as long as the process.
     private nonisolated(unsafe) static let implementations: (sha256: OpaquePointer?, sha512: OpaquePointer?) = {
-      // No configuration file may choose who computes a version hash.
+      // No configuration file may choose the implementation that computes a version hash.
       _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_LOAD_CONFIG), nil)
       return (EVP_MD_fetch(nil, "SHA256", nil), EVP_MD_fetch(nil, "SHA512", nil))
     }()
@@ -42,7 +41,7 @@ struct MessageDigest: ~Copyable {
   private let algorithm: Algorithm
   private let context: OpaquePointer?
 
-  /// Starts a digest of nothing yet.
+  /// Starts a digest without bytes.
   init(_ algorithm: Algorithm) {
     self.algorithm = algorithm
     context = EVP_MD_CTX_new()
@@ -59,7 +58,7 @@ struct MessageDigest: ~Copyable {
     if isDone == nil { add(Array(bytes)) }
   }
 
-  /// The digest of all bytes so far.
+  /// Returns the digest of all bytes so far.
   consuming func finish() -> [UInt8] {
     var length: UInt32 = 0
     let digest = [UInt8](unsafeUninitializedCapacity: algorithm.count) { buffer, count in

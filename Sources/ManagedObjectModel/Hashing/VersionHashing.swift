@@ -1,6 +1,6 @@
-// Computes the hashes by which Core Data names the versions of entities, and the two store-level values built on them
-// (docs/formats/version-hashes.md). Nothing else names the version of a store, so every rule here cites its section.
-// The rules give the right hash for 694 different pairs of entity and hash that Apple's software made.
+// Computes the hashes by which Core Data identifies the versions of entities, and the two store-level values built on
+// them (docs/formats/version-hashes.md). Nothing else identifies the version of a store, so every rule here cites its
+// section. The rules give the right hash for 694 different pairs of entity and hash that Apple's software made.
 
 import PropertyLists
 
@@ -8,7 +8,7 @@ extension ManagedObjectModel {
   private struct HashesKey: Hashable {}
   private enum TextKey: Hashable { case digest, checksum }
 
-  /// Hash of every entity by name.
+  /// The hash of every entity, by name.
   package var versionHashes: [String: VersionHash] {
     memo.fact(HashesKey()) {
       var hashing = VersionHashing(model: self)
@@ -16,8 +16,8 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Hashes of the entities of a named configuration, which is all that a store made for it holds; nil for an unknown
-  /// name.
+  /// Returns the hashes of the entities of a named configuration, which are all hashes of a store made for it; nil for
+  /// an unknown name.
   package func versionHashes(ofConfiguration name: String) -> [String: VersionHash]? {
     guard let members = configurations[name] else { return nil }
     let names = Set(members)
@@ -60,7 +60,7 @@ extension VersionHash {
   }
 }
 
-/// One pass over a model; an entity's hash is made once, because its subentities mix it into theirs.
+/// One pass over a model; an entity's hash is computed once, because the hashes of its subentities include it.
 struct VersionHashing {
   private let model: ManagedObjectModel
   private var known: [String: VersionHash] = [:]
@@ -69,7 +69,7 @@ struct VersionHashing {
 
   /// The entity hash E (docs/formats/version-hashes.md, "Entity hash").
   mutating func hash(of entity: Entity) -> VersionHash? {
-    // Root first, so that no recursion is needed; `lineage` is bounded even if parents go in a circle.
+    // Root first, so that no recursion is needed; `lineage` is bounded even if parents form a cycle.
     var parent: VersionHash?
     var properties: [String: [UInt8]] = [:]
     for ancestor in model.lineage(of: entity) {
@@ -79,9 +79,9 @@ struct VersionHashing {
       for relationship in ancestor.relationships {
         properties[relationship.name] = relationship.isTransient ? nil : digest(of: relationship, in: ancestor)
       }
-      // Fetched properties have no part in the hash; one that hides an inherited property takes it out.
+      // Fetched properties are not part of the hash; one that hides an inherited property removes it.
       for fetched in ancestor.fetchedProperties { properties[fetched.name] = nil }
-      // What the app states wins, and is mixed into the hashes of subentities.
+      // The hash that the app states has precedence, and the hashes of subentities include it.
       parent =
         known[ancestor.name] ?? model.declaredVersionHashes[ancestor.name]
         ?? combine(ancestor, parent: parent, properties: properties)
@@ -107,8 +107,8 @@ struct VersionHashing {
     return VersionHash(bytes: hasher.finish())
   }
 
-  /// The property digest P (docs/formats/version-hashes.md, "Property digest"). Transient properties never come here,
-  /// so the flags are 0 or 1.
+  /// The property digest P (docs/formats/version-hashes.md, "Property digest"). It is never called for transient
+  /// properties, so the flags are 0 or 1.
   private static func property(name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
     var hasher = MessageDigest(.sha256)
     hasher.add(name)
@@ -121,11 +121,10 @@ struct VersionHashing {
   private func digest(of attribute: Attribute) -> [UInt8] {
     var hasher = MessageDigest(.sha256)
     if let expression = attribute.derivationExpression {
-      // The text alone, neither name nor type (docs/formats/version-hashes.md, "Derived attributes").
+      // Only the text, without name and type (docs/formats/version-hashes.md, "Derived attributes").
       hasher.add(DerivationText(expression).text)
     } else if attribute.type == .composite {
-      // The elements alone, nested ones opened, sorted by name (docs/formats/version-hashes.md, "Composite
-      // attributes").
+      // Only the elements, nested ones opened, sorted by name (docs/formats/version-hashes.md, "Composite attributes").
       let elements = elements(of: attribute, depth: 0)
       for element in elements.sorted(by: { $0.name.utf16.lexicographicallyPrecedes($1.name.utf16) }) {
         hasher.add(digest(of: element))
@@ -140,7 +139,7 @@ struct VersionHashing {
     return hasher.finish()
   }
 
-  /// Elements of a composite attribute with nested composites opened; validation bounds the nesting.
+  /// The elements of a composite attribute with nested composites opened; validation bounds the nesting.
   private func elements(of attribute: Attribute, depth: Int) -> [Attribute] {
     guard depth <= ModelValidation.maximumCompositeDepth else { return [] }
     let elements =
@@ -159,7 +158,7 @@ struct VersionHashing {
         name: relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier))
     hasher.add(relationship.destinationEntityName)
     if let inverse = relationship.inverseName, !relationship.isOwnInverse(in: entity) { hasher.add(inverse) }
-    // 64-bit counts are cut to 32 bits; the maximum comes before the minimum.
+    // 64-bit counts are truncated to 32 bits; the maximum comes before the minimum.
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.maxCount))
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.minCount))
     if relationship.isOrdered { hasher.add([1, 0]) }
@@ -168,7 +167,7 @@ struct VersionHashing {
 }
 
 extension Relationship {
-  /// Is the relationship, declared by `entity`, its own inverse?
+  /// Whether the relationship, declared by `entity`, is its own inverse.
   func isOwnInverse(in entity: Entity) -> Bool { destinationEntityName == entity.name && inverseName == name }
 }
 

@@ -1,6 +1,6 @@
 /// The type of an attribute, with Core Data's own numbers (docs/formats/model-files.md, "Attribute types").
 package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
-  /// No type at all: legal for transient attributes.
+  /// No type: legal for transient attributes.
   case undefined = 0
   case integer16 = 100
   case integer32 = 200
@@ -18,7 +18,7 @@ package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case objectID = 2000
   case composite = 2100
 
-  /// The name in `.xcdatamodel` XML; nil for undefined, which is written by leaving the XML attribute out.
+  /// The name in `.xcdatamodel` XML; nil for undefined, for which the XML attribute is omitted.
   package var xmlName: String? {
     switch self {
     case .undefined: nil
@@ -41,7 +41,7 @@ package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The default value of an attribute, already of the attribute's type (docs/formats/model-files.md, "Default values").
+/// The default value of an attribute, in the attribute's type (docs/formats/model-files.md, "Default values").
 package enum AttributeDefault: Sendable, Hashable {
   /// Integer 16/32/64.
   case integer(Int64)
@@ -59,7 +59,7 @@ package enum AttributeDefault: Sendable, Hashable {
   case uuid([UInt8])
   /// Binary; only models built in code have one.
   case binary([UInt8])
-  /// An object of that class, which only the app can turn into a stored value: known to be there, never written.
+  /// An object of that class, which only the app can turn into a stored value: it is reported, never written.
   case archived(className: String)
 }
 
@@ -69,7 +69,7 @@ package struct Attribute: Sendable, Hashable {
   package var type: AttributeType
   /// XML without `optional="YES"` means required.
   package var isOptional: Bool
-  /// Transient attributes have no column and no place in the hash.
+  /// Transient attributes have no column and are not part of the hash.
   package var isTransient: Bool
   package var defaultValue: AttributeDefault?
   /// `elementID`, else the own name.
@@ -77,7 +77,7 @@ package struct Attribute: Sendable, Hashable {
   package var versionHashModifier: String?
   /// Old-style `indexed="YES"`.
   package var isIndexed: Bool
-  /// allowsExternalBinaryDataStorage: values carry a prefix byte and may be in files of their own.
+  /// allowsExternalBinaryDataStorage: values have a prefix byte and may be in external files.
   package var allowsExternalStorage: Bool
   /// preserveAfterDeletion: kept in history tombstones.
   package var preservesAfterDeletion: Bool
@@ -99,7 +99,7 @@ package struct Attribute: Sendable, Hashable {
   package var customClassName: String?
   package var userInfo: [String: String]
 
-  /// Makes an attribute; what is not given is absent.
+  /// Makes an attribute; every parameter with a default may be omitted.
   package init(
     name: String, type: AttributeType, isOptional: Bool = false, isTransient: Bool = false,
     defaultValue: AttributeDefault? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
@@ -128,6 +128,6 @@ package struct Attribute: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// Derived attributes are computed by triggers.
+  /// Whether triggers compute it.
   package var isDerived: Bool { derivationExpression != nil }
 }

@@ -1,10 +1,10 @@
-// The text of a default in `.xcdatamodel` XML and the value that Apple's compiler makes of it
+// Converts the text of a default in `.xcdatamodel` XML to the value that Apple's compiler makes of it
 // (docs/formats/model-files.md, "Default values"; found by comparing sources with compiled models).
 
 extension AttributeDefault {
-  /// The default for an attribute of `type` with `text` as `defaultValueString`; nil where it has none.
+  /// The default of an attribute of `type` with `text` as `defaultValueString`; nil where it has none.
   ///
-  /// `interval` is `defaultDateTimeInterval`, the truth for dates; their text is in the language of the editor.
+  /// `interval` is `defaultDateTimeInterval`, which decides for dates; their text is in the language of the editor.
   package init?(text: String?, interval: String?, type: AttributeType) {
     if type == .date {
       guard let seconds = interval.flatMap({ Double($0) }), seconds.isFinite else { return nil }
@@ -19,7 +19,7 @@ extension AttributeDefault {
       let number = Double(text) ?? 0
       self = .double(number.isFinite ? number : 0)
     case .float:
-      // Kept with the precision that the value will have.
+      // Rounded to the precision of the stored value.
       let number = Float(text) ?? 0
       self = .double(number.isFinite ? Double(number) : 0)
     case .decimal: self = .decimal(DecimalText.normalized(text) ?? "0")
@@ -32,13 +32,13 @@ extension AttributeDefault {
     }
   }
 
-  /// The number at the beginning of the text; 0 where there is none ("YES" compiled to 0, ten times).
+  /// The number at the beginning of the text; 0 if there is none ("YES" compiled to 0, ten times).
   private static func leadingInteger(_ text: String) -> Int64 {
     let trimmed = text.utf8.drop { $0 == 0x20 || $0 == 0x09 }
     return leadingInteger(trimmed)
   }
 
-  /// The number at the beginning of the text, with its sign; the nearest one where it has more than 64 bits.
+  /// The number at the beginning of the text, with its sign; clamped to 64 bits.
   package static func leadingInteger(_ text: Substring.UTF8View) -> Int64 {
     let isNegative = text.first == UInt8(ascii: "-")
     let digits = isNegative || text.first == UInt8(ascii: "+") ? text.dropFirst() : text
@@ -54,7 +54,7 @@ extension AttributeDefault {
     return value
   }
 
-  /// YES, true and numbers other than 0.
+  /// Whether the text is YES, true or a number other than 0.
   private static func isTrue(_ text: String) -> Bool {
     let rest = text.utf8.drop { $0 == 0x20 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == 0x30 }
     guard let first = rest.first else { return false }

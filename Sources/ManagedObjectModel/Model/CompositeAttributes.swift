@@ -1,13 +1,12 @@
 // Composite attributes: a store has a column for each element and none for the composite itself
-// (docs/formats/composite-attributes.md, "Columns"). So a model holds the elements among the attributes of an entity,
-// named by their key path, and the composites beside them for what is reported of the whole: hash, order, archive,
-// dump.
+// (docs/formats/composite-attributes.md, "Columns"). So a model has the elements among the attributes of an entity,
+// named by their key path, and the composites in a list of their own, which hash, order, archive and dump use.
 
 extension Attribute {
-  /// An element of a composite attribute of that name as an attribute of its own; its name is the key path.
+  /// Returns an element of this composite attribute as an attribute; its name is the key path.
   ///
-  /// A composite that is nil has no values, so what an optional one requires of its elements cannot be required of the
-  /// row.
+  /// An optional composite that is nil has no values, so the row cannot require what the composite requires of its
+  /// elements.
   func element(_ element: Attribute) -> Attribute {
     var leaf = element
     leaf.name = "\(name).\(element.name)"
@@ -18,21 +17,21 @@ extension Attribute {
     return leaf
   }
 
-  /// Is it an element of a composite attribute?
+  /// Whether it is an element of a composite attribute.
   package var isElement: Bool { compositeName != nil }
 
-  /// The name without the composite's before it: what its column is called after.
+  /// The name without the composite's name before it; the column is named after it.
   package var ownName: String {
     guard let compositeName else { return name }
     return String(decoding: name.utf8.dropFirst(compositeName.utf8.count + 1), as: UTF8.self)
   }
 
-  /// Are there composites among the elements? No store shows the columns of such a one.
+  /// Whether its elements include composites. No store shows the columns of such a composite.
   package var isNestedComposite: Bool { elements.contains { $0.type == .composite } }
 }
 
 extension Entity {
-  /// The entity with its composite attributes opened; those with composites inside stay as they are.
+  /// Returns the entity with its composite attributes opened; nested ones stay unchanged.
   func openingComposites(_ types: [String: [Attribute]]) -> Entity {
     guard attributes.contains(where: { $0.type == .composite }) else { return self }
     var copy = self
@@ -41,7 +40,7 @@ extension Entity {
       var composite = attribute
       if composite.elements.isEmpty, let type = attribute.compositeTypeName { composite.elements = types[type] ?? [] }
       guard !composite.elements.isEmpty, !composite.isNestedComposite else { return [attribute] }
-      // What the type is called is in the source form alone.
+      // Only the source form has the type's name.
       composite.compositeTypeName = nil
       copy.composites.append(composite)
       return composite.elements.map { composite.element($0) }
@@ -51,7 +50,7 @@ extension Entity {
 }
 
 extension ManagedObjectModel {
-  /// Own and inherited composite attributes by name; a subentity's own one wins.
+  /// Own and inherited composite attributes by name; a subentity's own one has precedence.
   package func allComposites(of entity: Entity) -> [String: Attribute] {
     lineage(of: entity).reduce(into: [:]) { result, ancestor in
       for composite in ancestor.composites { result[composite.name] = composite }

@@ -1,14 +1,14 @@
-// What a derived attribute computes, as far as the form of its triggers is known. The layout and the planner ask here;
-// how the expression enters the version hash is in `DerivationText`.
+// The computation of a derived attribute, as far as the form of its triggers is known. The layout and the planner use
+// it; `DerivationText` is the expression's form in the version hash.
 
 /// The derivation of an attribute.
 package enum Derivation: Sendable, Hashable {
   /// The number of objects in a relationship of the same entity: `pages.@count`.
   case count(relationship: String)
-  /// Anything else, with the expression as the model has it.
+  /// Any other expression, as in the model.
   case other(expression: String)
 
-  /// Reads an expression, as Xcode writes it (`pages.@count`) or as NSExpression prints it (`count:(pages)`).
+  /// Parses an expression, as Xcode writes it (`pages.@count`) or as NSExpression prints it (`count:(pages)`).
   package init(_ expression: String) {
     var key = Substring(expression)
     if key.hasSuffix(".@count") {
@@ -21,8 +21,8 @@ package enum Derivation: Sendable, Hashable {
     self = DerivationText.isKey(key) ? .count(relationship: String(key)) : .other(expression: expression)
   }
 
-  /// The key path inside an expression: of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b` the keys, of `now()`
-  /// none; nil for what has another form.
+  /// The key path inside an expression: the keys of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b`, none for
+  /// `now()`; nil for any other form.
   package static func keyPath(in expression: String) -> [String]? {
     if expression == "now()" { return [] }
     var path = Substring(expression)
@@ -36,6 +36,6 @@ package enum Derivation: Sendable, Hashable {
 }
 
 extension Attribute {
-  /// What the attribute is computed from; nil for ordinary attributes.
+  /// The computation of the attribute; nil for ordinary attributes.
   package var derivation: Derivation? { derivationExpression.map { Derivation($0) } }
 }

@@ -1,14 +1,15 @@
-// A derived attribute enters the hash by the text that NSExpression prints after parsing, not by the text of the model
-// (docs/formats/version-hashes.md, "Derived attributes"). Only the forms that models hold are rewritten.
+// The hash of a derived attribute includes the text that NSExpression prints after parsing, not the text of the model
+// (docs/formats/version-hashes.md, "Derived attributes"). Only forms that occur in models are rewritten.
 
 /// The printed form of a derivation expression.
 struct DerivationText: Hashable {
-  /// What NSExpression prints.
+  /// The text that NSExpression prints.
   let text: String
-  /// Was this form compared with hashes made by Apple's software? So were counts over one key, canonical: and now().
+  /// Whether this form was compared with hashes made by Apple's software. Proven are counts over one key, canonical:
+  /// and now().
   let isProven: Bool
 
-  /// Rewrites the expression of a model; a printed one stays as it is.
+  /// Rewrites the expression of a model; an already printed one stays unchanged.
   init(_ expression: String) {
     let keys = expression.split(separator: ".", omittingEmptySubsequences: false)
     if let position = keys.firstIndex(where: { $0.hasPrefix("@") }), position > 0,
@@ -29,7 +30,7 @@ struct DerivationText: Hashable {
 
   private static let functions = ["@count": "count", "@sum": "sum", "@min": "min", "@max": "max", "@avg": "average"]
 
-  /// Is it the name of one property?
+  /// Whether it is the name of one property.
   static func isKey(_ text: Substring) -> Bool {
     !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
   }

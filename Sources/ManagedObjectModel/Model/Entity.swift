@@ -9,7 +9,7 @@ package struct PropertyKey: Hashable, Sendable {
   }
 }
 
-/// One entity as the model declares it: its own properties only, inherited ones are found through the model.
+/// One entity as the model declares it, with its own properties only; the model finds inherited ones.
 package struct Entity: Sendable, Hashable {
   /// Name, unique in the model.
   package var name: String
@@ -18,19 +18,19 @@ package struct Entity: Sendable, Hashable {
   package var className: String?
   /// Name of the parent entity.
   package var parentName: String?
-  /// Abstract entities have no rows of their own but take an entity number.
+  /// Abstract entities have no rows of their own but have an entity number.
   package var isAbstract: Bool
   /// The canonical name by which it is matched between versions: `elementID`, else its own name.
   package var renamingIdentifier: String
   /// Text mixed into the version hash; nil where absent or empty.
   package var versionHashModifier: String?
-  /// Own attributes, by name; in a model, elements are in the place of composites (`CompositeAttributes.swift`).
+  /// Own attributes, by name; in a model, elements replace their composites (`CompositeAttributes.swift`).
   package var attributes: [Attribute]
   /// Own composite attributes whose elements are among the attributes.
   package var composites: [Attribute] = []
   /// Own relationships, by name.
   package var relationships: [Relationship]
-  /// Own fetched properties, by name; they have no column and no hash.
+  /// Own fetched properties, by name; they have no column and are not part of the hash.
   package var fetchedProperties: [FetchedProperty]
   /// Fetch indexes.
   package var fetchIndexes: [FetchIndex]
@@ -41,7 +41,7 @@ package struct Entity: Sendable, Hashable {
   /// User info of the entity.
   package var userInfo: [String: String]
 
-  /// Makes an entity; what is not given is absent.
+  /// Makes an entity; every parameter with a default may be omitted.
   package init(
     name: String, className: String? = nil, parentName: String? = nil, isAbstract: Bool = false,
     renamingIdentifier: String? = nil, versionHashModifier: String? = nil, attributes: [Attribute] = [],
@@ -63,7 +63,7 @@ package struct Entity: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// Does the entity itself declare an attribute, relationship or fetched property of that name?
+  /// Whether the entity itself declares an attribute, relationship or fetched property of that name.
   package func hasProperty(named name: String) -> Bool {
     attributes.contains { $0.name == name } || composites.contains { $0.name == name }
       || relationships.contains { $0.name == name } || fetchedProperties.contains { $0.name == name }
@@ -78,13 +78,13 @@ package struct Entity: Sendable, Hashable {
   package func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
 
   /// Sets the old flag `isIndexed` of each attribute that has a fetch index of its own with one ascending binary
-  /// element, as the model compiler does (docs/formats/store-layout.md, "Indexes"). Models built in code do not get it.
+  /// element, as the model compiler does (docs/formats/store-layout.md, "Indexes"). Models built in code lack it.
   mutating func markIndexedAttributes() {
     let names = Set(fetchIndexes.compactMap(\.plainProperty))
     for index in attributes.indices where names.contains(attributes[index].name) { attributes[index].isIndexed = true }
   }
 
-  /// The entity with its properties in ascending order of their names; no format keeps an order that means anything.
+  /// Returns the entity with its properties in ascending order of their names; no format has a meaningful order.
   func withSortedProperties() -> Entity {
     var copy = self
     copy.attributes.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -1,5 +1,6 @@
 // A managed object model: one version of an app's model, as immutable values. Readers build it; hashing, planning and
-// the store layout only read it. It holds what the formats say, not what Core Data would make of it at run time.
+// the store layout only read it. It states the facts of the file formats, not what Core Data would derive from them at
+// run time.
 
 import Synchronization
 
@@ -7,32 +8,32 @@ import Synchronization
 package struct ManagedObjectModel: Sendable, Hashable {
   /// The version's name: the folder name without `.xcdatamodel`, "Model 2".
   package let name: String
-  /// userDefinedModelVersionIdentifier as a set of texts; `[""]` where the model has none, as the compiler writes it.
+  /// userDefinedModelVersionIdentifier as a set of texts; `[""]` if the model has none, as the compiler writes it.
   package let versionIdentifiers: [String]
   /// Entities by name, in ascending order of the name's UTF-8 bytes.
   package let entities: [Entity]
   /// Named configurations: name to entity names.
   package let configurations: [String: [String]]
-  /// Composite types of the model, name to elements; empty where every composite attribute is opened.
+  /// Composite types of the model, name to elements; empty if every composite attribute is opened.
   package let composites: [String: [Attribute]]
 
-  /// The compiled form that the model was read from, byte for byte; nil for a model that was read from its source. It
-  /// takes no part in comparing models.
+  /// The compiled form that the model was read from, byte for byte; nil for a model read from its source. Ignored when
+  /// models are compared.
   package var compiledForm: [UInt8]? { compiledBytes.value }
   /// Hashes that the app's own compiled model states for entities whose hash cannot be computed with certainty; they
-  /// take the place of the computed ones and take no part in comparing models (docs/decisions/0011).
+  /// replace the computed ones and are ignored when models are compared (docs/decisions/0011).
   package var declaredVersionHashes: [String: VersionHash] { declaredHashes.value }
 
   private var compiledBytes = Uncompared<[UInt8]?>(value: nil)
   private var declaredHashes = Uncompared<[String: VersionHash]>(value: [:])
   private var remembered = Uncompared<Memo>(value: Memo())
-  /// What was worked out of this model before, as its hashes and its layouts; copies share it.
+  /// Facts derived from this model, such as its hashes and its layouts; copies share it.
   package var memo: Memo { remembered.value }
   private let propertyTable = Uncompared<PropertyTable>(value: PropertyTable())
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
 
-  /// Makes a model from entities whose names, parents and destinations have been checked (`ModelValidation`).
+  /// Makes a model from entities whose names, parents and destinations are already checked (`ModelValidation`).
   package init(
     name: String, versionIdentifiers: [String] = [""], entities: [Entity], configurations: [String: [String]] = [:],
     composites: [String: [Attribute]] = [:]
@@ -53,7 +54,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
       }
   }
 
-  /// The same model, with the bytes it was compiled to.
+  /// Returns the same model with its compiled form.
   package func compiled(to bytes: [UInt8]?) -> ManagedObjectModel {
     var copy = self
     copy.compiledBytes.value = bytes
@@ -61,7 +62,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
     return copy
   }
 
-  /// The same model, with hashes that its app states.
+  /// Returns the same model with hashes that its app states.
   package func declaring(_ hashes: [String: VersionHash]) -> ManagedObjectModel {
     var copy = self
     copy.declaredHashes.value = hashes
@@ -69,17 +70,17 @@ package struct ManagedObjectModel: Sendable, Hashable {
     return copy
   }
 
-  /// The entity of that name.
+  /// Returns the entity of that name.
   package func entity(named name: String) -> Entity? { indexByName[name].map { entities[$0] } }
 
-  /// The parent entity, or nil for a root.
+  /// Returns the parent entity, or nil for a root.
   package func parent(of entity: Entity) -> Entity? { entity.parentName.flatMap { self.entity(named: $0) } }
 
-  /// The entity and its ancestors, root first.
+  /// Returns the entity and its ancestors, root first.
   package func lineage(of entity: Entity) -> [Entity] {
     var line = [entity]
     var current = entity
-    // The reader refuses cycles; the bound keeps a model that was built by hand from hanging us.
+    // The reader refuses cycles; the bound prevents an endless loop for a model that was built by hand.
     while let parent = parent(of: current), line.count <= entities.count {
       line.append(parent)
       current = parent
@@ -87,16 +88,16 @@ package struct ManagedObjectModel: Sendable, Hashable {
     return line.reversed()
   }
 
-  /// The topmost ancestor: the entity that owns the table.
+  /// Returns the topmost ancestor: the entity that owns the table.
   package func root(of entity: Entity) -> Entity { lineage(of: entity).first ?? entity }
 
-  /// Direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers
+  /// Returns the direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers
   /// (docs/formats/store-layout.md, "Entity numbers").
   package func subentities(of entity: Entity) -> [Entity] {
     (childrenByName[entity.name] ?? []).map { entities[$0] }
   }
 
-  /// The entity and all below it, depth first.
+  /// Returns the entity and all its descendants, depth first.
   package func subtree(of entity: Entity) -> [Entity] {
     [entity] + subentities(of: entity).flatMap { subtree(of: $0) }
   }
@@ -104,7 +105,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// Entities without a parent, in numbering order.
   package var rootEntities: [Entity] { entities.filter { $0.parentName == nil }.sorted(by: Entity.numberingOrder) }
 
-  /// What an entity of this model has, own and inherited: worked out once, since every question about rows asks it.
+  /// Returns an entity's properties, own and inherited; cached, because every query about rows needs them.
   package func properties(of entity: Entity) -> EntityProperties {
     guard let index = indexByName[entity.name], entities[index].isLike(entity) else {
       return EntityProperties(lineage: lineage(of: entity))
@@ -112,19 +113,19 @@ package struct ManagedObjectModel: Sendable, Hashable {
     return propertyTable.value.properties(of: entity.name) { EntityProperties(lineage: lineage(of: entity)) }
   }
 
-  /// Own and inherited attributes by name; a subentity's own one wins over an inherited one of the same name.
+  /// Own and inherited attributes by name; a subentity's own one hides an inherited one of the same name.
   package func allAttributes(of entity: Entity) -> [String: Attribute] { properties(of: entity).attributes }
 
-  /// Own and inherited relationships by name; a subentity's own one wins.
+  /// Own and inherited relationships by name; a subentity's own one hides an inherited one.
   package func allRelationships(of entity: Entity) -> [String: Relationship] { properties(of: entity).relationships }
 
-  /// The entity that declares the property which `entity` has under that name, own or inherited (the lowest wins).
+  /// The entity that declares `entity`'s property of that name, own or inherited (the lowest in the hierarchy).
   package func declaringEntity(of property: String, in entity: Entity) -> Entity? {
     properties(of: entity).lineage.last { $0.hasProperty(named: property) }
   }
 
   /// The inverse of a relationship, with the entity that declares it; nil for one-way relationships, and for one whose
-  /// inverse names another inverse: each of its pairs is seen from its own end only.
+  /// inverse names another inverse: each of its pairs is visible from its own end only.
   package func inverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
     guard let named = namedInverse(of: relationship), named.relationship.inverseName == relationship.name else {
       return nil
@@ -132,7 +133,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
     return named
   }
 
-  /// The relationship that another names as its inverse, whatever that one names.
+  /// The relationship that `relationship` names as its inverse, even if that one names another inverse.
   package func namedInverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
     guard let inverseName = relationship.inverseName,
       let destination = entity(named: relationship.destinationEntityName),
@@ -148,13 +149,13 @@ package struct ManagedObjectModel: Sendable, Hashable {
   }
 }
 
-/// What an entity has, own and inherited.
+/// The properties of an entity, own and inherited.
 package struct EntityProperties: Sendable {
   /// The entity and its ancestors, root first.
   package let lineage: [Entity]
-  /// Attributes by name; a subentity's own one wins over an inherited one of the same name.
+  /// Attributes by name; a subentity's own one hides an inherited one of the same name.
   package let attributes: [String: Attribute]
-  /// Relationships by name; a subentity's own one wins.
+  /// Relationships by name; a subentity's own one hides an inherited one.
   package let relationships: [String: Relationship]
   /// The attributes that have a column, by name.
   package let storedAttributes: [Attribute]
@@ -176,9 +177,9 @@ package struct EntityProperties: Sendable {
   }
 }
 
-/// The properties of the entities of one model, as far as somebody has asked for them.
+/// Caches the properties of the entities of one model.
 private final class PropertyTable: Sendable {
-  /// So many entities are remembered: a model may have thousands, and a question is mostly about a few of them.
+  /// Number of cached entities: a model may have thousands, and most queries are about a few of them.
   private static let limit = 256
   private let known = Mutex<[String: EntityProperties]>([:])
 
@@ -194,7 +195,8 @@ private final class PropertyTable: Sendable {
 }
 
 extension Entity {
-  /// Is it the entity of that name, and no edited copy? Nobody asks about one that differs inside a property alone.
+  /// Whether it is the entity of that name and not an edited copy. No caller passes one that differs only inside a
+  /// property.
   fileprivate func isLike(_ other: Entity) -> Bool {
     parentName == other.parentName && attributes.count == other.attributes.count
       && relationships.count == other.relationships.count

@@ -1,17 +1,17 @@
-// Facts that are worked out once and kept with the value they follow from: a daemon plans the same migration path for
-// ten thousand stores of an app. A model has a memo of its own, and so has a catalog of models; with them the facts go
-// when a configuration is read again, so nothing can be out of date.
+// Facts that are computed once and kept with the value they follow from: a daemon plans the same chain for ten thousand
+// stores of an app. Each model and each catalog of models has a memo of its own; the facts end with them when a
+// configuration is read again, so no fact can be out of date.
 
 import Synchronization
 
-/// Remembers what was worked out of an immutable value, by kind and key; for use from any thread.
+/// Caches facts derived from an immutable value, by kind and key; thread-safe.
 package final class Memo: Sendable {
   private struct Key: Hashable {
     let kind: ObjectIdentifier
     let key: AnyHashable
   }
 
-  /// Facts of late, and those from before. What is asked for again stays; the rest goes with its generation.
+  /// Recent facts, and older ones. A fact that is used again stays; the rest is dropped with its generation.
   private struct Generations {
     var young: [Key: any Sendable] = [:]
     var old: [Key: any Sendable] = [:]
@@ -23,15 +23,15 @@ package final class Memo: Sendable {
     }
   }
 
-  /// A table holds at most so many facts; a store that differs from all others must not fill the memory.
+  /// The largest number of facts in a table; a store that differs from all others must not fill the memory.
   private let limit: Int
   private let facts = Mutex(Generations())
 
-  /// An empty memo that holds at most `limit` facts.
+  /// Makes an empty memo that holds at most `limit` facts.
   package init(limit: Int = 64) { self.limit = max(1, limit) }
 
-  /// The fact of that key, worked out by `make` where it is not known. `make` depends on nothing but the key and the
-  /// owner of the memo; an error is not remembered. Two threads may both work it out, and get equal facts.
+  /// Returns the fact of that key; computes it with `make` if it is unknown. `make` depends only on the key and the
+  /// owner of the memo; an error is not cached. Two threads may both compute it, and get equal facts.
   package func fact<Key: Hashable & Sendable, Fact: Sendable, Failure: Error>(
     _ key: Key, _ make: () throws(Failure) -> Fact
   ) throws(Failure) -> Fact {
@@ -43,7 +43,7 @@ package final class Memo: Sendable {
 
   private func known<Key: Hashable & Sendable, Fact: Sendable>(_ key: Key) -> Fact? {
     facts.withLock { facts in
-      // A missing entry must not pass for the fact nil.
+      // A missing entry must not look like the fact nil.
       let key = Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))
       if let value = facts.young[key] { return value as? Fact }
       guard let value = facts.old[key] else { return nil }
@@ -52,6 +52,6 @@ package final class Memo: Sendable {
     }
   }
 
-  /// How many facts are known.
+  /// Number of cached facts.
   package var count: Int { facts.withLock { $0.young.count + $0.old.count } }
 }

@@ -1,13 +1,13 @@
-// What a reader hands on: the versions of one model in order, and remarks that do not stop anybody.
+// The result of a reader: the versions of one model in order, and warnings that do not stop the reading.
 
 import Diagnostics
 import SystemPackage
 
-/// A remark on a model that does not keep it from being read.
+/// A warning about a model that does not prevent its reading.
 package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
-  /// What was found and what becomes of it.
+  /// What was found and what follows from it.
   package let message: String
-  /// Where.
+  /// Where it was found.
   package let place: Place
 
   /// Makes a warning.
@@ -20,29 +20,29 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension [ModelWarning] {
-  /// Adds a remark.
+  /// Adds a warning.
   mutating func add(_ message: String, at place: Place) { append(ModelWarning(message, at: place)) }
 }
 
-/// A version that the bundle has and that cannot be read or used; the others continue without it.
+/// A version of the bundle that cannot be read or used; the other versions remain usable.
 package struct OmittedVersion: Sendable {
   /// Its name.
   package let name: String
   /// Why.
   package let reason: HopdError
-  /// Its version hashes, where the app's compiled model states them.
+  /// Its version hashes, if the app's compiled model states them.
   package var hashes: [String: VersionHash]?
-  /// Is it the current version of its bundle?
+  /// Whether it is the current version of its bundle.
   package var isCurrent = false
 }
 
-/// Where the order of a model's versions comes from.
+/// The source of the order of a model's versions.
 package enum VersionOrder: String, Sendable, Hashable {
-  /// Somebody declared it.
+  /// A declared list of the versions.
   case declared
-  /// From the project file beside the bundle, which tells when each version was added.
+  /// The project file beside or above the bundle, which has the time at which each version was added.
   case project
-  /// From the names: a guess.
+  /// The names: a guess.
   case names
 }
 
@@ -50,20 +50,20 @@ package enum VersionOrder: String, Sendable, Hashable {
 package struct ModelBundle: Sendable {
   /// The bundle's name without extension.
   package let name: String
-  /// Where it was read.
+  /// The path that it was read from.
   package let path: FilePath
-  /// The versions that can be used, oldest first.
+  /// The usable versions, oldest first.
   package let versions: [ManagedObjectModel]
-  /// Where their order comes from.
+  /// The source of their order.
   package let order: VersionOrder
-  /// Was the order declared?
+  /// Whether the order was declared.
   package var isOrderDeclared: Bool { order == .declared }
-  /// The version that the bundle marks as current; nil where it has several and marks none, and where the one that it
-  /// marks is left out.
+  /// The version that the bundle marks as current; nil if it has several and marks none, and if the marked one is left
+  /// out.
   package let currentVersionName: String?
   /// Versions that are left out, in their order.
   package let omitted: [OmittedVersion]
-  /// Remarks of all versions.
+  /// Warnings of all versions.
   package let warnings: [ModelWarning]
 
   /// Makes a bundle.
@@ -89,7 +89,7 @@ package struct ModelBundle: Sendable {
   /// One sentence for each version that is left out, with the reason.
   package var omissions: [ModelWarning] {
     omitted.map { version in
-      // A fault list is reported in full where the version is needed; here its beginning does.
+      // The complete list of faults is reported where the version is needed; here its beginning is enough.
       let reasons = version.reason.reasons.prefix(3).map { ": " + $0.message }.joined()
       return ModelWarning(
         "the version “\(version.name)” is left out: \(version.reason.message)\(reasons)", at: version.reason.place)

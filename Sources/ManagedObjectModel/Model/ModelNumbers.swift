@@ -1,5 +1,5 @@
 // Numbers that a model's source writes as text and its archive as values: decimals, bounds of validation, counts. Both
-// readers bring them to one form, so that a model is the same value whichever way it came (docs/decisions/0011).
+// readers convert them to one form, so that a model has the same value from either form (docs/decisions/0011).
 
 import Diagnostics
 
@@ -22,7 +22,7 @@ package enum DecimalText {
     return text(digits: digits.reversed(), exponent: exponent, isNegative: isNegative)
   }
 
-  /// The text of a model in that form; nil where it is no decimal number.
+  /// Returns a model's text in that form; nil if it is not a decimal number.
   package static func normalized(_ text: String) -> String? {
     guard let parts = DecimalParts(text) else { return nil }
     var exponent = -Int64(parts.places)
@@ -34,7 +34,7 @@ package enum DecimalText {
   }
 
   private static func text(digits: [UInt8], exponent: Int64, isNegative: Bool) -> String {
-    // NSDecimal's exponents are −128…127; more would be a flood of zeros.
+    // NSDecimal's exponents are −128…127; larger ones would be a flood of zeros.
     let exponent = Int(max(-2_000, min(2_000, exponent)))
     var whole = digits
     var fraction: [UInt8] = []
@@ -51,18 +51,18 @@ package enum DecimalText {
   }
 }
 
-/// The text of a decimal number, taken apart: perhaps a sign, digits, at most one point, perhaps an exponent.
+/// The parts of a decimal number's text: an optional sign, digits, at most one point, an optional exponent.
 package struct DecimalParts {
   package private(set) var isNegative = false
   /// The digits as numbers, without leading zeros.
   package private(set) var digits: [UInt8] = []
-  /// How many digits there are, zeros included, and how many behind the point.
+  /// How many digits there are, zeros included, and how many after the point.
   package private(set) var count = 0
   package private(set) var places = 0
-  /// What is behind `e` or `E`, whatever it is.
+  /// The text after `e` or `E`, unchecked.
   package private(set) var exponent: Substring?
 
-  /// Nil without a digit, and for texts with anything else in them.
+  /// Nil for a text without a digit, or with any other character.
   package init?(_ text: String) {
     var rest = text.utf8[...]
     if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {
@@ -89,12 +89,12 @@ package struct DecimalParts {
   }
 }
 
-/// A minimum or maximum of an attribute, as it is kept in a model.
+/// A minimum or maximum of an attribute, in the form that a model keeps.
 struct ValidationBound {
   /// The text: whole numbers without a point, lengths, seconds for dates.
   let text: String
 
-  /// The bound for an attribute of that type; nil where the text is not a number or the type has no bounds.
+  /// The bound of an attribute of that type; nil if the text is not a number or the type has no bounds.
   init?(_ text: String, type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64, .string:
@@ -123,9 +123,9 @@ struct ValidationBound {
 }
 
 extension Relationship {
-  /// A count as the archive and the hash keep it, in 32 bits without sign: unbounded is 9223372036854775807 in a source
-  /// and −1 in an archive made from code, and both enter the hash as ff ff ff ff (docs/formats/version-hashes.md,
-  /// "Relationship digest").
+  /// A count in the form of archive and hash, 32 bits without sign: unbounded is 9223372036854775807 in a source and −1
+  /// in an archive made from code, and the hash has ff ff ff ff for both (docs/formats/version-hashes.md, "Relationship
+  /// digest").
   static func storedCount(_ count: Int64) -> Int64 { Int64(UInt32(truncatingIfNeeded: count)) }
 }
 
@@ -143,7 +143,7 @@ package enum UUIDText {
 
   /// The 16 bytes of such a text; nil for any other.
   package static func bytes(of text: String) -> [UInt8]? {
-    // Most texts that are no UUID are told by their length, however long they are.
+    // The length rules out most texts that are not a UUID, however long they are.
     guard text.utf8.count == 36 else { return nil }
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }

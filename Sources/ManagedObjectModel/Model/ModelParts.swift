@@ -1,24 +1,24 @@
-// Models made of models: the part that a named configuration describes, and several models put together as one. Stores
-// hold exactly the entities of the model that they were opened with, so hashes, entity numbers and tables of such a
-// store are those of the part or of the whole put together, and every later step treats it as a model of its own.
+// Models made from models: the part that a named configuration describes, and the merger of several models. Stores
+// contain exactly the entities of the model that they were opened with, so hashes, entity numbers and tables of such a
+// store are those of the part or of the merged model, and every later step treats it as a model of its own.
 
 import Diagnostics
 
 extension HopdError.Code {
   /// A model has no configuration of that name.
   package static let noSuchConfiguration = HopdError.Code("no-such-configuration", exit: .dataError)
-  /// A configuration whose entities cannot be without others.
+  /// A configuration whose entities need others outside it.
   package static let configurationNotClosed = HopdError.Code("configuration-not-closed", exit: .dataError)
-  /// Models that are to be put together define an entity in different ways.
+  /// Models to be merged define an entity in different ways.
   package static let modelsContradict = HopdError.Code("models-contradict", exit: .dataError)
 }
 
 extension ManagedObjectModel {
-  /// The model with the entities of a named configuration and nothing else: what a store that was opened with that
-  /// configuration holds (docs/formats/version-hashes.md, "Digest and checksum").
+  /// Returns the model with the entities of a named configuration only: the content of a store that was opened with
+  /// that configuration (docs/formats/version-hashes.md, "Digest and checksum").
   ///
-  /// Throws `no-such-configuration`, or `configuration-not-closed` with every parent and every destination that lies
-  /// outside: Core Data has no relationships between stores.
+  /// Throws `no-such-configuration`, or `configuration-not-closed` with every parent and every destination outside the
+  /// configuration: Core Data has no relationships between stores.
   package func restricted(toConfiguration configuration: String) throws(HopdError) -> ManagedObjectModel {
     guard let members = configurations[configuration] else {
       let names = configurations.keys.sorted()
@@ -57,16 +57,16 @@ extension ManagedObjectModel {
     ).declaring(declaredVersionHashes.filter { inside.contains($0.key) })
   }
 
-  /// Several models as one, as Core Data merges the models of an app. An entity that several of them define must have
+  /// Merges several models, as Core Data merges the models of an app. An entity that several of them define must have
   /// the same hash in all; the first definition is taken.
   ///
-  /// Throws `models-contradict` with every entity that does not.
+  /// Throws `models-contradict` with every entity whose hashes differ.
   package static func merging(_ models: [ManagedObjectModel], name: String) throws(HopdError) -> ManagedObjectModel {
     var entities: [Entity] = []
     var known: [String: (hash: VersionHash?, model: String)] = [:]
     var composites: [String: [Attribute]] = [:]
     var configurations: [String: [String]] = [:]
-    // What an app's compiled model states of an entity holds wherever the entity goes.
+    // A hash that an app's compiled model states for an entity is valid in every model that has the entity.
     var declared: [String: VersionHash] = [:]
     var reasons: [HopdError] = []
     for model in models {
@@ -109,7 +109,7 @@ extension ManagedObjectModel {
     ).declaring(declared)
   }
 
-  /// The same model under another name, which is not a part of its hashes or of what it was compiled to.
+  /// Returns the same model under another name, which is not part of its hashes or of its compiled form.
   package func renamed(_ name: String) -> ManagedObjectModel {
     ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: entities, configurations: configurations,

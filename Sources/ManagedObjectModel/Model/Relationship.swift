@@ -1,6 +1,6 @@
 /// A relationship as its entity declares it.
 package struct Relationship: Sendable, Hashable {
-  /// What happens to the destination when the source is deleted; does not count for hashes.
+  /// The effect on the destination when the source is deleted; not part of the hash.
   package enum DeleteRule: Int, Sendable, Hashable {
     case noAction = 0
     case nullify = 1
@@ -9,25 +9,25 @@ package struct Relationship: Sendable, Hashable {
   }
 
   package var name: String
-  /// Name of the entity named in the model, not of a subentity.
+  /// Name of the destination entity in the model, not of a subentity.
   package var destinationEntityName: String
   /// Name of the inverse; nil for one-way relationships.
   package var inverseName: String?
   package var isOptional: Bool
   package var isTransient: Bool
-  /// `toMany="YES"` decides, also where maxCount is 1 (docs/formats/model-files.md, "Relationship elements").
+  /// `toMany="YES"` decides, also if maxCount is 1 (docs/formats/model-files.md, "Relationship elements").
   package var isToMany: Bool
   package var isOrdered: Bool
-  /// To-one 1; to-many the bound of the model, 0 for unbounded. Counts for the hash.
+  /// To-one 1; to-many the bound of the model, 0 for unbounded. Part of the hash.
   package var maxCount: Int64
-  /// As the model writes it, 0 if absent. Counts for the hash.
+  /// As in the model, 0 if absent. Part of the hash.
   package var minCount: Int64
   package var deleteRule: DeleteRule
   package var renamingIdentifier: String
   package var versionHashModifier: String?
   package var userInfo: [String: String]
 
-  /// Makes a relationship; what is not given is absent.
+  /// Makes a relationship; every parameter with a default may be omitted.
   package init(
     name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
     isTransient: Bool = false, isToMany: Bool = false, isOrdered: Bool = false, maxCount: Int64? = nil,
@@ -50,7 +50,7 @@ package struct Relationship: Sendable, Hashable {
   }
 }
 
-/// A fetched property: a stored query, without column and without hash.
+/// A fetched property: a stored query, without column and not part of the hash.
 package struct FetchedProperty: Sendable, Hashable {
   package var name: String
   package var isOptional: Bool
@@ -78,10 +78,10 @@ package struct FetchedProperty: Sendable, Hashable {
 package struct FetchIndex: Sendable, Hashable {
   /// One element: a property or an expression, with type and direction.
   package struct Element: Sendable, Hashable {
-    /// Kind of index the element asks for.
+    /// Kind of index that the element requires.
     package enum Kind: Sendable, Hashable { case binary, rTree }
 
-    /// Property name; nil where the element is an expression.
+    /// Property name; nil if the element is an expression.
     package var propertyName: String?
     package var expression: String?
     /// Type of the expression's value, as the model writes it.
@@ -94,7 +94,7 @@ package struct FetchIndex: Sendable, Hashable {
   package var elements: [Element]
   package var partialPredicate: String?
 
-  /// The property of an index over one alone, if it is plain and ascending.
+  /// The property of an index over one plain ascending property.
   var plainProperty: String? {
     guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,
       partialPredicate == nil

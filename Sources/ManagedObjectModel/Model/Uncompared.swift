@@ -1,4 +1,4 @@
-/// A value that travels with another without taking part in its identity: all are equal.
+/// A value that is part of another one but not of its identity: all instances are equal.
 struct Uncompared<Value: Sendable>: Sendable, Hashable {
   var value: Value
 
@@ -7,7 +7,7 @@ struct Uncompared<Value: Sendable>: Sendable, Hashable {
 }
 
 extension Sequence where Element: Hashable {
-  /// Where each element is, from 0; of equal ones the first.
+  /// The position of each element, from 0; for equal ones the first.
   package var places: [Element: Int] {
     Dictionary(enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
   }

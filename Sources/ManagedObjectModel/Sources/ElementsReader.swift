@@ -1,7 +1,7 @@
 // Reads the `elements` file of an `.xcdatamodel` that was saved by an Xcode before 4.1: a keyed archive of the editor's
-// own classes, in which entities are UML classes and what Core Data wants to know of them is in "stereotypes"
-// (docs/formats/model-files.md, "Model elements"). The archive is followed from the model to its entities to their
-// properties and no further; names take the place of references, as in the other forms.
+// own classes, in which entities are UML classes and Core Data's facts about them are in "stereotypes"
+// (docs/formats/model-files.md, "Model elements"). The reader goes from the model to its entities to their properties
+// and no further; names replace references, as in the other forms.
 
 import Diagnostics
 import PropertyLists
@@ -19,8 +19,8 @@ struct ElementsReader {
     source = ModelSource(name: name)
   }
 
-  /// The source in `bytes`; throws where they are no archive of a model, where something that matters is of a class
-  /// that is not known, and where there is too much of it.
+  /// Reads the source in `bytes`; throws if they are not an archive of a model, if an object that matters is of an
+  /// unknown class, and if the model is too large.
   static func read(_ bytes: [UInt8], name: String, at place: Place) throws(HopdError) -> ModelSource {
     let root = try KeyedArchive.decode(bytes, at: place).root()
     guard root.isKind(of: "XDPMModel") else { throw root.unknownClass(for: "a model of the editor") }
@@ -32,7 +32,7 @@ struct ElementsReader {
   private mutating func readModel(_ root: ArchivedObject) throws(HopdError) {
     source.versionIdentifiers = [try root.string("_modelVersionIdentifier") ?? ""]
     guard let package = try root.object("_xd_rootPackage") else { throw root.damaged("it has no package of entities") }
-    // Packages inside packages were never seen; entities in them would be missed without a word.
+    // Nested packages were never seen; without this check their entities would be missed silently.
     guard try package.entries("XDBucketForPackagesstorage").isEmpty else {
       throw package.damaged("it holds further packages, which are not known")
     }
@@ -50,7 +50,7 @@ struct ElementsReader {
     }
   }
 
-  /// No example has configurations: lists of entities, or of their names, are what this can be.
+  /// Reads a configuration. No example has one; it can only be a list of entities, or of their names.
   private mutating func readConfiguration(
     _ key: ArchivedValue, _ value: ArchivedValue, of root: ArchivedObject
   ) throws(HopdError) {
@@ -94,7 +94,7 @@ struct ElementsReader {
     }
   }
 
-  /// The entity that this one is said to specialise; UML would allow several.
+  /// The entity that this one specialises; UML would allow several.
   private mutating func parentName(of object: ArchivedObject) throws(HopdError) -> String? {
     let generalizations = try object.elements("XDBucketForGeneralizationsstorage")
     guard generalizations.count <= 1 else { throw object.damaged("it has \(generalizations.count) parents") }
@@ -114,7 +114,7 @@ struct ElementsReader {
       } else if object.isKind(of: "XDPMRelationship") {
         entity.relationships.append(try relationship(name, facts, object))
       } else if object.isKind(of: "XDPMFetchedProperty") {
-        // Neither a column nor a part of the hash: what it fetches does not matter.
+        // It has no column and is not part of the hash: the entity that it fetches does not matter.
         entity.fetchedProperties.append(
           FetchedProperty(
             name: name, isOptional: try facts.isTrue("XD_PPSK_isOptional"),
@@ -153,7 +153,7 @@ struct ElementsReader {
       userInfo: try userInfo(facts, "XD_PPSK_userInfo"))
   }
 
-  /// A default is text, as in `contents`; that of a date is in the language of the editor and says nothing certain.
+  /// A default is text, as in `contents`; that of a date is in the language of the editor, so its value is not certain.
   private func defaultValue(_ text: String?, type: AttributeType) -> AttributeDefault? {
     if type == .date { return text.map { _ in .archived(className: "NSDate") } }
     return AttributeDefault(text: text, interval: nil, type: type)
@@ -181,7 +181,7 @@ struct ElementsReader {
 
   // MARK: Facts
 
-  /// What the stereotypes of an entity or property say, by key.
+  /// The values in the stereotypes of an entity or property, by key.
   private struct Facts {
     let values: [String: ArchivedValue]
     let object: ArchivedObject
@@ -200,7 +200,7 @@ struct ElementsReader {
       try object.typed(values[key], key, "a boolean", \.truth) ?? false
     }
 
-    /// The name of the entity or property that a key leads to.
+    /// The name of the entity or property under a key.
     func name(_ key: String) throws(HopdError) -> String? {
       try object.typed(values[key], key, "an object", \.object)?.string("_name")
     }
@@ -211,7 +211,7 @@ struct ElementsReader {
     }
   }
 
-  /// Keys of stereotypes that were seen, those that matter and those that do not.
+  /// Keys of stereotypes that were seen, both the ones that matter and the ones that do not.
   private static let known: Set<String> = [
     "XDPMCompoundIndexes", "XDPMUniquenessConstraints", "XD_PSK_classMapping", "XD_PSK_elementID",
     "XD_PSK_entityClassName", "XD_PSK_fetchRequestsArray", "XD_PSK_isAbstract", "XD_PSK_userInfo",
@@ -246,7 +246,7 @@ struct ElementsReader {
     return Facts(values: values, object: object)
   }
 
-  /// Lists of property names; a text with commas is several names, as in `contents`.
+  /// Reads lists of property names; a text with commas is several names, as in `contents`.
   private mutating func tuples(_ facts: Facts, _ key: String) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try facts.elements(key) {
@@ -264,7 +264,7 @@ struct ElementsReader {
     return result
   }
 
-  /// User info as far as it is text: the editor writes nothing else.
+  /// The entries of the user info that are text: the editor writes nothing else.
   private mutating func userInfo(_ facts: Facts, _ key: String) throws(HopdError) -> [String: String] {
     guard let dictionary = facts.values[key]?.object, dictionary.isDictionary else { return [:] }
     var result: [String: String] = [:]
@@ -275,7 +275,7 @@ struct ElementsReader {
     return result
   }
 
-  /// A stereotype has some eight values for each property, so this allows for more than other readers.
+  /// A stereotype has some eight values for each property, so the limit is higher than in other readers.
   private mutating func countFact() throws(HopdError) {
     factCount += 1
     guard factCount <= ModelLimits.details * 4 else {

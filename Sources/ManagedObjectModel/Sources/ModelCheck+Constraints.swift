@@ -96,10 +96,10 @@ extension ModelCheck {
     if isSound, let type { soundComposites.insert(type) }
   }
 
-  /// A composite type with the ones inside it opened.
+  /// A composite type with its nested composites opened.
   struct Opened {
     var elements = 0
-    /// Bytes that hashing the elements walks.
+    /// Bytes that hashing the elements reads.
     var bytes = 0
     var height = 0
     var isComplete = false
@@ -128,7 +128,7 @@ extension ModelCheck {
           at: Place(line: composite.line, entity: composite.name, property: element.name))
         continue
       }
-      // The depth bounds the recursion, the height catches types that were opened before.
+      // The depth bounds the recursion; the height covers types that were opened before.
       let inner =
         depth < ModelValidation.maximumCompositeDepth
         ? open(nested, among: byName, depth: depth + 1) : Opened(height: ModelValidation.maximumCompositeDepth)

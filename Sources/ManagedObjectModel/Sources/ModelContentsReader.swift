@@ -1,29 +1,29 @@
 // Reads the `contents` file of an `.xcdatamodel`: XML elements in, an unchecked ModelSource out
-// (docs/formats/model-files.md, "Model contents"). It follows the file only; whether names lead anywhere is for
-// ModelValidation, so that all faults are reported together.
+// (docs/formats/model-files.md, "Model contents"). It only transcribes the file; ModelValidation checks that names
+// exist, so that all faults are reported together.
 
 import Diagnostics
 import PropertyLists
 
-/// How large a model may be; a hostile one ends in an error in less than a second.
+/// The limits of a model; a hostile one ends in an error in less than a second.
 package enum ModelLimits {
   /// Entities of one version.
   package static let entities = 5_000
   /// Own properties of all entities of one version.
   package static let properties = 50_000
-  /// Own and inherited properties of all entities: what hashing and the store layout really walk.
+  /// Own and inherited properties of all entities: the number that hashing and the store layout process.
   package static let inheritedProperties = 200_000
-  /// Entities above each other.
+  /// Levels of inheritance.
   package static let inheritanceDepth = 64
   /// User info entries, index elements, constraints and configuration members of one version.
   package static let details = 100_000
   /// Versions of one bundle.
   package static let versions = 500
-  /// Findings told of one version; the rest is counted.
+  /// Findings reported for one version; the others are only counted.
   package static let findings = 100
 }
 
-/// How much of a model was read.
+/// The amount of a model that was read.
 struct ModelSize {
   private var properties = 0
   private var details = 0
@@ -48,12 +48,12 @@ struct ModelSize {
 
 /// Builds the source of one model version from XML events.
 final class ModelContentsReader: XMLEventHandler {
-  /// What an open element is, which decides what its children mean.
+  /// The kind of an open element, which decides the meaning of its children.
   private enum Node {
     case model, entity, attribute, relationship, fetchedProperty, fetchRequest, fetchIndex, fetchIndexElement
     case uniquenessConstraints, uniquenessConstraint, compoundIndexes, compoundIndex, configuration, composite
     case userInfo
-    /// An element whose attributes say all, or one that does not matter with all below it.
+    /// An element whose attributes contain everything, or one that does not matter, with all its descendants.
     case closed
   }
 
@@ -84,7 +84,8 @@ final class ModelContentsReader: XMLEventHandler {
     source = ModelSource(name: name)
   }
 
-  /// The source in `bytes`; throws where they are no model or too large, and records all other faults in the source.
+  /// Reads the source in `bytes`; throws if they are not a model or too large, and records all other faults in the
+  /// source.
   static func read(_ bytes: [UInt8], name: String, at place: Place) throws(HopdError) -> ModelSource {
     let reader = ModelContentsReader(name: name, place: place)
     try XMLReader.read(bytes, at: place, to: reader)
@@ -94,7 +95,7 @@ final class ModelContentsReader: XMLEventHandler {
   func text(_ text: String, at position: XMLPosition) {}
 
   func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
-    // Names and types end up in messages; what is written to be read by people may be long.
+    // Names and types are printed in messages; texts meant for people may be long.
     for attribute in attributes where attribute.value.utf8.count > ModelLimits.nameBytes {
       guard !Self.texts.contains(attribute.name) && !(name == "entry" && attribute.name == "value") else { continue }
       throw HopdError(
@@ -172,7 +173,7 @@ final class ModelContentsReader: XMLEventHandler {
     }
   }
 
-  /// A value may hold several names. Taken apart by bytes: characters would take a hundred times as long.
+  /// A value may contain several names. Split by bytes: by characters it would take a hundred times as long.
   private func addIndexedNames(_ element: ModelElement) throws(HopdError) {
     for name in (element["value"] ?? "").utf8.split(separator: UInt8(ascii: ",")) {
       try countDetail(element)

@@ -1,5 +1,5 @@
-// One XML element of a model with the attributes that are known for it (docs/formats/model-files.md, "Model contents";
-// the lists hold what was seen in 989 files). What is not listed is reported once and ignored.
+// One XML element of a model with its known attributes (docs/formats/model-files.md, "Model contents"; the lists are
+// from 989 files). An attribute that is not listed is reported once and ignored.
 
 import PropertyLists
 
@@ -18,13 +18,13 @@ struct ModelElement {
   /// The value of an attribute, also an empty one.
   subscript(_ attribute: String) -> String? { values[attribute] }
 
-  /// The value of an attribute; nil where it is absent or empty.
+  /// The value of an attribute; nil if it is absent or empty.
   func text(_ attribute: String) -> String? {
     guard let value = values[attribute], !value.isEmpty else { return nil }
     return value
   }
 
-  /// Xcode writes YES; newer parts of it write true.
+  /// Whether an attribute is true. Xcode writes YES; newer parts of it write true.
   func isTrue(_ attribute: String) -> Bool {
     switch values[attribute] {
     case "YES", "yes", "true", "1": true
@@ -32,10 +32,10 @@ struct ModelElement {
     }
   }
 
-  /// Is there a list of attributes for this element?
+  /// Whether the attributes of this element are known.
   var isKnown: Bool { Self.known[name] != nil }
 
-  /// Attributes that are not known for this element, sorted.
+  /// Attributes that are unknown for this element, sorted.
   var unknownAttributes: [String] {
     guard let known = Self.known[name] else { return [] }
     return values.keys.filter { !known.contains($0) }.sorted()
@@ -79,7 +79,7 @@ struct ModelElement {
 }
 
 extension AttributeType {
-  /// The type with that name in XML; nil for an unknown name.
+  /// Finds the type with that name in XML; nil for an unknown name.
   init?(xmlName: String) {
     guard let type = AttributeType.allCases.first(where: { $0.xmlName == xmlName }) else { return nil }
     self = type
@@ -87,7 +87,7 @@ extension AttributeType {
 }
 
 extension Relationship.DeleteRule {
-  /// The rule with that name in XML; nil for an unknown name.
+  /// Finds the rule with that name in XML; nil for an unknown name.
   init?(xmlName: String) {
     let rules: [String: Self] = ["No Action": .noAction, "Nullify": .nullify, "Cascade": .cascade, "Deny": .deny]
     guard let rule = rules[xmlName] else { return nil }
@@ -96,7 +96,7 @@ extension Relationship.DeleteRule {
 }
 
 extension Substring {
-  /// The text without spaces on both sides.
+  /// The text without spaces at both ends.
   var trimmingSpaces: String {
     let space = UInt8(ascii: " ")
     guard let first = utf8.firstIndex(where: { $0 != space }), let last = utf8.lastIndex(where: { $0 != space })

@@ -1,5 +1,5 @@
-// The few file calls that reading a model takes: what is at a path, what is in a folder, and the bytes of one file.
-// Reading only, never blocking on a pipe and never more than the limit.
+// The few file calls that reading a model needs: the kind of a path, the names in a folder, and the bytes of one file.
+// They only read, never block on a pipe and never read more than the limit.
 
 import Diagnostics
 import Glibc
@@ -7,9 +7,9 @@ import SystemPackage
 
 /// Reads files and folders of models and mapping models.
 package enum ModelFiles {
-  /// What a path leads to, links followed.
+  /// The kind of object at a path, symbolic links followed.
   package enum Kind: Equatable {
-    /// A folder, with its identity for recognising one that was visited before.
+    /// A folder, with its identity, by which a search recognises one that it has visited.
     case folder(device: UInt64, inode: UInt64)
     /// A regular file.
     case file
@@ -19,13 +19,13 @@ package enum ModelFiles {
     case missing
   }
 
-  /// What is at `path`; throws where that cannot be told.
+  /// Returns the kind of object at `path`; throws if it cannot be determined.
   package static func kind(of path: FilePath) throws(HopdError) -> Kind {
     var info = stat()
     guard path.withPlatformString({ stat($0, &info) }) == 0 else {
       let code = errno
-      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what is beside
-      // it.
+      // A symbolic link to itself has no target, like one whose target was removed; neither hides the other files of
+      // its folder.
       if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) { return .missing }
       throw error(code, "cannot inspect it", path)
     }
@@ -36,7 +36,7 @@ package enum ModelFiles {
     }
   }
 
-  /// Names in a folder in the order of their bytes, without `.` and `..`.
+  /// Returns the names in a folder in the order of their bytes, without `.` and `..`.
   package static func names(in path: FilePath) throws(HopdError) -> [String] {
     guard let directory = path.withPlatformString({ opendir($0) }) else {
       throw error(errno, "cannot read the folder", path)
@@ -62,9 +62,9 @@ package enum ModelFiles {
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// The bytes of a regular file, at most `limit`.
+  /// Returns the bytes of a regular file of at most `limit` bytes.
   package static func bytes(of path: FilePath, limit: Int) throws(HopdError) -> [UInt8] {
-    // Non-blocking, so that a pipe in the place of the file does not hang us.
+    // Nonblocking: opening a pipe in place of the file must not block.
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else { throw error(errno, "cannot open the file", path) }
     defer { close(descriptor) }
@@ -107,13 +107,13 @@ package enum ModelFiles {
   }
 }
 
-/// Searches a folder and those below it, links followed: each folder once, as links can lead in a circle.
+/// Searches a folder and its subfolders, links followed: each folder once, because links can form a cycle.
 package struct FolderSearch {
   /// What a search does with a file or folder.
   package enum Answer {
-    /// It is one of those that are wanted.
+    /// The path is a result.
     case found
-    /// It may hold some, if it is a folder.
+    /// If it is a folder, the search continues in it.
     case descend
     case ignore
   }
@@ -124,7 +124,8 @@ package struct FolderSearch {
   private var visited: Set<[UInt64]> = []
   private var entries = 0
 
-  /// What `judge` finds below `folder`, sorted by the bytes of the paths; hidden folders are not searched.
+  /// Returns the paths below `folder` for which `judge` returns `found`, sorted by their bytes; hidden folders are not
+  /// searched.
   ///
   /// Throws `tooMany` for more than 200,000 entries.
   package static func paths(

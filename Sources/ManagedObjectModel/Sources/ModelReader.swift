@@ -1,6 +1,6 @@
-// From a path to the versions of a model: which files make a model, and which form each has. SourceBundle and
-// CompiledBundle read bundles of versions; what is in a `contents` file is ModelContentsReader's, in an `elements`
-// file ElementsReader's, and whether it holds together is ModelValidation's.
+// Reads the versions of a model from a path: finds the files that make a model, and their form. SourceBundle and
+// CompiledBundle read bundles of versions; ModelContentsReader reads a `contents` file, ElementsReader an `elements`
+// file, and ModelValidation checks the result.
 
 import Diagnostics
 import PropertyLists
@@ -11,7 +11,7 @@ extension HopdError.Code {
   package static let invalidModel = HopdError.Code("model-invalid", exit: .dataError)
   /// A model is larger than any real one.
   package static let modelTooLarge = HopdError.Code("model-too-large", exit: .dataError)
-  /// A model is kept in a form that will never be read here.
+  /// A model is in a form that hopd does not support.
   package static let unsupportedModel = HopdError.Code("model-unsupported", exit: .dataError)
   /// The declared order of versions does not fit the model.
   package static let versionOrder = HopdError.Code("version-order", exit: .configuration)
@@ -19,12 +19,12 @@ extension HopdError.Code {
 
 /// Reads models from disk.
 package enum ModelReader {
-  /// The versions of the model at `path`: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or one of their compiled
-  /// forms, a `.momd` bundle or a `.mom` file.
+  /// Reads the versions of the model at `path`: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or one of their
+  /// compiled forms, a `.momd` bundle or a `.mom` file.
   ///
-  /// `declaredOrder` names all versions, oldest first; where it is empty the project file beside the bundle gives the
-  /// order, else the names do. A version of a bundle that cannot be read or used is left out; where none is left, one
-  /// error holds the faults of all versions.
+  /// `declaredOrder` names all versions, oldest first; if it is empty the project file beside the bundle gives the
+  /// order, else the names do. A version of a bundle that cannot be read or used is left out; if none remains, one
+  /// error contains the faults of all versions.
   package static func read(at path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
     do throws(HopdError) {
       return try readForm(at: path, declaredOrder: declaredOrder)
@@ -70,7 +70,7 @@ package enum ModelReader {
     }
   }
 
-  /// One version from the bytes of its `contents` file.
+  /// Reads one version from the bytes of its `contents` file.
   package static func read(
     contents bytes: [UInt8], name: String, at place: Place = Place()
   ) throws(HopdError) -> (model: ManagedObjectModel, warnings: [ModelWarning]) {
@@ -78,9 +78,9 @@ package enum ModelReader {
     return (try ModelValidation.validated(source, at: place), source.warnings)
   }
 
-  /// The models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
+  /// Finds the models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
   ///
-  /// Compiled forms count as models too. Versions inside a bundle are not listed by themselves.
+  /// Compiled forms count as models too. Versions inside a bundle are not listed separately.
   package static func findBundles(in path: FilePath) throws(HopdError) -> [FilePath] {
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
@@ -106,8 +106,8 @@ package enum ModelReader {
     }
   }
 
-  /// Throws where a declared order of versions is not one of exactly those that are there; it may leave out `omitted`
-  /// ones.
+  /// Throws if a declared order of versions does not name exactly the existing ones; it need not name those in
+  /// `omitted`.
   static func check(
     _ declared: [String], against versions: [String], omitted: [String] = [], at path: FilePath
   ) throws(HopdError) {
@@ -133,7 +133,7 @@ package enum ModelReader {
         + ". Or declare none: `hopctl model list` shows the order that hopd takes then.", reasons: reasons)
   }
 
-  /// What a path's extension says.
+  /// The form of a model, by the path's extension.
   private enum Form {
     case bundle, version, compiledBundle, compiledVersion, image, none
 

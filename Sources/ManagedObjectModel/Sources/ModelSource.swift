@@ -1,9 +1,9 @@
-// A model as it was written, before anybody has checked it: entities may be there twice and names may lead nowhere.
-// Readers fill it, ModelValidation judges it, and only then does it become a ManagedObjectModel.
+// A model as written, before validation: entities may be duplicated and names may not exist. Readers fill it,
+// ModelValidation checks it, and only then does it become a ManagedObjectModel.
 
 import Diagnostics
 
-/// One version of a model, unchecked, with the lines of its parts as far as the format has lines.
+/// One version of a model, unchecked, with the lines of its parts if the format has lines.
 package struct ModelSource: Sendable {
   /// The version's name.
   package var name: String
@@ -15,13 +15,13 @@ package struct ModelSource: Sendable {
   package var configurations: [Configuration] = []
   /// Composite types in the order of the file.
   package var composites: [Composite] = []
-  /// Line of each entity, parallel to `entities`; empty where the format has none.
+  /// Line of each entity, parallel to `entities`; empty if the format has none.
   package var entityLines: [Int] = []
   /// Lines of each entity's properties by name, in the order of the file, parallel to `entities`.
   package var propertyLines: [[String: [Int]]] = []
-  /// What the reader itself could not make sense of.
+  /// Faults that the reader itself found.
   package var errors: [HopdError] = []
-  /// Remarks.
+  /// Warnings.
   package var warnings: [ModelWarning] = []
 
   /// A named configuration.
@@ -61,7 +61,7 @@ package struct ModelSource: Sendable {
     return lines[occurrence]
   }
 
-  /// The model; only meaningful once validation has found nothing.
+  /// The model; only meaningful after a validation without faults.
   package var model: ManagedObjectModel {
     ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: entities.map { $0.withSortedProperties() },

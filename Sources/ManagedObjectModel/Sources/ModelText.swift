@@ -1,20 +1,20 @@
-// How much text a model's names may be. Names are hashed, sorted and compared over and over, by every heir again, and
-// text beyond ASCII a hundred times slower than counting it: without a bound a model of some megabytes of names would
-// take minutes. Looked at before anything else, and only counted.
+// Limits on the text of a model's names. Names are hashed, sorted and compared repeatedly, again for every heir, and
+// for text beyond ASCII that takes a hundred times as long as counting it: without a limit a model with some megabytes
+// of names would take minutes. This check comes before all others, and only counts bytes.
 
 import Diagnostics
 
 extension ModelLimits {
-  /// Bytes of one name, type, number or key path. Ten thousand letters are still read.
+  /// Bytes of one name, type, number or key path. Ten thousand letters are still accepted.
   package static let nameBytes = 16 << 10
-  /// Bytes of all names of one version: room for 50,000 properties of forty.
+  /// Bytes of all names of one version: enough for 50,000 properties of forty bytes.
   package static let textBytes = 2 << 20
-  /// The same with inherited properties counted for every heir, as hashing walks them.
+  /// The same with inherited properties counted for every heir, as hashing processes them.
   package static let inheritedTextBytes = 4 << 20
 }
 
 extension ModelSource {
-  /// What is wrong with the amount of text; nil where it can be worked with.
+  /// The error for too much text; nil if the amount is acceptable.
   var tooMuchText: HopdError? {
     var total = 0
     var longest = 0
@@ -64,14 +64,14 @@ extension ModelSource {
 }
 
 extension Attribute {
-  /// Bytes that hashing the attribute walks, a composite's elements aside; a derivation is also taken apart.
+  /// Bytes that hashing the attribute reads, without a composite's elements; a derivation is also parsed.
   var hashedBytes: Int {
     name.utf8.count + (versionHashModifier?.utf8.count ?? 0) + 8 * (derivationExpression?.utf8.count ?? 0)
   }
 }
 
 extension Relationship {
-  /// Bytes that hashing the relationship walks.
+  /// Bytes that hashing the relationship reads.
   var hashedBytes: Int {
     name.utf8.count + destinationEntityName.utf8.count + (inverseName?.utf8.count ?? 0)
       + (versionHashModifier?.utf8.count ?? 0)

@@ -1,18 +1,18 @@
-// Judges a model before anybody relies on it: hashing, planning and the store layout take names that lead somewhere,
-// inheritance without circles and bounded sizes for granted. Every fault is reported, not only the first, because a
-// model is mended in an editor far from here. What real models contain (one-way relationships, inherited properties
-// declared again) is not a fault.
+// Validates a model before it is used: hashing, planning and the store layout rely on existing names, inheritance
+// without cycles and bounded sizes. Every fault is reported, not only the first, because the model is corrected in an
+// editor on another machine. Features of real models (one-way relationships, inherited properties declared again) are
+// not faults.
 
 import Diagnostics
 
 /// The checks of one model version.
 package enum ModelValidation {
-  /// Composite types inside each other.
+  /// Depth of nested composite types.
   static let maximumCompositeDepth = 8
   /// Elements of one composite type with nested ones opened.
   static let maximumCompositeElements = 1_000
 
-  /// The model of `source`; throws one error with all faults as reasons.
+  /// Returns the model of `source`; throws one error with all faults as reasons.
   package static func validated(_ source: ModelSource, at place: Place = Place()) throws(HopdError)
     -> ManagedObjectModel
   {
@@ -28,7 +28,7 @@ package enum ModelValidation {
       at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
   }
 
-  /// What is wrong with `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
+  /// Returns the faults of `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
   package static func faults(in source: ModelSource) -> [HopdError] {
     if let error = source.tooMuchText { return [error] }
     return ModelCheck(source: source).faults
@@ -40,8 +40,8 @@ struct ModelCheck {
   let source: ModelSource
   /// Index of the first entity of each name.
   let indexByName: [String: Int]
-  /// Index of each entity's parent. Lines of parents are walked for every relationship and index: by numbers, because
-  /// looking up long names at every step would take minutes.
+  /// Index of each entity's parent. Every relationship and index walks a lineage: by numbers, because looking up long
+  /// names at every step would take minutes.
   private let parents: [Int?]
   /// A number for every name of a property.
   let numbers: [String: Int]
@@ -50,13 +50,13 @@ struct ModelCheck {
   /// Names of own properties per entity, and relationships by name for the inverse check, by number.
   let ownNames: [Set<Int>]
   private let ownRelationships: [[Int: Relationship]]
-  /// What one attribute of a composite type stands for, by the type's name.
+  /// The opened form of each composite type, by the type's name.
   var opened: [String: Opened] = [:]
   /// Composite types whose elements have proper and different names.
   var soundComposites: Set<String> = []
-  /// The first faults: a hostile model has so many that they would fill the memory.
+  /// The first faults: those of a hostile model would fill the memory.
   var faults: [HopdError] = []
-  /// All faults.
+  /// Number of all faults.
   var count = 0
 
   init(source: ModelSource) {
@@ -90,7 +90,7 @@ struct ModelCheck {
     let sound = checkInheritance()
     checkComposites()
     checkSizes(inheritanceIsSound: sound)
-    // Properties are looked up along the line of parents: only where that line ends.
+    // Properties are looked up in the lineage, which is safe only if every lineage ends.
     if sound {
       checkRelationships()
       checkReferences()
@@ -128,12 +128,12 @@ struct ModelCheck {
 
   // MARK: Inheritance
 
-  /// Are all parents there, and does every line of parents end in time?
+  /// Whether all parents exist and every lineage ends within the limit.
   private mutating func checkInheritance() -> Bool {
     var isSound = true
-    /// Depth of entities whose line is known to end.
+    /// Depth of entities whose lineage is known to end.
     var depths: [Int: Int] = [:]
-    /// Entities on or below a circle or a line that is too deep: told once.
+    /// Entities on or below a cycle or a lineage that is too deep: each is reported once.
     var told: Set<Int> = []
     for (index, entity) in source.entities.enumerated() {
       if let parent = entity.parentName, indexByName[parent] == nil {
@@ -200,7 +200,7 @@ struct ModelCheck {
       var sizes = (properties: names.count, bytes: entity.relationships.reduce(0) { $0 + $1.hashedBytes })
       for attribute in entity.attributes {
         sizes.bytes += attribute.hashedBytes
-        // A composite attribute is as many as its type has elements, in the table and in the hash alike.
+        // In the table and in the hash, a composite attribute counts as many attributes as its type has elements.
         for element in attribute.elements {
           sizes.properties += 1
           sizes.bytes += element.hashedBytes
@@ -257,8 +257,8 @@ struct ModelCheck {
           continue
         }
         if inverse.inverseName != relationship.name {
-          // Xcode compiles it with a warning. A to-one has a column of its own whatever its inverse says; what becomes
-          // of the tables and columns of the others no store shows (docs/formats/model-files.md, "Bent inverses").
+          // Xcode compiles it with a warning. A to-one has a column of its own, whatever its inverse names; no store
+          // shows the tables and columns of the others (docs/formats/model-files.md, "Bent inverses").
           if !relationship.isToMany, !inverse.isOrdered { continue }
           let actual = inverse.inverseName.map { "“\($0)”" } ?? "none"
           fault("its inverse “\(destination).\(inverseName)” names another inverse: \(actual)", at: place)
@@ -271,7 +271,7 @@ struct ModelCheck {
     }
   }
 
-  /// Is the entity of that name the given one, above it or below it?
+  /// Whether the entity of that name is the given one, its ancestor or its descendant.
   private func isRelated(_ index: Int, to name: String) -> Bool {
     guard let other = indexByName[name] else { return false }
     return line(of: index).contains(other) || line(of: other).contains(index)

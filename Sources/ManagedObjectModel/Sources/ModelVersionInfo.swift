@@ -1,17 +1,17 @@
 // VersionInfo.plist of a `.momd`: the hashes that Xcode's compiler gave each version (docs/formats/model-files.md,
-// "VersionInfo.plist"). Every hash that we compute is compared with it before anything relies on it; where ours rests
-// on a rule that is not proven, its word settles the matter (docs/decisions/0011).
+// "VersionInfo.plist"). Every hash that hopd computes is compared with it before use; if hopd's depends on an unproven
+// rule, the stated hash decides (docs/decisions/0011).
 
 import Diagnostics
 import PropertyLists
 import SystemPackage
 
 extension HopdError.Code {
-  /// A compiled model and the model it was compiled from, or its own VersionInfo.plist, do not agree.
+  /// A compiled model contradicts the model it was compiled from, or its own VersionInfo.plist.
   package static let modelsDisagree = HopdError.Code("models-disagree", exit: .dataError)
 }
 
-/// What a `.momd` says of its versions.
+/// The statements of a `.momd` about its versions.
 struct ModelVersionInfo {
   /// The name of the file.
   static let fileName = "VersionInfo.plist"
@@ -25,7 +25,7 @@ struct ModelVersionInfo {
   /// NSManagedObjectModel_VersionChecksums, which only newer compilers write.
   let checksums: [String: String]
 
-  /// Reads the file of a bundle; nil where the bundle has none, an error where it is broken.
+  /// Reads the file of a bundle; nil if the bundle has none, an error if it is damaged.
   static func read(ofBundleAt bundle: FilePath) throws(HopdError) -> ModelVersionInfo? {
     let path = bundle.appending(fileName)
     let place = Place(file: path)
@@ -62,7 +62,8 @@ struct ModelVersionInfo {
       checksums: (entries["NSManagedObjectModel_VersionChecksums"]?.dictionary ?? [:]).compactMapValues(\.string))
   }
 
-  /// The version with the hashes that this file settles for it; throws where a hash that is certain differs.
+  /// Returns the version with the stated hashes in place of its uncertain ones; throws if a certain hash or the
+  /// checksum differs.
   func settled(_ model: ManagedObjectModel) throws(HopdError) -> ManagedObjectModel {
     guard let stated = hashes[model.name] else { return model }
     let settled = try HashAgreement.settle(
@@ -78,15 +79,15 @@ struct ModelVersionInfo {
   }
 }
 
-/// Comparing the hashes that a model gives with those that a compiled form of it states.
+/// Compares a model's hashes with those that a compiled form of it states.
 enum HashAgreement {
   static let hint =
     "The two were made of different states of the model: build the app again and copy source and .momd together, "
     + "or take the .momd out of the folder if it is not the app's."
 
-  /// `model` with the stated hashes in the place of those that cannot be computed with certainty.
+  /// Returns `model` with the stated hashes in place of those that cannot be computed with certainty.
   ///
-  /// What is stated of the entities `ignored` is a computation too, and proves nothing.
+  /// The stated hashes of the entities `ignored` are themselves computed, and prove nothing.
   static func settle(
     _ model: ManagedObjectModel, by stated: [String: VersionHash], ignoring ignored: Set<String> = [], source: String,
     at place: Place

@@ -1,13 +1,13 @@
-// Version order is recorded nowhere in a bundle (docs/formats/model-files.md, "Version order"), and names are free
-// text: "Model", "Model 2", "Modelv4", "1.8". A lexical sort puts "Model 10" before "Model 2", so numbers are compared
-// as numbers.
+// Orders version names by the numbers in them. No bundle records the order of its versions
+// (docs/formats/model-files.md, "Version order"), and names are free text: "Model", "Model 2", "Modelv4", "1.8". A
+// lexical sort puts "Model 10" before "Model 2", so numbers are compared as numbers.
 
-/// The order of version names as people read them.
+/// The natural order of version names.
 package enum NaturalOrder {
-  /// Does `left` come before `right`?
+  /// Whether `left` comes before `right`.
   ///
   /// Names are compared word by word and number by number; spaces, dots, hyphens and underscores only separate. Case
-  /// does not count unless nothing else differs. A name that is the beginning of another comes first.
+  /// counts only if nothing else differs. A name that is the beginning of another comes first.
   package static func precedes(_ left: String, _ right: String) -> Bool {
     let (first, second) = (tokens(of: left), tokens(of: right))
     for (one, other) in zip(first, second) where one != other { return one < other }
@@ -15,7 +15,7 @@ package enum NaturalOrder {
     return left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 
-  /// Do the names differ in nothing but their numbers, and in where these stand?
+  /// Whether the names differ only in their numbers and in the positions of these.
   static func haveSameWords(_ left: String, _ right: String) -> Bool {
     func words(_ name: String) -> [String] {
       tokens(of: name).compactMap { if case .word(let word) = $0 { word } else { nil } }
@@ -23,8 +23,8 @@ package enum NaturalOrder {
     return words(left) == words(right)
   }
 
-  /// Each name with its words as most of the others spell them: a long word that differs from a more frequent one in
-  /// one letter is that one, mistyped ("SBBDataModeV20" among twenty "SBBDataModelV…").
+  /// Returns each name with its words in the spelling of most others: a long word that differs from a more frequent one
+  /// in one letter is taken for a typing mistake ("SBBDataModeV20" among twenty "SBBDataModelV…").
   static func spelledAlike(_ names: [String]) -> [String: String] {
     let parts = names.map { (name: $0, tokens: tokens(of: $0)) }
     var counts: [String: Int] = [:]
@@ -54,7 +54,7 @@ package enum NaturalOrder {
     return Dictionary(spelled, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Is one letter missing, too much or another in one of the two?
+  /// Whether one letter is missing, added or changed between the two.
   private static func differInOneLetter(_ left: String, _ right: String) -> Bool {
     let (short, long) = left.utf8.count < right.utf8.count ? (left, right) : (right, left)
     let (first, second) = (Array(short.utf8), Array(long.utf8))
@@ -64,7 +64,7 @@ package enum NaturalOrder {
     return start + end >= second.count - 1
   }
 
-  /// Does a name mention two others, the first before the second, as "Model 2 to Model 3" does?
+  /// Whether a name mentions two others, the first before the second, as "Model 2 to Model 3" does.
   package static func names(_ name: String, _ first: String, before second: String) -> Bool {
     let (words, start, end) = (tokens(of: name), tokens(of: first), tokens(of: second))
     func position(of part: [Token], from: Int) -> Int? {

@@ -1,19 +1,19 @@
-// When the versions of a model were added, by the project of Xcode that the bundle belongs to: each file of a project
+// Finds when the versions of a model were added, in the Xcode project that contains the bundle: each file of a project
 // has an identifier of 24 hexadecimal digits, of which Xcode makes digits 9 to 16 the seconds since 2001
-// (docs/formats/model-files.md, "Version order"). Only the two kinds of objects that matter are kept while the file is
-// scanned once; nothing in it can make this recurse or grow beyond the file.
+// (docs/formats/model-files.md, "Version order"). One scan of the file keeps only the two kinds of objects that matter;
+// no content can cause recursion or growth beyond the file's size.
 
 import Diagnostics
 import SystemPackage
 
 /// The part of a `project.pbxproj` that is about models.
 struct ProjectFile {
-  /// Folders above a bundle in which a project is looked for.
+  /// Number of folders above a bundle that are searched for a project.
   private static let heights = 8
   /// Real ones have some megabytes.
   private static let maximumBytes = 32 << 20
 
-  /// One object of the project with the few fields that matter.
+  /// One object of the project, with the few fields that matter.
   private struct Object {
     var isa = ""
     var path = ""
@@ -24,11 +24,11 @@ struct ProjectFile {
   private var files: [String: String] = [:]
   private var groups: [(name: String, children: [String])] = []
 
-  /// When each version of a bundle was added to its project, in seconds since 2001; nil where no project beside or
-  /// above the bundle tells it of all that it knows.
+  /// Returns when each version of a bundle was added to its project, in seconds since 2001; nil if no project beside or
+  /// above the bundle has the time of every version that it lists.
   ///
-  /// The nearest folder with a project that knows the bundle decides. Whatever cannot be read is as if it were not
-  /// there: the order of the names is left then.
+  /// The nearest folder with a project that lists the bundle decides. A file that cannot be read counts as missing:
+  /// then the names give the order.
   static func additions(ofVersionsIn bundle: FilePath) -> [String: UInt32]? {
     guard let name = bundle.lastComponent?.string else { return nil }
     var folder = bundle.removingLastComponent()
@@ -39,7 +39,7 @@ struct ProjectFile {
         guard let bytes = try? ModelFiles.bytes(of: file, limit: maximumBytes) else { continue }
         if let found = ProjectFile(bytes).additions(of: name) { return found }
       }
-      // A checkout is a world of its own, and above the top there is nothing.
+      // The search ends at the top of a checkout or of the file system.
       if entries.contains(".git") || folder.isEmpty || folder == folder.removingLastComponent() { return nil }
       folder = folder.removingLastComponent()
     }
@@ -50,7 +50,7 @@ struct ProjectFile {
   init(_ bytes: [UInt8]) {
     var scanner = TextListScanner(bytes)
     var depth = 0
-    /// The last text at each depth that may turn out to be a key, outermost first.
+    /// The last text at each depth, which may be a key, outermost first.
     var keys: [String] = [""]
     var object = Object()
     var key = ""
@@ -107,17 +107,17 @@ struct ProjectFile {
     var result: [String: UInt32] = [:]
     for child in children {
       guard let name = files[child], let seconds = Self.seconds(of: child) else { return nil }
-      // A version that is there twice was added when it came first.
+      // A version that is listed twice was added at its earlier time.
       result[name] = min(result[name] ?? .max, seconds)
     }
     return result
   }
 
-  /// The time in an identifier that Xcode made; nil for those of other programs, which make them of digests.
+  /// The time in an identifier made by Xcode; nil for those of other programs, which derive them from digests.
   static func seconds(of identifier: String) -> UInt32? {
     let digits = Array(identifier.utf8)
     guard digits.count == 24, digits.allSatisfy({ (0x30...0x39).contains($0) || (0x41...0x46).contains($0) }),
-      // Between the time and what is the machine's there is a zero; 2003 to 2040 is when there was or may be an Xcode.
+      // Zero digits separate the time from the machine's part; Xcode's possible years are 2003 to 2040.
       digits[16...17].allSatisfy({ $0 == 0x30 }),
       let seconds = UInt32(String(decoding: digits[8..<16], as: UTF8.self), radix: 16),
       (63_072_000...1_230_768_000).contains(seconds)
@@ -126,7 +126,7 @@ struct ProjectFile {
   }
 }
 
-/// The tokens of a property list in the old text form, which Xcode writes projects in.
+/// The tokens of a property list in the old text form, in which Xcode writes projects.
 struct TextListScanner {
   enum Token {
     /// `{`
@@ -144,7 +144,8 @@ struct TextListScanner {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The next token; nil at the end, and where the bytes are no such list. Lists in parentheses are their texts.
+  /// Returns the next token; nil at the end, and if the bytes are not such a list. A list in parentheses yields its
+  /// texts.
   mutating func next() -> Token? {
     while position < bytes.count {
       let byte = bytes[position]

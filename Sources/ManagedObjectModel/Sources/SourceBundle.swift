@@ -1,12 +1,12 @@
-// An `.xcdatamodeld` folder as a bundle of versions (docs/formats/model-files.md, "Source bundles"), and what both
-// forms of bundles have in common: a version that cannot be read or used is left out, unless none would be left
+// Reads an `.xcdatamodeld` folder as a bundle of versions (docs/formats/model-files.md, "Source bundles"), with the
+// rule of both forms of bundles: a version that cannot be read or used is left out, unless none would remain
 // (docs/decisions/0055).
 
 import Diagnostics
 import PropertyLists
 import SystemPackage
 
-/// Versions of a bundle while they are read.
+/// The versions of a bundle during reading.
 struct BundleVersions {
   let name: String
   let path: FilePath
@@ -14,19 +14,19 @@ struct BundleVersions {
   var hashes: [String: [String: VersionHash]] = [:]
   /// The versions that were read, in their order.
   var models: [ManagedObjectModel] = []
-  /// What is wrong with the others.
+  /// The errors of the others, by name.
   var failures: [String: HopdError] = [:]
   var warnings: [ModelWarning] = []
 
-  /// Leaves a version out; throws where the cause may pass, as a right that is missing or a file that is copied just
-  /// now: the version may be a good one, and the way through it the one that keeps the data.
+  /// Leaves a version out; throws if the cause may be temporary, such as a missing permission or a file that is being
+  /// copied: the version may be valid, and the chain through it may be the one that keeps the data.
   mutating func leaveOut(_ version: String, _ error: HopdError) throws(HopdError) {
     let passing: [HopdError.Code] = [.noPermission, .inputOutput, .damagedXML, .damagedPropertyList]
     if passing.contains(error.code) { throw error }
     failures[version] = error
   }
 
-  /// The bundle; throws where no version can be used. `current` finds the current version, which may be left out.
+  /// Returns the bundle; throws if no version can be used. `current` finds the current version, which may be left out.
   func bundle(
     order: VersionOrder, names: [String],
     current: ([ManagedObjectModel], inout [ModelWarning]) throws(HopdError) -> String?
@@ -42,7 +42,7 @@ struct BundleVersions {
     }
     var warnings = warnings
     let name = try current(models, &warnings)
-    // Of a declared order the last version is the one to reach where none is marked.
+    // If no version is marked as current, the last one of a declared order is the target.
     let reached = name ?? (order == .declared ? names.last : nil)
     let omitted = names.compactMap { version in
       failures[version].map {
@@ -56,7 +56,7 @@ struct BundleVersions {
 }
 
 extension ModelReader {
-  /// The versions in an `.xcdatamodeld` folder.
+  /// Reads the versions in an `.xcdatamodeld` folder.
   static func readBundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     var paths: [String: FilePath] = [:]
@@ -94,7 +94,7 @@ extension ModelReader {
     return try versions.bundle(order: order, names: names) { _, _ in current }
   }
 
-  /// The file that holds a version: `contents`, or `elements` of an Xcode before 4.1.
+  /// The file of a version: `contents`, or `elements` of an Xcode before 4.1.
   static func file(ofVersionAt path: FilePath) -> FilePath {
     let contents = path.appending("contents")
     let elements = path.appending("elements")
@@ -102,7 +102,7 @@ extension ModelReader {
     return isOld ? elements : contents
   }
 
-  /// A version in source form.
+  /// Reads a version in source form.
   static func source(ofVersionAt path: FilePath) throws(HopdError) -> ModelSource {
     let file = file(ofVersionAt: path)
     guard try ModelFiles.kind(of: file) != .missing else {
@@ -120,12 +120,12 @@ extension ModelReader {
       let bytes = try ModelFiles.bytes(of: file, limit: XMLLimits.standard.maximumBytes)
       return try ModelContentsReader.read(bytes, name: name, at: place)
     } catch {
-      // Whatever is wrong with the file, it is the same thing that helps.
+      // The remedy is the same for every fault of the file.
       throw error.hinted("Copy the model from the app's sources again, or open and save it with Xcode.")
     }
   }
 
-  /// One version from the bytes of its `elements` file.
+  /// Reads one version from the bytes of its `elements` file.
   package static func read(
     elements bytes: [UInt8], name: String, at place: Place = Place()
   ) throws(HopdError) -> (model: ManagedObjectModel, warnings: [ModelWarning]) {
@@ -133,7 +133,7 @@ extension ModelReader {
     return (try ModelValidation.validated(source, at: place), source.warnings)
   }
 
-  /// `_XCCurrentVersionName` of `.xccurrentversion` (148 seen); the file may be missing where there is one version.
+  /// `_XCCurrentVersionName` of `.xccurrentversion` (148 seen); the file may be missing if there is only one version.
   private static func currentVersion(
     ofBundleAt path: FilePath, among versions: [String], warnings: inout [ModelWarning]
   ) throws(HopdError) -> String? {
@@ -157,7 +157,7 @@ extension ModelReader {
       warnings.add("the file does not name the current version, ignoring it", at: place)
       return fallback
     }
-    // Written with the extension; taken off as text, because the name itself may hold dots: "1.8.xcdatamodel".
+    // The entry has the extension, which is removed as text, because the name may contain dots: "1.8.xcdatamodel".
     let name = entry.hasSuffix(".xcdatamodel") ? String(entry.dropLast(".xcdatamodel".count)) : entry
     guard versions.contains(name) else {
       warnings.add("the current version “\(name)” is not in the bundle, ignoring it", at: place)

@@ -5,9 +5,9 @@ import SystemPackage
 
 /// Puts versions in order, oldest first.
 package enum VersionOrdering {
-  /// All `names` in order, and where the order comes from. `current` is the current version, if there is one.
+  /// Returns all `names` in order, and the source of the order. `current` is the current version, if there is one.
   ///
-  /// A declared order that does not fit the versions is for others to refuse: names that it lacks come first.
+  /// The caller refuses a declared order that does not fit the versions: here, names that it lacks come first.
   static func order(
     _ names: [String], ofBundleAt path: FilePath, current: String?, declared: [String] = []
   ) -> (order: VersionOrder, names: [String]) {
@@ -21,16 +21,16 @@ package enum VersionOrdering {
       let (first, second) = (dates[left] ?? 0, dates[right] ?? 0)
       return first != second ? first < second : (ranks[left] ?? 0) < (ranks[right] ?? 0)
     }
-    // Where the bundle's own version was there first and is current, the others may be copies of its past.
+    // If the version with the bundle's name is the oldest and current, the others may be copies of its earlier states.
     guard let current, current == path.stem, sorted.first == current else { return (.project, sorted) }
     return (.project, withCurrent(current, behindItsPast: sorted, bundle: path.stem))
   }
 
-  /// By the names alone: Xcode names the first version as the bundle, so that one leads; the current one is the last
-  /// that was made; between them natural order.
+  /// Orders by the names alone. Xcode gives the first version the bundle's name, so that one leads; the current one was
+  /// made last; between them natural order.
   ///
-  /// A name of the same words as the current one's with a higher number is plainly a later version, which the app does
-  /// not use yet or no longer: it stays behind the current one.
+  /// A name with the current one's words and a higher number is clearly a later version, which the app does not use yet
+  /// or no longer uses: it comes after the current one.
   package static func byName(_ names: [String], bundle: String?, current: String?) -> [String] {
     let spelled = NaturalOrder.spelledAlike(names)
     let natural = names.sorted { left, right in
@@ -42,7 +42,7 @@ package enum VersionOrdering {
     return withCurrent(current, behindItsPast: natural, bundle: bundle)
   }
 
-  /// The versions with the current one after all others that are not plainly later.
+  /// The versions with the current one after all others that are not clearly later.
   private static func withCurrent(_ current: String, behindItsPast names: [String], bundle: String?) -> [String] {
     func isLater(_ name: String) -> Bool {
       name != bundle && NaturalOrder.haveSameWords(name, current) && NaturalOrder.precedes(current, name)

@@ -1,6 +1,6 @@
-// One stored value as JSON, by the type that the model gives it (docs/formats/store-layout.md, "Values in columns"). A
-// value of another storage class than the type asks for is shown as what it is, never dropped: dumps are also for
-// stores that are not in order.
+// Writes one stored value as JSON, by its type in the model (docs/formats/store-layout.md, "Values in columns"). A
+// value of another storage class than the type requires is shown in its own class, never dropped: dumps are also for
+// damaged stores.
 
 import ManagedObjectModel
 import PropertyLists
@@ -17,7 +17,7 @@ enum AttributeText {
     case (.boolean, .integer(1)): try lines.raw("true")
     case (.date, .integer(let seconds)): try write(date: Double(seconds), into: &lines)
     case (.date, .real(let seconds)): try write(date: seconds, into: &lines)
-    // As text, so that readers do not squeeze it through a double of theirs.
+    // As text, so that readers do not convert it to a double.
     case (.decimal, .integer(let number)): try lines.string(String(number))
     case (.decimal, .real(let number)): try lines.string(decimal(number))
     case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(UUIDText.text(of: bytes))
@@ -29,13 +29,13 @@ enum AttributeText {
     }
   }
 
-  /// Seconds stay a number where RFC 3339 cannot write the year.
+  /// Seconds stay a number if RFC 3339 cannot write the year.
   private static func write(date seconds: Double, into lines: inout JSONLines) throws {
     guard let text = DateText.rfc3339(secondsSince2001: seconds) else { return try lines.number(seconds) }
     try lines.string(text)
   }
 
-  /// Text whose bytes are no UTF-8, as the bytes it is: two different ones must not look alike.
+  /// Writes text that is not UTF-8 as its bytes: two different texts must not look alike.
   static func write(invalidText bytes: [UInt8], into lines: inout JSONLines) throws {
     try lines.raw("{\"invalidText\":")
     try lines.string(Base64.encode(bytes[...]))

@@ -1,10 +1,10 @@
-// Bytes in a dump: shown, counted and digested, or written to files, wherever the store has them. A value may be as
-// large as the disk, so one that is in a file beside the store goes through in portions.
+// Binary values in a dump: shown, counted and digested, or written to files, whether they are in a column or in an
+// external file. A value may be as large as the disk, so an external file is read in portions.
 
 import ManagedObjectModel
 import PropertyLists
 
-/// How a dump gives binary values that are longer than `BinaryForm.shownBytes`; shorter ones are always base64.
+/// The form of binary values in a dump that are longer than `BinaryForm.shownBytes`; shorter ones are always base64.
 package enum BinaryForm {
   /// `{"bytes":N,"digest":"…"}`, with SHA-256 in hexadecimal.
   case digest
@@ -19,11 +19,11 @@ package enum BinaryForm {
 
 /// Makes files of binary values.
 package protocol BinaryValueFiles {
-  /// Makes a file of one value, which `produce` hands over in portions.
+  /// Makes a file of one value, which `produce` passes in portions.
   func add(_ produce: ((ArraySlice<UInt8>) throws -> Void) throws -> Void) throws -> BinaryValueFile
 }
 
-/// A file that has one binary value.
+/// A file with one binary value.
 package struct BinaryValueFile: Sendable, Hashable {
   /// Name of the file.
   package let name: String
@@ -43,16 +43,16 @@ package struct BinaryValueFile: Sendable, Hashable {
 final class BinaryValues {
   private let external: ExternalDataDirectory?
   private let form: BinaryForm
-  /// Values whose external file is missing, or is nothing that may be read.
+  /// Values whose external file is missing or must not be read.
   private(set) var missing: Int64 = 0
 
-  /// Values in files are read from `external`.
+  /// Makes a writer that reads external files from `external`.
   init(form: BinaryForm, external: ExternalDataDirectory?) {
     self.form = form
     self.external = external
   }
 
-  /// Bytes that are in the column.
+  /// Writes a value that is in the column.
   func write(_ bytes: ArraySlice<UInt8>, into lines: inout JSONLines) throws {
     if bytes.count <= BinaryForm.shownBytes { return try lines.string(Base64.encode(bytes)) }
     switch form {
@@ -62,8 +62,8 @@ final class BinaryValues {
     }
   }
 
-  /// A value with external storage. Its content is shown, wherever it is, so that a dump does not tell a value in a
-  /// file from one in the column. A reference whose file cannot be read is shown by its name.
+  /// Writes a value with external storage. Its content is shown from either place, so that dumps of a value in a file
+  /// and in the column are equal. A reference whose file cannot be read is shown by its name.
   func write(external bytes: [UInt8], into lines: inout JSONLines) throws {
     switch ExternalDataForm(bytes) {
     case .inline: try write(bytes.dropFirst(), into: &lines)
@@ -85,7 +85,7 @@ final class BinaryValues {
   ) throws {
     switch form {
     case .base64:
-      // Three bytes are four characters: what is left of a portion waits for the next one.
+      // Three bytes make four characters: the rest of a portion is written with the next one.
       var waiting: [UInt8] = []
       try lines.raw("\"")
       try external.read(name) { portion in

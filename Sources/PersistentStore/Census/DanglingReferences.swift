@@ -1,5 +1,5 @@
-// References to rows that are not there. Stores in the field have some; a migration may not add any. Where they can be
-// is said here, with the statement that counts them; `StoreCensus` asks it only where there may be some.
+// References to missing rows. Real stores have some; a migration may not add any. This file lists the columns that can
+// have them, and the statement that counts them; `StoreCensus` runs it only where some are possible.
 
 import ManagedObjectModel
 import SQLite
@@ -8,22 +8,22 @@ import SQLite
 package struct DanglingReferences: Sendable, Hashable {
   /// Entity that declares the relationship.
   package let entity: String
-  /// The relationship; of a many-to-many the one that names the join table.
+  /// The relationship; for a many-to-many the one that names the join table.
   package let relationship: String
   /// Rows with such a reference.
   package let count: Int64
 
-  /// Where references are kept.
+  /// The columns of one relationship that can have missing targets.
   struct Place {
     let entity: String
     let relationship: String
     let table: String
-    /// Columns with keys, and the tables whose keys they are.
+    /// Columns with keys, and the tables that they refer to.
     let ends: [(column: String, target: String)]
-    /// Is it the table of a many-to-many? Its columns must have keys, others may be NULL.
+    /// Whether it is the table of a many-to-many. Its columns must have keys, others may be NULL.
     let isJoin: Bool
 
-    /// Counts the rows whose references find no row.
+    /// Counts the rows whose target is missing.
     func query(_ reader: StoreReader) -> String {
       let conditions = ends.map { end in
         let key = "t.\(SQLiteIdentifier.quoted(end.column))"
@@ -34,7 +34,7 @@ package struct DanglingReferences: Sendable, Hashable {
     }
   }
 
-  /// Every place of a layout.
+  /// All places of a layout.
   static func places(in schema: StoreSchema) -> [Place] {
     var places: [Place] = []
     for table in schema.tables {

@@ -1,10 +1,10 @@
-// Discriminators, the columns with the entity number of a to-one's target, compared with the targets themselves. Where
-// they are is said here, with the statement that counts those that disagree; `StoreCensus` asks it only where one may.
+// Compares discriminators, the columns with the entity number of a to-one's target, with the targets. This file lists
+// the columns, and the statement that counts those that disagree; `StoreCensus` runs it only where one may.
 
 import ManagedObjectModel
 import SQLite
 
-/// How one discriminator column agrees with the rows that its relationship points to.
+/// The agreement of one discriminator column with the rows that its relationship points to.
 package struct DiscriminatorAgreement: Sendable, Hashable {
   /// Entity that declares the relationship.
   package let entity: String
@@ -12,10 +12,10 @@ package struct DiscriminatorAgreement: Sendable, Hashable {
   package let relationship: String
   /// The discriminator column, as Z2_BOOK.
   package let column: String
-  /// Rows whose number is not that of their target; rows without a target do not count.
+  /// Rows whose number differs from their target's; rows without a target do not count.
   package let wrong: Int64
 
-  /// Where discriminators are kept.
+  /// The columns of one discriminator.
   struct Place {
     let entity: String
     let relationship: String
@@ -32,7 +32,7 @@ package struct DiscriminatorAgreement: Sendable, Hashable {
     }
   }
 
-  /// Every place of a layout.
+  /// All places of a layout.
   static func places(in schema: StoreSchema) -> [Place] {
     schema.tables.flatMap { table in
       table.columns.compactMap { column in

@@ -1,6 +1,5 @@
-// What the columns with external storage hold, counted. Planner and verifier count with this one reader, the one in the
-// source and the other in the result, so that the numbers mean the same. Rows stream by: memory does not grow with
-// them.
+// Counts the content of the columns with external storage. The planner counts the source and the verifier the result
+// with this one reader, so that the numbers mean the same. Rows are streamed: memory does not grow with them.
 
 import ManagedObjectModel
 import SQLite
@@ -13,10 +12,10 @@ package struct ExternalDataColumn: Sendable, Hashable {
   /// The attribute, by the entity that declares it.
   package let entity: String
   package let property: String
-  /// Z_ENT of the rows in which the column means this attribute.
+  /// Z_ENT of the rows whose column is this attribute.
   package let numbers: [Int64]
 
-  /// The columns with external storage of a layout.
+  /// Returns the columns with external storage of a layout.
   package static func all(in schema: StoreSchema) -> [ExternalDataColumn] {
     schema.tables.flatMap { table in
       table.columns.compactMap { column in
@@ -31,21 +30,21 @@ package struct ExternalDataColumn: Sendable, Hashable {
   }
 }
 
-/// Values of a column with external storage.
+/// Counts of the values of a column with external storage.
 package struct ExternalDataCount: Sendable, Hashable {
   /// Values in the column itself, and the bytes of their contents.
   package var inline: Int64 = 0
   package var inlineBytes: Int64 = 0
-  /// References whose file is there, the bytes of the files, and the largest.
+  /// References with an existing file, the bytes of the files, and the largest.
   package var found: Int64 = 0
   package var foundBytes: Int64 = 0
   package var largest: Int64 = 0
   package var largestRow: Int64?
   /// References whose file is missing.
   package var missing: Int64 = 0
-  /// Z_PK of the first of them.
+  /// Z_PK of the first such rows.
   package var missingRows: [Int64] = []
-  /// References under whose name there is no plain file, the first row, and what there is.
+  /// References whose file is not a plain file, the first row, and what is in its place.
   package var unsuitable: Int64 = 0
   package var unsuitableRow: Int64?
   package var unsuitableWhat: String?
@@ -53,7 +52,7 @@ package struct ExternalDataCount: Sendable, Hashable {
   package var malformed: Int64 = 0
   package var malformedRow: Int64?
 
-  /// Nothing counted yet.
+  /// Makes an empty count.
   package init() {}
 
   /// All references.
@@ -107,7 +106,7 @@ package struct ExternalDataCount: Sendable, Hashable {
 
 /// Counts columns with external storage.
 package enum ExternalDataCensus {
-  /// The values of a column by Z_ENT of their rows; files are looked up in `directory`.
+  /// Counts the values of a column by Z_ENT of their rows; files are looked up in `directory`.
   package static func count(
     _ column: ExternalDataColumn, reader: StoreReader, directory: ExternalDataDirectory?
   ) throws -> [Int64: ExternalDataCount] {
@@ -133,14 +132,14 @@ package enum ExternalDataCensus {
   ) throws {
     let name = SQLiteIdentifier.quoted(column.column)
     let numbers = column.numbers.map(String.init).joined(separator: ", ")
-    // typeof and length do not load a value, and of a long one only the first byte is asked for.
+    // typeof and length do not load a value, and of a long one only the first byte is read.
     let rows = try reader.connection.prepare(
       "SELECT Z_PK, Z_ENT, length(\(name)), CASE WHEN typeof(\(name)) = 'blob' THEN substr(\(name), 1,"
         + " CASE length(\(name)) WHEN \(ExternalDataForm.referenceLength) THEN \(ExternalDataForm.referenceLength)"
         + " ELSE 1 END) END FROM \(reader.qualified(column.table)) WHERE \(name) IS NOT NULL AND Z_ENT IN (\(numbers))")
     while try rows.step() {
       let head = rows.blob(at: 3)
-      // A value of another storage class is not a value of the two forms.
+      // A value of another storage class has neither form.
       let form = head.map { ExternalDataForm(head: $0, length: rows.integer(at: 2)) } ?? .malformed
       try body(rows.integer(at: 0), rows.integer(at: 1), form)
     }

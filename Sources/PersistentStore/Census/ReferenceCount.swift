@@ -1,16 +1,15 @@
-// References and discriminators, in two steps. First every row is asked, in the one pass over its table, whether its
-// reference may be missing or its discriminator wrong; a store where no row says so has none. Only where one does,
-// SQLite looks every key up and says how many there are. The first step may be wrong in one direction only, so the
-// numbers are those of the second.
+// Counts missing references and wrong discriminators in two steps. The first checks, in the one pass over a table,
+// whether any row's reference may be missing or its discriminator wrong; if no row's may, the store has none. Otherwise
+// SQLite looks up every key and counts. The first step can only report too many, so the numbers come from the second.
 
 import ManagedObjectModel
 import SQLite
 
-/// The references of a store while they are counted.
+/// The counting of a store's references.
 struct ReferenceCount {
   let asksForMissing: Bool
   let asksForEntities: Bool
-  /// Rows by Z_ENT of the tables that were read for their keys.
+  /// Rows by Z_ENT of the tables whose keys were read.
   private(set) var rows: [String: [Int64: Int64]] = [:]
   private let reader: StoreReader
   private let counter: RowCounter
@@ -18,7 +17,7 @@ struct ReferenceCount {
   private var entityPlaces: [DiscriminatorAgreement.Place] = []
   private var keys: [String: RowKeys] = [:]
 
-  /// Reads the keys of every table that something refers to.
+  /// Reads the keys of every referenced table.
   init(
     schema: StoreSchema, reader: StoreReader, counter: RowCounter, asksForMissing: Bool, asksForEntities: Bool
   ) throws(SQLiteError) {
@@ -41,8 +40,8 @@ struct ReferenceCount {
     for known in keys.values { try known.register(on: reader.connection) }
   }
 
-  /// Is Z_PK the number of the row? A table that somebody else made may have keys twice, or none. Views show keys of
-  /// such a table.
+  /// Whether Z_PK is the rowid. A table from another program may have duplicate keys, or none. Views show keys of such
+  /// a table.
   private static func isKeyed(_ table: String, _ reader: StoreReader) throws(SQLiteError) -> Bool {
     if reader.space.isViews { return true }
     let (name, schema) = (SQLiteValue.text(reader.space.name(of: table)), SQLiteValue.text(reader.space.schemaName))
@@ -54,12 +53,12 @@ struct ReferenceCount {
     return keys == [true] && indexes == 0
   }
 
-  /// Ends the use of the keys.
+  /// Releases the keys.
   func unregister() {
     for known in keys.values { known.unregister(from: reader.connection) }
   }
 
-  /// What is to be asked of the rows of each table.
+  /// Adds the conditions to check for the rows of each table.
   func addConditions(to conditions: inout [String: [String]]) {
     for place in missingPlaces {
       if let condition = condition(of: place) { conditions[place.table, default: []].append(condition) }
@@ -74,7 +73,7 @@ struct ReferenceCount {
     for end in place.ends {
       let column = RowCounter.column(end.column)
       guard let term = keys[end.target]?.mayBeMissing(column) else { return nil }
-      // No term is true of NULL.
+      // No term is true for NULL.
       terms.append(place.isJoin ? "\(column) IS NULL OR \(term)" : term)
     }
     return terms.joined(separator: " OR ")
@@ -84,7 +83,7 @@ struct ReferenceCount {
     keys[place.target]?.mayBeWrong(RowCounter.column(place.key), entity: RowCounter.column(place.column))
   }
 
-  /// The relationships with missing targets.
+  /// Returns the relationships with missing targets.
   func missing() throws(SQLiteError) -> [DanglingReferences] {
     var found: [DanglingReferences] = []
     for place in missingPlaces {
@@ -98,7 +97,7 @@ struct ReferenceCount {
     return found
   }
 
-  /// What no row fulfils for both ends of a pair, none fulfils for one of them.
+  /// A condition that no row fulfils for both ends of a pair, none fulfils for one of them.
   private func keepRefuted(_ place: DanglingReferences.Place) {
     for end in place.ends {
       guard let term = keys[end.target]?.mayBeMissing(RowCounter.column(end.column)) else { continue }
@@ -106,7 +105,7 @@ struct ReferenceCount {
     }
   }
 
-  /// All discriminators.
+  /// Returns all discriminators.
   func agreements() throws(SQLiteError) -> [DiscriminatorAgreement] {
     var found: [DiscriminatorAgreement] = []
     for place in entityPlaces {
@@ -119,7 +118,7 @@ struct ReferenceCount {
     return found
   }
 
-  /// Is there no row that a condition is true of?
+  /// Whether a condition is true for no row.
   private func isRefuted(_ condition: String?, in table: String) throws(SQLiteError) -> Bool {
     guard let condition else { return false }
     return try counter.counts([condition], in: table) == [0]

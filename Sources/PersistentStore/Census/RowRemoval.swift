@@ -1,16 +1,16 @@
-// Taking objects out of a store that is being built: what points to them becomes nil, as Core Data's nullify does, and
-// pairs of theirs go. Deletion rules of the model are not followed: they refer to what a user deletes, not of what a
-// migration leaves out.
+// Removes objects from a store that is being built: references to them become nil, as with Core Data's nullify, and
+// their pairs are deleted. The model's delete rules are not applied: they are for objects that a user deletes, not for
+// objects that a migration leaves out.
 
 import ManagedObjectModel
 import SQLite
 
-/// The statements that take rows out of one table of a store and leave no reference to them.
+/// The statements that remove rows from one table of a store and all references to them.
 package struct RowRemoval: Sendable {
-  /// In order. Each finds the keys by the query given.
+  /// The statements in order. Each finds the keys with the given query.
   package let statements: [String]
 
-  /// Takes rows of `table` out of the layout's store under `schema`; `keys` is a query for their Z_PK.
+  /// Makes the statements that remove rows of `table` in the store under `schema`; `keys` is a query for their Z_PK.
   package init(table: EntityTable, layout: StoreSchema, schema: String, keys: String) {
     func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
     func qualified(_ name: String) -> String { quoted(schema) + "." + quoted(name) }

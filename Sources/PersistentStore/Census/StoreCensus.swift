@@ -1,16 +1,16 @@
-// What the rows of a store say of themselves, counted: rows by entity, values by column, references that lead nowhere
-// or name the wrong entity, places in an order. Planner and verifier count with this one reader, the one in the source
-// and the other in the result, so that the two numbers mean the same. Every table is read as few times as can be:
-// questions that are brought along are answered in one pass, and each is answered once.
+// Counts the rows of a store: rows by entity, values by column, references whose target is missing or of the wrong
+// entity, positions in an order. The planner counts the source and the verifier the result with this one reader, so
+// that the two numbers mean the same. Every table is read as few times as possible: counts requested together are taken
+// in one pass, and each is taken once.
 
 import ManagedObjectModel
 import SQLite
 
-/// Counts of one store, which must have the tables of its schema and must not change while they are taken.
+/// Counts of one store, which must have the tables of its schema and must not change during the census.
 package final class StoreCensus {
   /// The layout of the store.
   package let schema: StoreSchema
-  /// Reads it.
+  /// The reader of the store.
   package let reader: StoreReader
   private let counter: RowCounter
   private var rows: [String: [Int64: Int64]] = [:]
@@ -24,14 +24,14 @@ package final class StoreCensus {
     /// Z_ENT of the rows, in order.
     package let entities: [Int64]?
 
-    /// Asks for a column.
+    /// Makes a question about a column.
     package init(column: String, entities: [Int64]?) {
       self.column = column
       self.entities = entities
     }
   }
 
-  /// What else a pass over the tables answers.
+  /// What else a pass over the tables counts.
   package struct Subjects: OptionSet, Sendable {
     package let rawValue: Int
 
@@ -40,7 +40,7 @@ package final class StoreCensus {
 
     /// Rows by entity.
     package static let rows = Subjects(rawValue: 1)
-    /// References to rows that are not there.
+    /// References to missing rows.
     package static let references = Subjects(rawValue: 2)
     /// Discriminators.
     package static let discriminators = Subjects(rawValue: 4)
@@ -50,7 +50,7 @@ package final class StoreCensus {
     package static let all: Subjects = [.rows, .references, .discriminators, .orderKeys]
   }
 
-  /// Nothing is counted before somebody asks.
+  /// Makes a census; it counts nothing before the first call.
   package init(schema: StoreSchema, reader: StoreReader) {
     self.schema = schema
     self.reader = reader
@@ -59,13 +59,13 @@ package final class StoreCensus {
 
   // MARK: Together
 
-  /// Answers several questions in one pass over each table; they cost nothing when they are asked afterwards.
+  /// Takes several counts in one pass over each table; later calls for them cost nothing.
   package func take(_ subjects: Subjects, values: [String: [ValueQuestion]] = [:]) throws(SQLiteError) {
     var conditions: [String: [String]] = [:]
     if subjects.contains(.rows) {
       for table in schema.tables where rows[table.name] == nil { rows[table.name] = known(table) }
     }
-    // They come first: the look at the keys of a table counts its rows by entity on the way.
+    // References come first: reading the keys of a table also counts its rows by entity.
     let references = try referencesToTake(subjects)
     defer { references?.unregister() }
     references?.addConditions(to: &conditions)
@@ -100,7 +100,7 @@ package final class StoreCensus {
 
   // MARK: Rows
 
-  /// Rows of a table by Z_ENT; what is not an integer is 0, the number of no entity.
+  /// Returns the rows of a table by Z_ENT; a Z_ENT that is not an integer counts as 0, the number of no entity.
   package func rowCounts(of table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let counts = rows[table.name] { return counts }
     let counts = if let known = known(table) { known } else { try count(table) }
@@ -109,8 +109,8 @@ package final class StoreCensus {
     return counts
   }
 
-  /// What was counted before, or follows from it: a view that shows all rows of some entities, and no others, has as
-  /// many as the table below it.
+  /// Returns an earlier count, or one that follows from it: a view that shows all rows of some entities, and no others,
+  /// has as many as the table below it.
   private func known(_ table: EntityTable) -> [Int64: Int64]? {
     guard let memory = reader.memory else { return nil }
     if let counts = memory.rows(of: reader.qualified(table.name)) { return counts }
@@ -127,7 +127,7 @@ package final class StoreCensus {
       var counts = try counter.counts(conditions, in: table.name)
       let total = try counter.total(of: table.name)
       if numbers.count == 1 { counts = [total &- (counts.first ?? 0)] }
-      // Whatever else is in Z_ENT is told by name.
+      // The sum is the total only if Z_ENT has no other values; otherwise the rows are grouped.
       if counts.reduce(0, &+) == total {
         return Dictionary(zip(numbers, counts).filter { $0.1 > 0 }) { first, _ in first }
       }
@@ -135,8 +135,8 @@ package final class StoreCensus {
     return try reader.rowCounts(of: table.name)
   }
 
-  /// One condition for each entity that may have rows, or for a table with one such entity that a row is of no entity;
-  /// nil where sorting is cheaper than asking each row so often.
+  /// One condition for each entity that may have rows, or, for a table with one such entity, the condition that a row
+  /// is of no entity; nil where sorting is cheaper than that many conditions per row.
   private func rowConditions(of table: EntityTable) -> [String]? {
     let numbers = concreteNumbers(of: table)
     guard (1...12).contains(numbers.count) else { return nil }
@@ -149,14 +149,14 @@ package final class StoreCensus {
     table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }.compactMap { schema.number(of: $0) }
   }
 
-  /// All rows of a join table.
+  /// Returns the number of rows of a join table.
   package func pairs(in join: String) throws(SQLiteError) -> Int64 { try counter.total(of: join) }
 
   // MARK: Values
 
-  /// Values that are not NULL, in the order of the questions.
+  /// Returns the numbers of values that are not NULL, in the order of the questions.
   package func values(_ questions: [ValueQuestion], in table: String) throws(SQLiteError) -> [Int64] {
-    // NULLs are what is counted: SQLite does not load a long value to see that it is one, and most values are there.
+    // NULLs are counted: SQLite does not load a long value to see that it is not NULL, and most values are present.
     let questions = questions.map { simplified($0, in: table) }
     let filters = questions.compactMap { $0.entities.map(isOf) }
     _ = try counter.counts(questions.map(nullCondition) + filters, in: table)
@@ -174,7 +174,7 @@ package final class StoreCensus {
     return counts
   }
 
-  /// The question without its entities where nobody else has rows: no filter is needed, and none is paid for.
+  /// The question without its entities if no other entity has rows: then no filter is needed, and none is evaluated.
   private func simplified(_ question: ValueQuestion, in table: String) -> ValueQuestion {
     guard let entities = question.entities, let counts = rows[table], counts.keys.allSatisfy(entities.contains),
       !counter.knows(nullCondition(question), in: table)
@@ -190,7 +190,7 @@ package final class StoreCensus {
   private func isOf(_ entities: [Int64]) -> String {
     let column = RowCounter.column("Z_ENT")
     if entities.count == 1, let number = entities.first { return "\(column) = \(number)" }
-    // Of a short list SQLite is quicker through comparisons than through a set.
+    // For a short list comparisons are faster in SQLite than a set.
     if (2...6).contains(entities.count) {
       return "(" + entities.map { "\(column) = \($0)" }.joined(separator: " OR ") + ")"
     }
@@ -199,8 +199,8 @@ package final class StoreCensus {
 
   // MARK: Order
 
-  /// References and pairs of ordered relationships that have no place in the order: the key is there, the order key is
-  /// NULL.
+  /// Returns the number of references and pairs of ordered relationships without a position: the key is set, the order
+  /// key is NULL.
   package func missingOrderKeys() throws(SQLiteError) -> Int64 {
     var total: Int64 = 0
     for (table, conditions) in Dictionary(grouping: orderKeyConditions(), by: \.table) {
@@ -228,13 +228,13 @@ package final class StoreCensus {
 
   // MARK: References
 
-  /// Every relationship with references to rows that are not there.
+  /// Returns every relationship with references to missing rows.
   package func danglingReferences() throws(SQLiteError) -> [DanglingReferences] {
     try take(.references)
     return dangling ?? []
   }
 
-  /// Every discriminator column, and how it agrees with its targets.
+  /// Returns every discriminator column with its agreement with its targets.
   package func discriminators() throws(SQLiteError) -> [DiscriminatorAgreement] {
     try take(.discriminators)
     return agreements ?? []

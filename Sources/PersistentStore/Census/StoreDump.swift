@@ -1,5 +1,5 @@
 // A store as text, for people, for tests and for comparing two stores: one JSON object per line, in an order that
-// depends on nothing but the content. It streams: memory stays flat however large the store or one relationship is.
+// depends only on the content. It streams: memory stays constant however large the store or one relationship is.
 
 import ManagedObjectModel
 import SQLite
@@ -12,7 +12,8 @@ package struct StoreDump {
   private let external: ExternalDataDirectory?
   private let binary: BinaryForm
 
-  /// Dumps the store that `reader` has open, laid out as `schema`; values in files are read from `external`.
+  /// Makes the dump of the store that `reader` has open, with the layout `schema`; external files are read from
+  /// `external`.
   package init(
     reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil, binary: BinaryForm = .digest
   ) {
@@ -23,9 +24,9 @@ package struct StoreDump {
     entityByNumber = schema.entityNames
   }
 
-  /// Writes every object by entity number and Z_PK; `emit` gets portions of text, of which one line may span several.
+  /// Writes every object by entity number and Z_PK; `emit` receives portions of text, and a line may span several.
   ///
-  /// Answers what was written.
+  /// Returns the counts of the dump.
   @discardableResult
   package func write(_ emit: @escaping ([UInt8]) throws -> Void) throws -> Written {
     var lines = JSONLines(emit: emit)
@@ -40,17 +41,17 @@ package struct StoreDump {
     return Written(objects: count, missingFiles: values.missing)
   }
 
-  /// What a dump has.
+  /// The counts of a dump.
   package struct Written: Sendable, Hashable {
     /// Objects, one a line.
     package let objects: Int64
-    /// Values whose external file is missing or may not be read; their lines have its name alone.
+    /// Values whose external file is missing or must not be read; their lines have only its name.
     package let missingFiles: Int64
   }
 
   // MARK: One entity
 
-  /// An attribute with a column, and where it is in the row.
+  /// An attribute with a column, and its index in the row.
   private struct AttributeColumn {
     let name: String
     let attribute: Attribute
@@ -118,7 +119,7 @@ package struct StoreDump {
     return count
   }
 
-  /// The members of `attributes` in the order of their names; `index` is where a column will be in a row.
+  /// The members of `attributes` in the order of their names; `index` returns a column's index in a row.
   private func attributeGroups(of entity: Entity, index: (String) -> Int32) -> [AttributeGroup] {
     var groups: [AttributeGroup] = []
     let placed = schema.model.allAttributes(of: entity).values.map {
@@ -139,7 +140,7 @@ package struct StoreDump {
     return groups
   }
 
-  /// `"name":value`, and `"composite":{"element":value,…}`; a composite without any value is nil.
+  /// Writes `"name":value`, or `"composite":{"element":value,…}`; a composite without any value is nil.
   private func write(
     _ group: AttributeGroup, row: Statement, binary: BinaryValues, into lines: inout JSONLines
   ) throws {
@@ -153,7 +154,7 @@ package struct StoreDump {
       try lines.string(column.name)
       try lines.raw(":")
       let value = row.value(at: column.index)
-      // Bytes that are no UTF-8 were replaced by U+FFFD.
+      // SQLite's reader replaced bytes that are not UTF-8 by U+FFFD.
       if case .text(let text) = value, text.unicodeScalars.contains("\u{fffd}"),
         let bytes = row.blob(at: column.index), !bytes.elementsEqual(text.utf8)
       {
@@ -185,7 +186,7 @@ package struct StoreDump {
     }
   }
 
-  /// An id with the target's own entity where that is known, else with the one that the relationship names.
+  /// Writes an id with the target's own entity if it is known, else with the relationship's destination.
   private func write(
     target: Int64, number: Int64?, destination: String, into lines: inout JSONLines
   ) throws {
@@ -194,10 +195,10 @@ package struct StoreDump {
 
   // MARK: To-many relationships
 
-  /// All pairs of a to-many relationship by owner; nil where the storage is none of a to-many.
+  /// Returns all pairs of a to-many relationship by owner; nil if the storage is not that of a to-many.
   ///
-  /// One cursor runs beside the rows in the same order, so a pair is read once whether or not there is an index; what
-  /// has to be sorted is sorted by SQLite, which spills to its temporary files.
+  /// One cursor advances with the rows in the same order, so a pair is read once, with or without an index; SQLite does
+  /// any sorting, and spills to its temporary files.
   private func pairs(_ storage: RelationshipStorage, destination: String) throws(SQLiteError) -> PairCursor? {
     func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
     let sql: String
@@ -242,8 +243,8 @@ private final class PairCursor {
 
   init(_ statement: Statement) { self.statement = statement }
 
-  /// The next target of `owner`; nil after its last one. Owners are asked for in ascending order; those of other
-  /// entities of the same table are passed over.
+  /// Returns the next target of `owner`; nil after its last one. Owners must come in ascending order; those of other
+  /// entities of the same table are skipped.
   func next(of owner: Int64) throws(SQLiteError) -> (target: Int64, number: Int64?)? {
     while true {
       if waiting == nil, !isAtEnd {

@@ -1,11 +1,11 @@
-// ZCOLUMNS of an update: which properties of an object the save has changed, one bit each
+// ZCOLUMNS of an update: the properties of an object that the save changed, one bit each
 // (docs/formats/history-and-cloudkit.md, "Changed columns").
 
 import ManagedObjectModel
 
 /// The bits of ZCOLUMNS for the objects of one entity.
 package struct HistoryColumns: Sendable, Hashable {
-  /// The groups in which the bits stand, in this order.
+  /// The groups of the bits, in this order.
   package enum Group: Int, Sendable, Hashable, CaseIterable {
     /// A to-one.
     case toOne
@@ -20,26 +20,26 @@ package struct HistoryColumns: Sendable, Hashable {
     /// A many-to-many.
     case manyToMany
 
-    /// Is the order of several bits in the group not known?
+    /// Whether the order of several bits in the group is unknown.
     package var isUnordered: Bool { self == .toMany || self == .manyToMany }
   }
 
-  /// What one bit stands for.
+  /// The meaning of one bit.
   package struct Bit: Sendable, Hashable {
     /// Its group.
     package let group: Group
     /// The property, of the entity or inherited.
     package let property: String
-    /// The element, where the property is a composite attribute.
+    /// The element, if the property is a composite attribute.
     package var element: String?
   }
 
   /// The bits, the first one highest in the first byte.
   package let bits: [Bit]
-  /// What makes the list of bits uncertain, as "the order key of books"; nil where every part was measured.
+  /// The uncertain part of the list of bits, as "the order key of books"; nil if every part was measured.
   package let doubt: String?
 
-  /// The bits of an entity of a layout; nil for an entity that the model does not have.
+  /// Finds the bits of an entity in a layout; nil for an entity that the model does not have.
   package init?(of entity: String, in schema: StoreSchema) {
     let model = schema.model
     guard let value = model.entity(named: entity) else { return nil }
@@ -78,7 +78,7 @@ package struct HistoryColumns: Sendable, Hashable {
       }
     }
     let lineage = Set(model.lineage(of: value).map(\.name))
-    // Whether the column of an owner has a bit of its own was never seen.
+    // No store has shown whether the column of an owner has a bit of its own.
     let owned = schema.tables.flatMap(\.columns).lazy.compactMap { column -> String? in
       guard case .owner(let owner, let relationship) = column.role,
         let target = model.ownRelationship(relationship, of: owner), lineage.contains(target.destinationEntityName)
@@ -90,10 +90,10 @@ package struct HistoryColumns: Sendable, Hashable {
     bits = Group.allCases.flatMap { groups[$0] ?? [] }
   }
 
-  /// Bytes of a value.
+  /// Number of bytes of a value.
   package var byteCount: Int { (bits.count + 7) / 8 }
 
-  /// Positions of the bits that are set in a value of `byteCount` bytes.
+  /// Returns the positions of the bits that are set in a value of `byteCount` bytes.
   package func positions(in value: [UInt8]) -> [Int] {
     bits.indices.filter { index in
       let byte = index / 8
@@ -101,7 +101,7 @@ package struct HistoryColumns: Sendable, Hashable {
     }
   }
 
-  /// A value with these bits set.
+  /// Returns a value with these bits set.
   package func value(settingPositions positions: some Sequence<Int>) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: byteCount)
     for position in positions where bits.indices.contains(position) {
@@ -112,9 +112,10 @@ package struct HistoryColumns: Sendable, Hashable {
 }
 
 extension HistoryLayout {
-  /// The attributes whose values a deleted object leaves in its change, in the order of ZTOMBSTONE0, ZTOMBSTONE1 ….
+  /// Returns the attributes whose values a deleted object leaves in its change, in the order of ZTOMBSTONE0,
+  /// ZTOMBSTONE1 ….
   ///
-  /// Inherited ones come first, then by name: that order is assumed, as it is that of the attributes in ZCOLUMNS
+  /// Inherited ones come first, then by name: that order is assumed, like that of the attributes in ZCOLUMNS
   /// (docs/formats/history-and-cloudkit.md, "History tables").
   package static func tombstoneAttributes(of entity: String, in model: ManagedObjectModel) -> [String] {
     guard let value = model.entity(named: entity) else { return [] }

@@ -1,6 +1,6 @@
-// CloudKit's mirroring tables (docs/formats/history-and-cloudkit.md, "CloudKit tables"): which they are, and that a
-// store has them as they are known. Two of them hold numbers of the app's entities; what they hold else is names, and
-// tokens that nobody but Core Data reads.
+// CloudKit's mirroring tables (docs/formats/history-and-cloudkit.md, "CloudKit tables"): their list, and a check that a
+// store has them in the known form. Two of them contain numbers of the app's entities; their other contents are names,
+// and tokens that only Core Data reads.
 
 import Diagnostics
 import SQLite
@@ -12,31 +12,31 @@ extension HopdError.Code {
 
 /// The mirroring tables of a store, without rows.
 package struct MirroringLayout: Sendable, Hashable {
-  /// The tables that are there, in the store's order.
+  /// The existing tables, in the store's order.
   package let tables: [HistoryStatement]
   /// Indexes on them, in the store's order.
   package let indexes: [HistoryStatement]
   /// Their rows of Z_PRIMARYKEY.
   package let numbers: [PrimaryKeyEntry]
 
-  /// CloudKit mirroring numbers its entities from here on (docs/formats/store-layout.md, "Reserved entity numbers").
+  /// First number of CloudKit mirroring's entities (docs/formats/store-layout.md, "Reserved entity numbers").
   package static let firstNumber: Int64 = 17000
-  /// The column that holds the number of an entity of the app.
+  /// The column with the number of an entity of the app.
   package static let entityColumn = "ZENTITYID"
 
-  /// Does the name stand for something of the mirroring? ANSCK… are its tables, and their indexes and triggers are
-  /// named after them or are on them (docs/formats/history-and-cloudkit.md, "CloudKit tables").
+  /// Whether an object of that name belongs to mirroring. Its tables are ANSCK…; their indexes and triggers are named
+  /// after them or are on them (docs/formats/history-and-cloudkit.md, "CloudKit tables").
   package static func isMirroring(_ name: String) -> Bool {
     let name = name.uppercased()
     return name.hasPrefix("ANSCK") || name.hasPrefix("Z_NSCK") || name.hasPrefix("NSCK")
   }
 
-  /// Is the row of Z_PRIMARYKEY one of the mirroring's?
+  /// Whether the row of Z_PRIMARYKEY belongs to mirroring.
   package static func isMirroring(_ entry: PrimaryKeyEntry) -> Bool {
     entry.number >= firstNumber || entry.name.hasPrefix("NSCK")
   }
 
-  /// The columns of the known tables beside Z_PK, Z_ENT and Z_OPT, by type.
+  /// The columns of the known tables other than Z_PK, Z_ENT and Z_OPT, by type.
   private static let known: [String: [String: String]] = [
     "ANSCKDATABASEMETADATA": [
       "INTEGER": "ZDATABASESCOPENUM ZHASSUBSCRIPTIONNUM", "TIMESTAMP": "ZLASTFETCHDATE", "VARCHAR": "ZDATABASENAME",
@@ -90,7 +90,7 @@ package struct MirroringLayout: Sendable, Hashable {
     ],
   ]
 
-  /// The mirroring of a store, or why it cannot be carried; neither for a store that is not mirrored.
+  /// Reads the mirroring of a store, or the reasons why it cannot be kept; neither for a store that is not mirrored.
   package static func read(from reader: StoreReader) throws(SQLiteError) -> (
     layout: MirroringLayout?, errors: [HopdError]
   ) {

@@ -1,15 +1,15 @@
-// The key names of each entity, and the order in which Core Data comes to its relationships
+// The key names of each entity, and the order in which Core Data processes its relationships
 // (docs/formats/join-table-names.md, "Key names").
 
 import ManagedObjectModel
 
-/// The order in which Core Data comes to the relationships of one entity.
+/// The order in which Core Data processes the relationships of one entity.
 package struct KeyOrder: Sendable {
-  /// Why an order rests on something that no store has shown.
+  /// The reason why an order depends on a rule that no store has shown.
   package enum Doubt: Sendable, Hashable {
     /// The entity, or an ancestor, is the destination of a to-many without inverse, whose hidden key has no known name.
     case hiddenKey(entity: String, relationship: String)
-    /// A name of the entity has letters outside ASCII: how they become upper case and sort is not known.
+    /// A name of the entity has letters outside ASCII: their upper case and their order are unknown.
     case lettersOutsideASCII(name: String)
     /// The sizes of larger tables are not known.
     case tooManyKeys(count: Int)
@@ -19,10 +19,10 @@ package struct KeyOrder: Sendable {
   package let keys: [String]
   /// To-ones with an order key, in the order in which the order keys are added.
   package let orderKeys: [String]
-  /// Why the order is not certain; nil where it is.
+  /// The reason why the order is uncertain; nil if it is certain.
   package let doubt: Doubt?
 
-  /// The place of every key.
+  /// The position of every key.
   private let places: [String: Int]
 
   init(keys: [String], orderKeys: [String], doubt: Doubt?) {
@@ -32,28 +32,28 @@ package struct KeyOrder: Sendable {
     places = keys.places
   }
 
-  /// Which of two relationships comes first.
+  /// Returns the relationship that comes first.
   package func first(of left: String, _ right: String) -> String {
     (places[right] ?? .max) < (places[left] ?? .max) ? right : left
   }
 }
 
-/// Works out the orders of a model's entities, each when it is asked for.
+/// Computes the orders of a model's entities on request.
 package struct KeyOrders {
   private let model: ManagedObjectModel
   private let numbers: [String: Int64]
-  /// To-manys without inverse by the entity they point to.
+  /// To-manys without inverse by their destination entity.
   private let oneWayToManys: [String: (entity: String, relationship: String)]
   private var known: [String: State] = [:]
 
-  /// An entity's table L as its subentities take it over, and what the pass over its order S added.
+  /// An entity's table L, from which its subentities start, and the additions of the pass over its order S.
   private struct State {
     let names: [KeyName]
     let orderKeys: [String]
     let order: KeyOrder
   }
 
-  /// `numbers` are the entities' numbers.
+  /// Makes the orders; `numbers` are the entities' numbers.
   package init(model: ManagedObjectModel, numbers: [String: Int64]) {
     self.model = model
     self.numbers = numbers
@@ -67,7 +67,7 @@ package struct KeyOrders {
     oneWayToManys = pointed
   }
 
-  /// The order of an entity.
+  /// Returns the order of an entity.
   package mutating func order(of entity: Entity) -> KeyOrder {
     if let state = known[entity.name] { return state.order }
     var above: State?
@@ -102,14 +102,14 @@ package struct KeyOrders {
       order: KeyOrder(keys: (order ?? all).map(\.text), orderKeys: orderKeys, doubt: doubt))
   }
 
-  /// Table L of an entity before order keys are added.
+  /// Returns table L of an entity before order keys are added.
   private func keys(
     of entity: Entity, _ relationships: [String: Relationship], below parent: State?
   ) -> GrowingKeyTable {
     var table = GrowingKeyTable(parent?.names ?? ["_ent", "_pk", "_opt"].map(KeyName.init))
     let attributes = model.allAttributes(of: entity)
     let composites = model.allComposites(of: entity)
-    // A composite has its place by its own name, and its elements their keys.
+    // A composite has a position by its own name, and its elements have the keys.
     let names = attributes.filter { !$0.value.isElement }.map(\.key) + composites.keys
     for key in KeyOrders.bucketOrder(names) {
       if let composite = composites[key.text] {
@@ -136,14 +136,14 @@ package struct KeyOrders {
     return table
   }
 
-  /// The bucket order of a table of its own, filled alphabetically without regard to case.
+  /// The bucket order of a separate table, filled alphabetically without regard to case.
   private static func bucketOrder(_ names: some Collection<String>) -> [KeyName] {
     GrowingKeyTable(names.sorted(by: Entity.caseInsensitiveOrder).map(KeyName.init)).names
   }
 
   private static func orderKey(_ relationship: String) -> KeyName { KeyName("_Z_FOK_\(relationship.uppercased())") }
 
-  /// A to-one whose inverse is an ordered to-many has an order key.
+  /// Whether the inverse of a to-one is an ordered to-many, so that it has an order key.
   private func isOrderedByInverse(_ relationship: Relationship) -> Bool {
     guard !relationship.isToMany, !relationship.isTransient, let inverse = model.inverse(of: relationship)?.relationship
     else { return false }

@@ -1,6 +1,6 @@
 // The two hash tables in which Core Data keeps the key names of an entity. Their order decides which end of a
-// many-to-many inside one entity names the table, and how order keys stand. The rules and known answers:
-// docs/formats/join-table-names.md. All arithmetic wraps, as it does there.
+// many-to-many inside one entity names the table, and the order of the order keys. The rules and known answers:
+// docs/formats/join-table-names.md. All arithmetic wraps, as in Core Data.
 
 /// A key name with its two hashes (docs/formats/join-table-names.md, "String hash").
 package struct KeyName: Sendable, Hashable {
@@ -11,7 +11,7 @@ package struct KeyName: Sendable, Hashable {
   /// Hash for table T.
   package let shortHash: UInt32
 
-  /// Hashes a name.
+  /// Computes the hashes of a name.
   package init(_ text: String) {
     self.text = text
     let units = Array(text.utf16)
@@ -25,8 +25,8 @@ package struct KeyName: Sendable, Hashable {
       ? KeyName.hash([units[...]], count: count) : KeyName.hash([units.prefix(8), units.suffix(16)], count: count)
   }
 
-  /// The hash of parts of a string of `count` units. Core Data takes four units at a time, which comes to the same: the
-  /// factors are powers of 257.
+  /// The hash of parts of a string of `count` units. Core Data processes four units at a time, with the same result:
+  /// the factors are powers of 257.
   private static func hash(_ parts: [ArraySlice<UInt16>], count: Int) -> UInt32 {
     let length = UInt32(truncatingIfNeeded: count)
     let result = parts.joined().reduce(length) { $0 &* 257 &+ UInt32($1) }
@@ -66,15 +66,15 @@ package struct GrowingKeyTable: Sendable {
 
   /// The names in ascending bucket order.
   package var names: [KeyName] { buckets.compactMap(\.self) }
-  /// How many names there are.
+  /// Number of names.
   package var count: Int { members.count }
-  /// The buckets, empty ones too.
+  /// The buckets, including empty ones.
   package var layout: [String?] { buckets.map { $0?.text } }
 
-  /// Is the name there?
+  /// Whether the table contains the name.
   package func contains(_ name: KeyName) -> Bool { members.contains(name) }
 
-  /// Inserts a name that is not there yet.
+  /// Inserts a name; does nothing if the table has it.
   package mutating func insert(_ name: KeyName) {
     guard members.insert(name).inserted else { return }
     let used = members.count - 1
@@ -87,7 +87,7 @@ package struct GrowingKeyTable: Sendable {
     place(name)
   }
 
-  /// There is always a free bucket: a table has more buckets than it may have names.
+  /// Finds a free bucket; there is always one, because a table has more buckets than it may have names.
   private mutating func place(_ name: KeyName) {
     var bucket = Int(name.scrambled) & (buckets.count - 1)
     while buckets[bucket] != nil { bucket = (bucket + 1) % buckets.count }
@@ -100,13 +100,13 @@ package struct GrowingKeyTable: Sendable {
 /// Table T: all names at once, in a table whose size follows from their number (docs/formats/join-table-names.md,
 /// "Table T and the order S").
 package enum SizedKeyTable {
-  /// So many names fit, and so many buckets the table then has.
+  /// The largest number of names for each number of buckets.
   private static let sizes: [(names: Int, buckets: Int)] = [
     (4, 5), (8, 11), (17, 23), (29, 41), (47, 67), (76, 113), (123, 199), (199, 317), (322, 521), (521, 839),
     (843, 1361), (1364, 2207), (2207, 3571), (3571, 5779),
   ]
 
-  /// The names in ascending bucket order; nil for more names than the sizes are known for.
+  /// Returns the names in ascending bucket order; nil for more names than the known sizes allow.
   package static func order(_ names: [KeyName]) -> [KeyName]? {
     guard let size = sizes.first(where: { names.count <= $0.names })?.buckets else { return nil }
     var buckets: [KeyName?] = Array(repeating: nil, count: size)

@@ -1,19 +1,19 @@
-// The files that references name. A store comes from strangers, and so does the directory beside it: names are looked
-// up below one descriptor, no link is followed, only plain files are read, and never the store itself under a second
-// name (closing that would drop this process's locks on it).
+// The external files that references name. A store comes from strangers, and so does its external directory: names are
+// looked up below one descriptor, no link is followed, only plain files are read, and never the store itself under a
+// second name (closing that would drop this process's locks on it).
 
 import CLinux
 import Diagnostics
 import Glibc
 import SystemPackage
 
-/// What is under the name of an external file.
+/// What exists under the name of an external file.
 package enum ExternalFileStatus: Sendable, Hashable {
   /// A plain file of this many bytes.
   case file(bytes: Int64)
-  /// Nothing.
+  /// No file.
   case missing
-  /// Something that is not read, in words: "a symbolic link".
+  /// Not a plain file, in words: "a symbolic link".
   case unsuitable(String)
 }
 
@@ -25,14 +25,15 @@ package final class ExternalDataDirectory {
     case unsuitable(String)
   }
 
-  /// Where it is.
+  /// The directory's path.
   package let path: FilePath
   private let state: State
   /// The store's own files, by device and inode.
   private let guarded: Set<[UInt64]>
 
-  /// Opens the directory beside a store; that it is missing, or no directory, is reported by the files in it. Throws
-  /// `.inputOutput` where nobody can say: files that only this look does not find must not count as missing.
+  /// Opens the directory of a store; if it is missing, or not a directory, the lookups of its files report that. Throws
+  /// `.inputOutput` if its state cannot be determined: files that only this attempt cannot find must not count as
+  /// missing.
   package init(of location: StoreLocation) throws(HopdError) {
     path = location.externalDataDirectory
     state = try ExternalDataDirectory.open(location)
@@ -46,10 +47,10 @@ package final class ExternalDataDirectory {
 
   deinit { if case .open(let descriptor) = state { close(descriptor) } }
 
-  /// Is there a directory?
+  /// Whether the directory exists.
   package var isThere: Bool { if case .open = state { true } else { false } }
 
-  /// What is under a name. Nothing is opened.
+  /// Returns what exists under a name, without opening it.
   package func status(of name: ExternalFileName) -> ExternalFileStatus {
     switch state {
     case .absent: return .missing
@@ -63,7 +64,7 @@ package final class ExternalDataDirectory {
     }
   }
 
-  /// The content of a file, in one piece, at most `limit` bytes.
+  /// Returns the content of a file of at most `limit` bytes.
   package func content(of name: ExternalFileName, limit: Int64) throws(HopdError) -> [UInt8] {
     let (descriptor, size) = try open(name)
     defer { close(descriptor) }
@@ -87,7 +88,7 @@ package final class ExternalDataDirectory {
     return content
   }
 
-  /// Hands the content of a file on in portions, whatever its size.
+  /// Passes the content of a file to `body` in portions, whatever its size.
   package func read(_ name: ExternalFileName, _ body: ([UInt8]) throws -> Void) throws {
     let (descriptor, _) = try open(name)
     defer { close(descriptor) }
@@ -139,7 +140,7 @@ package final class ExternalDataDirectory {
     guard case .open(let directory) = state else { throw unsuitable(name, "gone") }
     let descriptor = clinux_openat_beneath(directory, name.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw unreadable(name, "\(Errno(rawValue: errno))") }
-    // Looked at again through the descriptor: between look and open the name may have got another file.
+    // Checked again with the descriptor: between the first check and `open` the file may have been replaced.
     var found = stat()
     guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)

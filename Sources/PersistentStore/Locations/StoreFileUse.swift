@@ -1,20 +1,20 @@
-// Which database files this process has open, and how. POSIX locks die with any close of the same file in the same
-// process (docs/formats/faults.md, "SQLite and files"): a mere look at a store, under whatever name, would take the
-// lock away from the job that migrates it. So a file is either held by one job or inspected, never both.
+// The database files that this process has open, and their use. Any close of a file in a process drops the process's
+// POSIX locks on it (docs/formats/faults.md, "SQLite and files"): an inspection of a store, under whatever name, would
+// drop the lock of the job that migrates it. So a file is either held by one job or inspected, never both.
 
 import Synchronization
 
-/// The uses of database files within this process, by device and inode: names do not count, a hard link or a bind mount
-/// is the same file.
+/// The uses of database files within this process, by device and inode: names do not count, because a hard link or a
+/// bind mount is the same file.
 package enum StoreFileUse {
-  /// A file, whatever it is called.
+  /// A file, independent of its name.
   package struct File: Hashable, Sendable {
     /// Device number.
     package let device: UInt64
     /// Inode number on it.
     package let inode: UInt64
 
-    /// Names a file.
+    /// Makes the identity of a file.
     package init(device: UInt64, inode: UInt64) {
       self.device = device
       self.inode = inode
@@ -28,7 +28,7 @@ package enum StoreFileUse {
 
   private static let uses = Mutex<[File: Use]>([:])
 
-  /// Begins to hold a file alone; false when it is held or inspected.
+  /// Begins to hold a file alone; false if it is held or inspected.
   package static func beginHolding(_ file: File) -> Bool {
     uses.withLock { uses in
       guard uses[file] == nil else { return false }
@@ -37,14 +37,14 @@ package enum StoreFileUse {
     }
   }
 
-  /// Ends holding it.
+  /// Ends the hold of a file.
   package static func endHolding(_ file: File) {
     uses.withLock { uses in
       if case .held = uses[file] { uses[file] = nil }
     }
   }
 
-  /// Begins a look; false when it is held. Any number of looks may continue at once.
+  /// Begins an inspection; false if the file is held. Any number of inspections may run at once.
   package static func beginReading(_ file: File) -> Bool {
     uses.withLock { uses in
       switch uses[file] {
@@ -56,7 +56,7 @@ package enum StoreFileUse {
     }
   }
 
-  /// Ends a look.
+  /// Ends an inspection.
   package static func endReading(_ file: File) {
     uses.withLock { uses in
       guard case .read(let count) = uses[file] else { return }

@@ -1,5 +1,5 @@
-// Where a store is: its database file with everything that belongs to it. A store is one thing made of several files;
-// no part of the program may move, copy or delete one of them without the others.
+// The location of a store: its database file and all files that belong to it. A store is one thing made of several
+// files; no part of the program may move, copy or delete one of them without the others.
 
 import SystemPackage
 
@@ -8,17 +8,17 @@ package struct StoreLocation: Sendable, Hashable {
   /// The SQLite database file.
   package let database: FilePath
 
-  /// Names the store whose database is at `database`.
+  /// Makes the location of the store whose database is at `database`.
   package init(database: FilePath) { self.database = database.lexicallyNormalized() }
 
   /// File name of the database, as "Library.sqlite".
   package var fileName: String { database.lastComponent?.string ?? "" }
-  /// The directory that holds the store.
+  /// The directory that contains the store.
   package var directory: FilePath {
     let parent = database.removingLastComponent()
     return parent.isEmpty ? "." : parent
   }
-  /// The write-ahead log, where there is one.
+  /// The write-ahead log; it may not exist.
   package var writeAheadLog: FilePath { appending("-wal") }
   /// The log's shared-memory index.
   package var sharedMemory: FilePath { appending("-shm") }
@@ -26,9 +26,10 @@ package struct StoreLocation: Sendable, Hashable {
   package var rollbackJournal: FilePath { appending("-journal") }
   /// Side files in the order -wal, -shm, -journal. They never count as stores.
   package var sideFiles: [FilePath] { [writeAheadLog, sharedMemory, rollbackJournal] }
-  /// `.<name without extension>_SUPPORT` beside the store (docs/formats/store-layout.md, "External binary data").
+  /// `.<name without extension>_SUPPORT` in the store's directory (docs/formats/store-layout.md, "External binary
+  /// data").
   package var supportDirectory: FilePath { directory.appending(".\(database.stem ?? fileName)_SUPPORT") }
-  /// `_EXTERNAL_DATA` in the support directory: binary values kept as files.
+  /// `_EXTERNAL_DATA` in the support directory, with binary values in external files.
   package var externalDataDirectory: FilePath { supportDirectory.appending("_EXTERNAL_DATA") }
 
   private func appending(_ suffix: String) -> FilePath {
@@ -39,9 +40,9 @@ package struct StoreLocation: Sendable, Hashable {
     return path
   }
 
-  /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of hopd's, or the
+  /// Whether a file of this name belongs to a store but is not one: a side file, a staged store of hopd, or the
   /// temporary store of Apple's own migration (docs/formats/migration-semantics.md, "Temporary stores of Apple's
-  /// migration")?
+  /// migration").
   package static func isAuxiliaryFile(fileName: String) -> Bool {
     fileName.hasSuffix("-wal") || fileName.hasSuffix("-shm") || fileName.hasSuffix("-journal")
       || (fileName.hasPrefix(".") && fileName.contains(".hop-")) || fileName.contains(".migrationdestination_")

@@ -1,5 +1,5 @@
-// NSPersistenceFrameworkVersion: which of Core Data's own versions were seen, and what in a file and its metadata
-// follows from the number alone. Layout rules that depend on the number stand with the layout (`StoreSchemaBuilder`).
+// NSPersistenceFrameworkVersion: Core Data's own versions that were seen, and the properties of a file and its metadata
+// that follow from the number alone. Layout rules that depend on the number are in `StoreSchemaBuilder`.
 
 import Diagnostics
 
@@ -8,25 +8,24 @@ extension HopdError.Code {
   package static let frameworkVersionUnknown = HopdError.Code("framework-version-unknown", severity: .note)
 }
 
-/// What is known of Core Data's own versions.
+/// The known facts about Core Data's own versions.
 package enum FrameworkVersion {
-  /// The versions of which stores were measured, one generation each (docs/formats/store-layout.md, "Framework
-  /// versions").
+  /// The versions with measured stores, one generation each (docs/formats/store-layout.md, "Framework versions").
   static let known: [ClosedRange<Int64>] = [
     241...241, 320...320, 419...419, 479...479, 519...519, 637...641, 752...754, 836...851, 865...866, 977...977,
     1044...1048, 1132...1145, 1251...1251, 1333...1344, 1526...1526,
   ]
 
-  /// The last version that was seen.
+  /// The newest version that was seen.
   package static var newestKnown: Int64 { known.last?.upperBound ?? 0 }
 
-  /// The known version whose rules are followed: the number itself, else the nearest one below, else the first.
+  /// The known version whose rules apply: the number itself, else the nearest one below, else the first.
   package static func followed(for version: Int64) -> Int64 {
     if known.contains(where: { $0.contains(version) }) { return version }
     return known.last { $0.upperBound < version }?.upperBound ?? known.first?.lowerBound ?? version
   }
 
-  /// A remark where nobody has seen a store of that version; nil for known ones.
+  /// The note for a version of which no store was seen; nil for known versions.
   package static func remark(on version: Int64) -> HopdError? {
     let followed = followed(for: version)
     if followed == version { return nil }
@@ -39,16 +38,17 @@ package enum FrameworkVersion {
   /// Page size of a new store (docs/formats/store-layout.md, "File settings").
   package static func pageSize(of version: Int64) -> Int64 { version < 320 ? 2048 : 4096 }
 
-  /// Does the file have SQLite's oldest schema format, 1, and not 4? (docs/formats/store-layout.md, "File settings")
+  /// Whether the file has SQLite's oldest schema format, 1, instead of 4 (docs/formats/store-layout.md, "File
+  /// settings").
   package static func hasOldestFileFormat(_ version: Int64) -> Bool { version < 320 }
 
-  /// Write-ahead log in nearly every store from fw 519 on, a rollback journal before (docs/formats/store-layout.md,
-  /// "File settings").
+  /// Whether the store uses a write-ahead log, as nearly every store from fw 519 on; before, a rollback journal
+  /// (docs/formats/store-layout.md, "File settings").
   package static func usesWriteAheadLog(_ version: Int64) -> Bool { version >= 519 }
 
-  /// Do metadata have NSStoreModelVersionHashesDigest? (docs/formats/store-layout.md, "Store metadata")
+  /// Whether metadata have NSStoreModelVersionHashesDigest (docs/formats/store-layout.md, "Store metadata").
   package static func hasDigest(_ version: Int64) -> Bool { version >= 977 }
 
-  /// Do metadata have NSStoreModelVersionChecksumKey? (docs/formats/store-layout.md, "Store metadata")
+  /// Whether metadata have NSStoreModelVersionChecksumKey (docs/formats/store-layout.md, "Store metadata").
   package static func hasChecksum(_ version: Int64) -> Bool { version >= 1333 }
 }

@@ -1,22 +1,22 @@
-// Which metadata a migrated and a fresh store get. The rule (docs/decisions/0015): a migrated store stays a store of
-// the framework version that made its source; whatever describes the model is computed again, all of it or none;
-// everything else stays as it is.
+// The metadata of a migrated and of a fresh store. The rule (docs/decisions/0015): a migrated store remains a store of
+// the framework version that made its source; everything that describes the model is computed again, all of it or none;
+// everything else stays unchanged.
 
 import Diagnostics
 import ManagedObjectModel
 import PropertyLists
 
 extension HopdError.Code {
-  /// A value of Core Data's own metadata is wrong in the source and right in the result.
+  /// A value of Core Data's own metadata is wrong in the source and correct in the result.
   package static let metadataCorrected = HopdError.Code("metadata-corrected", severity: .note)
 }
 
 extension StoreMetadata {
-  /// The metadata after a migration to `model`, in a file with that auto_vacuum (nil: not known, the key stays).
+  /// Returns the metadata after a migration to `model`, in a file with that auto_vacuum (nil: unknown, the key stays).
   ///
   /// Store UUID, framework version, the app's keys and everything unknown stay; hashes and identifiers are the
-  /// destination's. A source with neither digest nor checksum gets none; one with either gets what its framework
-  /// version has, besides what it had, as the formulas give them.
+  /// destination's. A source with neither digest nor checksum gets none; one with either keeps those it had, and gets
+  /// those of its framework version, computed by the formulas.
   package func migrated(to model: ManagedObjectModel, autoVacuum: Int64? = nil) -> StoreMetadata {
     var copy = self
     let hadDigest = entries[Key.versionHashesDigest] != nil
@@ -31,10 +31,10 @@ extension StoreMetadata {
     return copy
   }
 
-  /// The metadata of a store made from nothing by Core Data of that framework version (docs/formats/store-layout.md,
-  /// "Store metadata").
+  /// The metadata of a new store made by Core Data of that framework version (docs/formats/store-layout.md, "Store
+  /// metadata").
   ///
-  /// NSPersistenceMaximumFrameworkVersion, seen at 1526, is left out: what value a new store has was never seen.
+  /// NSPersistenceMaximumFrameworkVersion, seen at 1526, is left out: its value in a new store was never seen.
   package static func fresh(uuid: String, model: ManagedObjectModel, frameworkVersion: Int64) -> StoreMetadata {
     var metadata = StoreMetadata(
       uuid: uuid,
@@ -48,7 +48,7 @@ extension StoreMetadata {
     return metadata
   }
 
-  /// Hashes and identifiers of a model, which are in every store, and the two values over all hashes.
+  /// Sets hashes and identifiers of a model, which are in every store, and the two values over all hashes.
   private mutating func describe(_ model: ManagedObjectModel, withDigest: Bool, withChecksum: Bool) {
     entries[Key.versionHashes] = .dictionary(model.versionHashes.mapValues { .data($0.bytes) })
     entries[Key.versionHashesVersion] = .integer(3)
@@ -57,7 +57,7 @@ extension StoreMetadata {
     if withChecksum { entries[Key.versionChecksum] = .string(model.versionChecksum) }
   }
 
-  /// Values of this store's metadata that contradict its own hashes or its file; a migration puts them right.
+  /// Returns the values of this store's metadata that contradict its own hashes or its file; a migration corrects them.
   package func contradictions(autoVacuum: Int64) -> [HopdError] {
     var found: [HopdError] = []
     func note(_ key: String, _ what: String) {

@@ -1,5 +1,5 @@
-// The metadata of a store: what Z_METADATA says. Keys that hopd does not know are the app's own and go through a
-// migration unchanged.
+// The metadata of a store: the content of Z_METADATA. Unknown keys are the app's own, and a migration keeps them
+// unchanged.
 
 import Diagnostics
 import ManagedObjectModel
@@ -7,12 +7,12 @@ import PropertyLists
 
 /// Z_UUID and Z_PLIST of a store.
 package struct StoreMetadata: Sendable, Hashable {
-  /// Z_UUID: upper-case UUID text. It stays through a migration (docs/formats/store-layout.md, "Store metadata").
+  /// Z_UUID: upper-case UUID text. A migration keeps it (docs/formats/store-layout.md, "Store metadata").
   package var uuid: String
-  /// Every entry of Z_PLIST, also those that hopd does not know.
+  /// Every entry of Z_PLIST, including unknown ones.
   package var entries: [String: PropertyListValue]
 
-  /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few
+  /// The largest property list that is read: apps keep small values of their own in it, in addition to Core Data's few
   /// kilobytes.
   package static let maximumBytes: Int64 = 16 << 20
   /// Keys of Z_PLIST that Core Data itself writes (docs/formats/store-layout.md, "Store metadata").
@@ -25,19 +25,19 @@ package struct StoreMetadata: Sendable, Hashable {
     package static let versionChecksum = "NSStoreModelVersionChecksumKey"
     package static let storeType = "NSStoreType"
     package static let autoVacuumLevel = "_NSAutoVacuumLevel"
-    /// Set while a deferred lightweight migration is not finished (docs/formats/migration-semantics.md, "Options and
+    /// Set until a deferred lightweight migration is finished (docs/formats/migration-semantics.md, "Options and
     /// metadata").
     package static let deferredMigration = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
-    /// Seen at fw 1526, as an integer; its meaning is not known, so it is kept and never made
+    /// Seen at fw 1526, as an integer; its meaning is unknown, so it is kept and never created
     /// (docs/formats/store-layout.md, "Store metadata").
     package static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
   }
 
-  /// NSPersistenceFrameworkVersion, or 0 where it is missing.
+  /// NSPersistenceFrameworkVersion, or 0 if it is missing.
   package var frameworkVersion: Int64 { entries[Key.frameworkVersion]?.integer ?? 0 }
 
-  /// NSStoreModelVersionHashesVersion: how the hashes were made; 3 in every store seen.
+  /// NSStoreModelVersionHashesVersion: the version of the hash algorithm; 3 in every store seen.
   package var versionHashesVersion: Int64? { entries[Key.versionHashesVersion]?.integer }
 
   /// Entity name to version hash; entries that are not 32 bytes are left out.
@@ -48,7 +48,7 @@ package struct StoreMetadata: Sendable, Hashable {
   /// NSStoreModelVersionIdentifiers.
   package var versionIdentifiers: [String] { (entries[Key.versionIdentifiers]?.array ?? []).compactMap(\.string) }
 
-  /// Was a deferred lightweight migration left unfinished?
+  /// Whether a deferred lightweight migration is unfinished.
   package var hasDeferredMigration: Bool {
     switch entries[Key.deferredMigration] {
     case .boolean(let value): value

@@ -1,14 +1,14 @@
-// The model of a store out of the store itself: where no model file is at hand, its own copy serves, once it is shown
-// to be the model of the version that the metadata name.
+// Reads the model of a store from the store's own copy. If no model file is available, the copy serves, after a check
+// that it is the model of the version in the metadata.
 
 import Diagnostics
 import ManagedObjectModel
 
 extension StoreReader {
-  /// The model that the store carries, named `name`; nil where it carries none.
+  /// Returns the model copy in the store, named `name`; nil if the store has none.
   ///
-  /// Throws where the copy cannot be read, and where it is of another version than the store: Apple's own tools leave
-  /// such copies behind, and only the hashes in the metadata say what a store is.
+  /// Throws if the copy cannot be read, and if it is of another version than the store: Apple's own tools leave such
+  /// copies, and only the hashes in the metadata define a store's version.
   package func cachedModel(name: String) throws -> (model: ManagedObjectModel, warnings: [ModelWarning])? {
     guard let compiled = try modelCache() else { return nil }
     let model: ManagedObjectModel
@@ -18,8 +18,8 @@ extension StoreReader {
     } catch {
       throw ModelCache.damaged("it is not a model that hopd can read", Place(), cause: error)
     }
-    // A store made for one configuration holds only its entities' hashes (docs/formats/version-hashes.md, "Digest and
-    // checksum"), so more in the model is fine.
+    // A store made for one configuration has only the hashes of its entities (docs/formats/version-hashes.md, "Digest
+    // and checksum"), so the model may have more.
     let stored = try metadata().versionHashes
     let computed = model.versionHashes
     let different = stored.filter { computed[$0.key] != $0.value }.keys.sorted()

@@ -1,6 +1,6 @@
-// The copy of its model that a store carries in Z_MODELCACHE: a compiled model, compressed. It is read as a source
-// model where no model file is at hand, and written so that a store hopd makes is complete. It never decides what a
-// store's version is: the hashes in the metadata do, and a cache that disagrees with them is stale.
+// The copy of its model in a store's Z_MODELCACHE: a compiled model, compressed. hopd reads it as a source model if no
+// model file is available, and writes it so that its stores are complete. It never decides a store's version: the
+// hashes in the metadata do, and a cache that disagrees with them is stale.
 
 import CZlib
 import Diagnostics
@@ -16,15 +16,15 @@ extension HopdError.Code {
 
 /// The form of Z_MODELCACHE.Z_CONTENT.
 package enum ModelCache {
-  /// Framework versions from this one on keep a model in their stores (docs/formats/store-layout.md, "Model cache").
+  /// The first framework version that keeps a model in its stores (docs/formats/store-layout.md, "Model cache").
   package static let firstFrameworkVersion: Int64 = 637
   /// Bytes of a model, compressed or not; the largest seen has 13 kilobytes.
   package static let maximumBytes = 16 << 20
 
   private static let hint = "the store itself may be sound; give its model with --models, the app's .momd or its source"
 
-  /// Raw DEFLATE of level 5, which gives the bytes that Apple's software writes (docs/formats/store-layout.md, "Model
-  /// cache").
+  /// Compresses with raw DEFLATE of level 5, which gives the bytes that Apple's software writes
+  /// (docs/formats/store-layout.md, "Model cache").
   package static func compress(_ bytes: [UInt8]) throws(HopdError) -> [UInt8] {
     var stream = z_stream()
     guard
@@ -50,7 +50,7 @@ package enum ModelCache {
     return Array(output.prefix(Int(bound - stream.avail_out)))
   }
 
-  /// What was compressed; throws where the bytes are damaged, cut off, followed by others, or too large.
+  /// Decompresses the bytes; throws if they are damaged, cut off, followed by others, or too large.
   package static func decompress(
     _ bytes: [UInt8], maximumBytes: Int = maximumBytes, at place: Place = Place()
   ) throws(HopdError) -> [UInt8] {
@@ -64,7 +64,7 @@ package enum ModelCache {
     defer { inflateEnd(&stream) }
     var input = bytes
     var result: [UInt8] = []
-    // Grows by what really comes out, so that a few bytes that claim gigabytes cost no more than the limit.
+    // Grows with the actual output, so that a few bytes that claim gigabytes cost no more than the limit.
     var chunk = [UInt8](repeating: 0, count: 64 << 10)
     let problem: String? = input.withUnsafeMutableBufferPointer { input in
       stream.next_in = input.baseAddress
@@ -89,10 +89,10 @@ package enum ModelCache {
     return result
   }
 
-  /// Z_CONTENT for a store of that layout, by the one rule of docs/decisions/0012; nil for framework versions without.
+  /// Returns Z_CONTENT for a store of that layout (docs/decisions/0012); nil for framework versions without it.
   ///
-  /// A model that was read from a compiled form is written in that very form, any other as Core Data would archive it.
-  /// Throws what cannot be archived.
+  /// A model that was read from a compiled form is written in that form, any other as Core Data would archive it.
+  /// Throws if the model cannot be archived.
   package static func content(for schema: StoreSchema) throws(HopdError) -> [UInt8]? {
     guard schema.frameworkVersion >= firstFrameworkVersion else { return nil }
     let made = schema.model.memo.fact(ContentKey(frameworkVersion: schema.frameworkVersion)) {
@@ -112,7 +112,7 @@ package enum ModelCache {
     } else {
       compiled = try schema.model.archived(frameworkVersion: schema.frameworkVersion)
     }
-    // Read back before it is believed: a copy that names another version would be worse than none.
+    // The result is read back and compared: a copy of another version would be worse than none.
     let copy: ManagedObjectModel
     do {
       copy = try ModelReader.read(compiled: compiled, name: schema.model.name).model
@@ -131,7 +131,7 @@ package enum ModelCache {
     return try compress(compiled)
   }
 
-  /// Why a store of that layout carries no copy of its model; nil where it does, or has no place for one.
+  /// The reason why a store of that layout has no copy of its model; nil if it has one, or no table for one.
   package static func remark(on schema: StoreSchema) -> HopdError? {
     do {
       _ = try content(for: schema)
@@ -147,17 +147,17 @@ package enum ModelCache {
 }
 
 extension StoreReader {
-  /// The compiled model that the store carries; nil where it carries none (no table, no row, nothing in it).
+  /// Returns the compiled model in the store; nil if it has none (no table, no row, no content).
   package func modelCache() throws -> [UInt8]? {
     guard let content = try modelCacheContent() else { return nil }
     return try ModelCache.decompress(content)
   }
 
-  /// Z_CONTENT as it is; nil where there is none.
+  /// Returns Z_CONTENT unchanged; nil if there is none.
   package func modelCacheContent() throws -> [UInt8]? {
     guard try schemaObjects().contains(where: { $0.type == "table" && $0.name == "Z_MODELCACHE" }) else { return nil }
     let table = qualified("Z_MODELCACHE")
-    // Asked before it is read: a hostile store may claim a gigabyte.
+    // The length is checked before the value is read: a hostile store may claim a gigabyte.
     let rows = try connection.rows(
       "SELECT typeof(\"Z_CONTENT\"), length(\"Z_CONTENT\") FROM \(table) LIMIT 2"
     ) { row in (type: row.text(at: 0) ?? "", bytes: row.integer(at: 1)) }

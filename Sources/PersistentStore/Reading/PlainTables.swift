@@ -1,15 +1,15 @@
-// Whether the tables of a store are tables at all. Core Data's are names and types and nothing else; a virtual table, a
-// view in a table's place or a column that is computed would make a mere look at a row run what a stranger wrote down.
+// Checks that the tables of a store are plain tables. Core Data's consist of names and types only; with a virtual
+// table, a view in a table's place or a computed column, merely reading a row would run a stranger's code.
 
 import Diagnostics
 import SQLite
 
 extension StoreReader {
-  /// Refuses a store in which a name of Core Data's form stands for something other than a plain table.
+  /// Refuses a store in which an object with a name of Core Data's form is not a plain table.
   ///
-  /// Before the first row is read. Texts of tables that Core Data made hold none of the refused words (40 stores of fw
-  /// 419 to 1344). R-Tree indexes are virtual tables and have names of their own (docs/formats/store-layout.md, "R-Tree
-  /// indexes").
+  /// Called before the first row is read. Texts of tables that Core Data made contain none of the refused words (40
+  /// stores of fw 419 to 1344). R-Tree indexes are virtual tables with names of another form
+  /// (docs/formats/store-layout.md, "R-Tree indexes").
   package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
     for object in objects {
       if object.type == "table" || object.type == "view", isFunctionName(object.name) {
@@ -33,13 +33,14 @@ extension StoreReader {
     }
   }
 
-  /// A name that would hide one of SQLite's own from statements: what they learn of tables would be a stranger's word.
+  /// Whether a name would hide one of SQLite's own from statements, so that a stranger's table would describe tables to
+  /// them.
   private static func isFunctionName(_ name: String) -> Bool {
     let lower = name.prefix(7).lowercased()
     return lower == "pragma_" || lower.hasPrefix("json_")
   }
 
-  /// A name as Core Data gives to tables of entities, joins and its bookkeeping.
+  /// Whether a name has the form of Core Data's names for tables of entities, joins and bookkeeping.
   private static func isCoreDataName(_ name: String) -> Bool {
     let upper = name.prefix(5).uppercased()
     return upper.hasPrefix("Z") && upper != "Z_RT_"
@@ -47,7 +48,7 @@ extension StoreReader {
 
   private static let foreignWords: Set<String> = ["AS", "CHECK", "COLLATE", "DEFAULT", "GENERATED"]
 
-  /// The first word of a table's text that lets SQLite compute or compare something in another way than by type.
+  /// The first word of a table's text that makes SQLite compute a value, or compare in another way than by type.
   private static func foreignWord(in text: String) -> String? {
     var word = ""
     var closing: Unicode.Scalar?
@@ -57,7 +58,7 @@ extension StoreReader {
         continue
       }
       if !scalar.isASCII || scalar == "$" || SQLiteIdentifier.isPlain(UInt8(scalar.value)) {
-        // Longer ones are none of the words.
+        // No word of the list is longer.
         if word.utf8.count < 64 { word.unicodeScalars.append(scalar) }
         continue
       }

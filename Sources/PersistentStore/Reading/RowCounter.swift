@@ -1,14 +1,14 @@
-// Rows counted by conditions, as many conditions as there are in one pass over a table and each of them once. Reading a
-// row costs more than asking it one more question, so anyone who has many questions brings them together.
+// Counts rows by conditions, all conditions in one pass over a table and each of them once. Reading a row costs more
+// than evaluating one more condition, so callers pass their conditions together.
 
 import SQLite
 
-/// Counts rows of a store that nobody changes meanwhile, and remembers every answer.
+/// Counts rows of a store that does not change meanwhile, and keeps every result.
 final class RowCounter {
   private let reader: StoreReader
   private let memory: RowCountCache
 
-  /// The name of a row's table within conditions.
+  /// The alias of the row's table within conditions.
   static let row = "s"
 
   init(reader: StoreReader) {
@@ -16,7 +16,7 @@ final class RowCounter {
     memory = reader.memory ?? RowCountCache()
   }
 
-  /// All rows of a table.
+  /// Returns the number of rows of a table.
   func total(of table: String) throws(SQLiteError) -> Int64 {
     let name = reader.qualified(table)
     if let total = memory.total(of: name) { return total }
@@ -25,12 +25,12 @@ final class RowCounter {
     return total
   }
 
-  /// Was the condition asked already?
+  /// Whether the condition was already counted.
   func knows(_ condition: String, in table: String) -> Bool {
     memory.count(condition, in: reader.qualified(table)) != nil
   }
 
-  /// The rows that fulfil each condition; those not asked before are counted together.
+  /// Returns the number of rows that fulfil each condition; new conditions are counted together.
   func counts(_ conditions: [String], in table: String) throws(SQLiteError) -> [Int64] {
     let name = reader.qualified(table)
     var asked: Set<String> = []

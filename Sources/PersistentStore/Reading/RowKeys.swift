@@ -1,9 +1,9 @@
-// Which keys the rows of a table have, told in little memory: by their ends where there is no gap, else by one bit for
-// each key. It spares a look-up by key for every reference. Where that is not possible the look-ups remain.
+// The keys of a table's rows in little memory: their ends if there is no gap, else one bit per key. They replace a
+// look-up by key for every reference. Where neither form is possible the look-ups remain.
 
 import SQLite
 
-/// The keys of one table, and where somebody asks, of the rows of each entity in it.
+/// The keys of one table, and on request those of the rows of each entity in it.
 struct RowKeys {
   private enum Form {
     /// Every key from the first to the last.
@@ -11,18 +11,18 @@ struct RowKeys {
     case bits([Int64: KeyBits])
   }
   private let form: Form?
-  /// The only entity that has rows; nil where several have.
+  /// The only entity that has rows; nil if several have.
   private let onlyEntity: Int64?
 
-  /// Names of the functions that ask the bits.
+  /// Name of the functions that test the bits.
   private let test: String
 
-  /// Bits of all tables of a store together: 4 MiB of them.
+  /// Bits of all tables of a store together: 4 MiB.
   static let budget: Int64 = 32 << 20
 
-  /// Looks at a table. With `byEntity` discriminators can be asked about; then `counts` gets its rows by Z_ENT.
+  /// Reads the keys of a table. With `byEntity` discriminators can be tested; then `counts` receives its rows by Z_ENT.
   ///
-  /// `budget` is what is left for bits; what is used is taken off.
+  /// `budget` is the number of bits still available; the bits used are subtracted.
   init(
     of table: String, index: Int, byEntity: Bool, reader: StoreReader, counter: RowCounter, budget: inout Int64,
     counts: inout [Int64: Int64]?
@@ -33,7 +33,7 @@ struct RowKeys {
     let first = try reader.connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 0
     let last = try reader.connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
     let (distance, isFar) = last.subtractingReportingOverflow(first)
-    // In a damaged table keys may be in no order, and the last one found before the first.
+    // In a damaged table keys may be unordered, and the last one found may be less than the first.
     let isSmall = !isFar && distance >= 0 && distance < budget && first > .min / 2 && last < .max / 2
     let isDense = isSmall && total == distance + 1
     guard total > 0, isSmall, byEntity || !isDense else {
@@ -41,7 +41,7 @@ struct RowKeys {
       onlyEntity = nil
       return
     }
-    // Of rows by entity it is not known before how many entities have any.
+    // How many entities have rows is unknown before they are read.
     var bits: [Int64: KeyBits] = [:]
     var rows: [Int64: Int64] = [:]
     var fits = true
@@ -68,7 +68,7 @@ struct RowKeys {
     form = isDense && (!fits || onlyEntity != nil) ? .range(first...last) : fits ? .bits(bits) : nil
   }
 
-  /// Registers what the conditions call.
+  /// Registers the functions that the conditions call.
   func register(on connection: Connection) throws(SQLiteError) {
     guard case .bits(let bits)? = form else { return }
     let all = Array(bits.values)
@@ -76,15 +76,15 @@ struct RowKeys {
     try connection.registerKeyTest(test, argumentCount: 2) { key, number in bits[number]?.contains(key) ?? false }
   }
 
-  /// Takes it away again.
+  /// Removes the functions.
   func unregister(from connection: Connection) {
     guard case .bits? = form else { return }
     for count: Int32 in 1...2 { connection.removeKeyTest(test, argumentCount: count) }
   }
 
-  /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil
-  /// where there is none. Where it is never true no reference is missing. A value of another type may fulfil it and
-  /// still be a key, so a row that does is inspected again.
+  /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil if
+  /// there is none. If it is true for no row, no reference is missing. A value of another type may fulfil it and still
+  /// be a key, so such a row is checked again.
   func mayBeMissing(_ column: String) -> String? {
     switch form {
     case .range(let keys)?: RowKeys.outside(keys, column)
@@ -93,14 +93,14 @@ struct RowKeys {
     }
   }
 
-  /// Is a value anything but a whole number within a range? Not asked of NULL.
+  /// SQL that is true for a value that is not a whole number within a range; it is not used for NULL.
   static func outside(_ keys: ClosedRange<Int64>, _ column: String) -> String {
-    // The plus takes the column's affinity off: a text is never compared as one.
+    // The plus removes the column's affinity: a text is never compared as a number.
     "(+\(column) NOT BETWEEN \(keys.lowerBound) AND \(keys.upperBound) OR (+\(column) | 0) IS NOT +\(column))"
   }
 
-  /// A condition that is true at least for every pair of a key that a row has and a number that is not that row's
-  /// Z_ENT; nil where there is none.
+  /// A condition that is true at least for every pair of an existing row's key and a number other than that row's
+  /// Z_ENT; nil if there is none.
   func mayBeWrong(_ column: String, entity: String) -> String? {
     if let onlyEntity { return "(\(column) IS NOT NULL AND +\(entity) IS NOT \(onlyEntity))" }
     return if case .bits? = form { "\(test)(\(column), \(entity))" } else { nil }

@@ -1,5 +1,5 @@
-// What SQLite's answers about a store mean, as errors with the next thing to do. Every stage that reads a store tells
-// them alike.
+// Translates SQLite's errors about a store to errors with the next thing to do, in the same form for every stage that
+// reads a store.
 
 import CSQLite
 import Diagnostics
@@ -9,22 +9,22 @@ import SystemPackage
 extension HopdError.Code {
   /// The file is not a SQLite database, or a SQLite database that no Core Data made.
   package static let notAStore = HopdError.Code("not-a-store", exit: .dataError)
-  /// SQLite finds the file damaged, or its bookkeeping makes no sense.
+  /// SQLite finds the file damaged, or its bookkeeping is inconsistent.
   package static let storeDamaged = HopdError.Code("store-damaged", exit: .dataError)
-  /// The header is no SQLite header but the file is shaped like an encrypted database.
+  /// The header is not SQLite's, but the file has the form of an encrypted database.
   package static let storeEncrypted = HopdError.Code("store-encrypted", exit: .dataError)
-  /// The store's tables need what SQLite alone does not have.
+  /// The store's tables need features that plain SQLite does not have.
   package static let schemaForeign = HopdError.Code("schema-foreign", exit: .dataError)
-  /// A value has more bytes than the run may take into memory.
+  /// A value has more bytes than the run may load into memory.
   package static let valueTooLarge = HopdError.Code("value-too-large", exit: .dataError)
-  /// The rollback journal belongs to a transaction over several files, or only says so.
+  /// The rollback journal belongs to a transaction over several files, or claims to.
   package static let journalForeign = HopdError.Code("journal-foreign", exit: .dataError)
   /// Another process holds the store, or changed it while it was read.
   package static let storeBusy = HopdError.Code("store-busy", exit: .unavailable, isRetryable: true)
 }
 
 extension StoreReader {
-  /// What a SQLite error means for a store.
+  /// The meaning of a SQLite error for a store.
   package static func explained(_ error: SQLiteError, location: StoreLocation) -> HopdError {
     let place = Place(store: location.database)
     if let refusal = error.refusal { return refused(refusal, cause: error, at: place) }
@@ -56,7 +56,7 @@ extension StoreReader {
     return meaning(.internalError, "SQLite refused a statement", "please report this")
   }
 
-  /// The refusal of a store with a value that would fill the memory: SQLite has it there up to four times.
+  /// The refusal of a store with a value that would fill the memory: SQLite has up to four copies of it.
   package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
       .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
@@ -64,7 +64,7 @@ extension StoreReader {
         + "service four times as much; or migrate this store by hand with hopctl migrate")
   }
 
-  /// What it means that the VFS refused a file (CLinux/storevfs.c).
+  /// The meaning of a refusal by the VFS (CLinux/storevfs.c).
   package static func refused(_ refusal: VFSRefusal, cause: SQLiteError, at place: Place) -> HopdError {
     switch refusal {
     case .superJournal:
@@ -89,7 +89,7 @@ extension StoreReader {
     }
   }
 
-  /// The refusal of a store that SQLite alone cannot read: somebody put tables or columns of his own kind into it.
+  /// The refusal of a store that plain SQLite cannot read: another program added tables or columns of its own kind.
   package static func foreignSchema(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
       .schemaForeign, "the store needs of SQLite what no store of Core Data does", at: place, cause: error,

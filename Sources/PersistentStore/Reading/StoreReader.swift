@@ -1,5 +1,5 @@
-// Reading a store without changing anything in its folder, and telling apart what is not a store at all. SQLite opened
-// read-only on a WAL store makes side files beside it and leaves them, so the way of opening is chosen here.
+// Reads a store without a change in its folder, and recognises files that are not stores. SQLite opened read-only on a
+// WAL store makes side files in its folder and leaves them, so the mode of opening is chosen here.
 
 import CSQLite
 import Diagnostics
@@ -20,14 +20,14 @@ package struct PrimaryKeyEntry: Sendable, Hashable {
   package let name: String
   /// Z_SUPER: the parent's number or 0.
   package let parent: Int64
-  /// Z_MAX: the highest Z_PK ever given out; 0 for subentities.
+  /// Z_MAX: the highest Z_PK ever assigned; 0 for subentities.
   package let highWaterMark: Int64
 
-  /// Numbers that no entity of a model ever has: history from 16001, CloudKit mirroring from 17001
+  /// Numbers that no entity of a model has: history from 16001, CloudKit mirroring from 17001
   /// (docs/formats/store-layout.md, "Reserved entity numbers").
   package static let reservedNumbers: PartialRangeFrom<Int64> = 16000...
 
-  /// Does it belong to history, mirroring or something unknown, not to the model?
+  /// Whether it belongs to history, mirroring or something unknown instead of the model.
   package var isReserved: Bool { PrimaryKeyEntry.reservedNumbers.contains(number) }
 
   /// Makes an entry.
@@ -50,13 +50,13 @@ package struct SchemaObject: Sendable, Hashable {
   package let sql: String?
 }
 
-/// Reads what a store says of itself over an open connection.
+/// Reads a store's tables and bookkeeping over an open connection.
 package struct StoreReader {
   /// The connection; it stays with the task that opened it.
   package let connection: Connection
-  /// Where its tables are in that connection.
+  /// The names of its tables in that connection.
   package let space: SourceTables
-  /// What was counted in it already.
+  /// The counts that are already known.
   package let memory: RowCountCache?
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
   package var schema: String { space.schemaName }
@@ -68,17 +68,17 @@ package struct StoreReader {
 
   /// Reads the store whose tables, or their views, are in `space` of `connection`.
   ///
-  /// With a `memory` nothing is counted that somebody has counted before; the tables must not change meanwhile.
+  /// With a `memory` nothing is counted twice; the tables must not change meanwhile.
   package init(connection: Connection, space: SourceTables, memory: RowCountCache? = nil) {
     self.connection = connection
     self.space = space
     self.memory = memory
   }
 
-  /// The name of a table with the schema before it.
+  /// The name of a table with the schema.
   package func qualified(_ name: String) -> String { space.qualified(name) }
 
-  /// Everything in sqlite_master, in its order; SQLite's own tables left out.
+  /// Returns all rows of sqlite_master, in its order, without SQLite's own tables.
   package func schemaObjects() throws(SQLiteError) -> [SchemaObject] {
     try connection.rows(
       "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE "
@@ -89,7 +89,7 @@ package struct StoreReader {
     }
   }
 
-  /// Column names and declared types of a table, in order.
+  /// Returns column names and declared types of a table, in order.
   package func columns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
     try connection.rows(
       "SELECT name, type FROM pragma_table_info(?, ?)", [.text(space.name(of: table)), .text(schema)]
@@ -98,12 +98,13 @@ package struct StoreReader {
     }
   }
 
-  /// Z_METADATA. Exactly one row with a readable property list is a store; anything else says why not.
+  /// Reads Z_METADATA. A store has exactly one row with a readable property list; otherwise the error states the
+  /// reason.
   package func metadata() throws -> StoreMetadata {
     if let known = memory?.books(of: space) { return known.metadata }
     let table = qualified("Z_METADATA")
-    // Asked before it is read: a hostile store may claim a gigabyte. Of a blob the length costs nothing, and of text
-    // the whole.
+    // The length is checked before the value is read: a hostile store may claim a gigabyte. SQLite knows a blob's
+    // length without reading it, but a text's only after reading all of it.
     let claims = try connection.rows(
       "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
     ) { $0.integer(at: 0) }
@@ -138,9 +139,9 @@ package struct StoreReader {
     return StoreMetadata(uuid: uuid, entries: entries)
   }
 
-  /// Z_PRIMARYKEY by number; reserved numbers (16000 and above: history, CloudKit) included.
+  /// Reads Z_PRIMARYKEY by number; reserved numbers (16000 and above: history, CloudKit) included.
   ///
-  /// No model has as many entities as the bound; a table with more rows disagrees with every model all the same.
+  /// No model has as many entities as the bound; a table with more rows disagrees with every model anyway.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
     if let known = memory?.books(of: space) { return known.primaryKeys }
     return try connection.rows(
@@ -152,8 +153,8 @@ package struct StoreReader {
     }
   }
 
-  /// Rows of a table per entity number; what is not an integer is 0, the number of no entity: statements do not take
-  /// 2.5 for 2.
+  /// Returns the rows of a table by entity number; a Z_ENT that is not an integer counts as 0, the number of no entity:
+  /// statements do not match 2.5 with 2.
   package func rowCounts(of table: String) throws(SQLiteError) -> [Int64: Int64] {
     let pairs = try connection.rows("SELECT Z_ENT, count(*) FROM \(qualified(table)) GROUP BY Z_ENT") { row in
       (row.isInteger(at: 0) ? row.integer(at: 0) : 0, row.integer(at: 1))
@@ -163,14 +164,14 @@ package struct StoreReader {
 }
 
 extension StoreReader {
-  /// Opens a store so that nothing in its folder changes, runs `body`, and closes it.
+  /// Opens a store without a change in its folder, runs `body`, and closes it.
   ///
-  /// Without a `-wal` that holds something the file is opened `immutable`. Otherwise it is read without locks with the
-  /// log in memory, and the files are compared before and after: a writer at work gives `store-busy`. A hot rollback
-  /// journal cannot be read around; it gives `store-busy` too, since only a writer may roll it back.
+  /// Without a `-wal` with content the file is opened `immutable`. Otherwise it is read without locks with the log in
+  /// memory, and the files are compared before and after: a concurrent writer gives `store-busy`. A hot rollback
+  /// journal gives `store-busy` too, because only a writer may roll it back and the file is not readable without that.
   ///
-  /// With `attachedAs` the store is attached under that name to a connection that may also write other files: SQLite
-  /// lets a connection that was opened read-only attach nothing writable.
+  /// With `attachedAs` the store is attached under that name to a connection that may also write other files: a
+  /// connection opened read-only cannot attach a writable database.
   package static func withUnchangedStore<Result>(
     at location: StoreLocation, attachedAs schema: String? = nil, _ body: (StoreReader) throws -> Result
   ) throws -> Result {
@@ -205,7 +206,7 @@ extension StoreReader {
       }
       return result
     } catch let error as SQLiteError {
-      // A torn read looks like damage; tell it from real damage by looking at the files again.
+      // A torn read looks like damage; a second comparison of the files distinguishes it from real damage.
       if let after = try? stamps(of: location), after != before {
         throw busy("the store was written while it was read", cause: error, "try again when the app is done")
       }
@@ -215,8 +216,8 @@ extension StoreReader {
     }
   }
 
-  /// Does the header of a store's database say that it keeps a write-ahead log? A connection that opened it `immutable`
-  /// does not tell: without a log it answers `delete` (docs/formats/faults.md, "SQLite and files").
+  /// Whether the header of a store's database states that it has a write-ahead log. An `immutable` connection cannot
+  /// tell: without a log it reports `delete` (docs/formats/faults.md, "SQLite and files").
   package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
     try firstBytes(of: location.database, count: 20).suffix(1) == [2]
   }
@@ -267,13 +268,13 @@ extension StoreReader {
       stamps.modified += FileStamps.modified(status)
     }
     if location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0 {
-      // A journal whose header is zeroed is not hot: PERSIST mode leaves such files.
+      // A journal with a zeroed header is not hot: PERSIST mode leaves such files.
       stamps.journalBytes = try isHotJournal(location.rollbackJournal) ? Int64(status.st_size) : 0
     }
     return stamps
   }
 
-  /// Does a rollback journal lie beside a store that a writer at work, or one that died, has filled?
+  /// Whether a store has a rollback journal with content, of a running writer or of one that died.
   package static func hasHotJournal(_ location: StoreLocation) throws(HopdError) -> Bool {
     var status = stat()
     guard location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG
@@ -299,7 +300,7 @@ extension StoreReader {
     return Array(bytes.prefix(max(0, got)))
   }
 
-  /// Tells an empty file, a foreign file, a cut-off database and an encrypted one from a SQLite database.
+  /// Distinguishes an empty file, a foreign file, a truncated database and an encrypted one from a SQLite database.
   private static func checkHeader(of location: StoreLocation) throws(HopdError) {
     let place = Place(store: location.database)
     let header = try firstBytes(of: location.database, count: 100)
@@ -308,7 +309,7 @@ extension StoreReader {
         .notAStore, "the file is empty", at: place, hint: "is this the right file? A store is never empty")
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
-      // An encrypted database has no header at all: whole pages of noise (SQLCipher and alike).
+      // An encrypted database has no header at all: whole pages of noise (SQLCipher and similar).
       var status = stat()
       let isPaged =
         location.database.withPlatformString { lstat($0, &status) } == 0 && status.st_size >= 1024

@@ -1,21 +1,21 @@
-// The text of a table as Core Data leaves it in sqlite_master: as made, or with columns that its in-place migrations
-// have appended. The engine decides by it whether a table may be altered, the verifier what an altered one must look
-// like.
+// The text of a table as Core Data leaves it in sqlite_master: as created, or with columns that its in-place migrations
+// have appended. The engine decides with it whether a table may be altered, and the verifier compares an altered one
+// with it.
 
 import SQLite
 
-/// The text of a table without constraints, taken apart.
+/// The parts of a table's text without constraints.
 package struct TableText: Sendable, Hashable {
   /// The whole text.
   package let text: String
   /// "ZNAME VARCHAR" and so on, in the table's order.
   package let definitions: [String]
 
-  /// Takes the text of `table` apart; nil unless it is, character by character, one that Core Data writes.
+  /// Parses the text of `table`; nil unless it is, character by character, one that Core Data writes.
   ///
-  /// `CREATE TABLE ZCAR ( A, B )` as made; `CREATE TABLE ZCAR ( A, B , C, D)` after C and D were appended; the name in
-  /// quotes after `ALTER TABLE … RENAME` (docs/formats/store-layout.md, "Entity tables" and "Apple's migration in
-  /// place"). What is between the commas is for the caller to compare.
+  /// `CREATE TABLE ZCAR ( A, B )` as created; `CREATE TABLE ZCAR ( A, B , C, D)` after C and D were appended; the name
+  /// in quotes after `ALTER TABLE … RENAME` (docs/formats/store-layout.md, "Entity tables" and "Apple's migration in
+  /// place"). The caller compares the definitions between the commas.
   package init?(_ text: String, table: String) {
     let names = [SQLiteIdentifier.bareIfPossible(table), SQLiteIdentifier.quoted(table)]
     guard let start = names.map({ "CREATE TABLE \($0) ( " }).first(where: text.hasPrefix), text.hasSuffix(")") else {
@@ -23,7 +23,7 @@ package struct TableText: Sendable, Hashable {
     }
     let body = text.dropFirst(start.count).dropLast()
     var definitions: [String] = []
-    // Made with a space before the parenthesis, which stays where it was when columns are appended.
+    // A created table has a space before the parenthesis, which stays in place when columns are appended.
     var spaces = 0
     for piece in Self.pieces(of: body) {
       if piece.hasSuffix(" ") { spaces += 1 }
@@ -36,12 +36,12 @@ package struct TableText: Sendable, Hashable {
     self.definitions = definitions
   }
 
-  /// The text of a table after `ALTER TABLE … RENAME TO`: SQLite writes the new name in quotes.
+  /// Returns the text of a table after `ALTER TABLE … RENAME TO`: SQLite writes the new name in quotes.
   package static func renaming(_ text: String, from table: String, to name: String) -> String {
     replacingName(in: text, of: table, by: SQLiteIdentifier.quoted(name))
   }
 
-  /// The text with the table's name as it is written where the table is made: without quotes, if it can be.
+  /// Returns the text with the table's name as in a created table: without quotes, if possible.
   package static func withPlainName(_ text: String, of table: String) -> String {
     replacingName(in: text, of: table, by: SQLiteIdentifier.bareIfPossible(table))
   }
@@ -64,13 +64,13 @@ package struct TableText: Sendable, Hashable {
     return pieces + [rest]
   }
 
-  /// How a column is defined in such a text.
+  /// Returns the definition of a column in such a text.
   package static func definition(of column: String, type: String) -> String {
     "\(SQLiteIdentifier.bareIfPossible(column)) \(type)"
   }
 
-  /// The text of a table after `ALTER TABLE … ADD COLUMN` of one definition after the other: SQLite writes each before
-  /// the closing parenthesis, as in `…ZDATA BLOB , ZNONCE BLOB)` (docs/formats/store-layout.md, "Apple's migration in
+  /// Returns the text of a table after one `ALTER TABLE … ADD COLUMN` per definition: SQLite writes each before the
+  /// closing parenthesis, as in `…ZDATA BLOB , ZNONCE BLOB)` (docs/formats/store-layout.md, "Apple's migration in
   /// place").
   package static func appending(_ definitions: [String], to text: String) -> String {
     definitions.reduce(text) { "\($0.dropLast()), \($1))" }

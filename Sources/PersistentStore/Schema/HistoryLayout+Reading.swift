@@ -1,31 +1,31 @@
-// Reading the history tables off a store. Their texts are run again in the staged store, so only texts that are
-// understood to the last character are taken: a list of plain columns. Everything else is reported, never run.
+// Reads the history tables of a store. Their texts run again in the staged store, so only texts that are understood to
+// the last character are accepted: a list of plain columns. All others are reported, never run.
 
 import Diagnostics
 import SQLite
 
 extension HopdError.Code {
-  /// History tables, or reserved numbers, that are not as Core Data makes them.
+  /// History tables, or reserved numbers, differ from those that Core Data makes.
   package static let historyNotUnderstood = HopdError.Code("history-not-understood", exit: .dataError)
 }
 
 extension HistoryLayout {
-  /// What was found in a store.
+  /// The history found in a store.
   package struct Finding: Sendable {
-    /// The layout; nil where the store keeps no history.
+    /// The layout; nil if the store keeps no history.
     package var layout: HistoryLayout?
     /// Rows per table.
     package var rows: [Table: Int64] = [:]
-    /// What cannot be carried; each is a refusal.
+    /// The parts that cannot be kept; each is a refusal.
     package var errors: [HopdError] = []
     /// Indexes that are left out.
     package var warnings: [HopdError] = []
   }
 
-  /// Does a table of that name belong to history?
+  /// Whether a table of that name belongs to history.
   package static func isHistory(table: String) -> Bool { Table(rawValue: table) != nil }
 
-  /// Reads what a store has of history.
+  /// Reads the history of a store.
   package static func read(from reader: StoreReader) throws(SQLiteError) -> Finding {
     var finding = Finding()
     let objects = try reader.schemaObjects()
@@ -53,7 +53,7 @@ extension HistoryLayout {
       }
     }
     for entry in numbers {
-      // Z_MAX never falls, and is never less than a key in use (docs/formats/store-layout.md, "Primary keys").
+      // Z_MAX never decreases, and is never less than a key in use (docs/formats/store-layout.md, "Primary keys").
       var mark = entry.highWaterMark
       if let table = Table.allCases.first(where: { $0.number == entry.number }), layout.tables[table] != nil {
         mark = max(
@@ -67,7 +67,7 @@ extension HistoryLayout {
     return finding
   }
 
-  /// What does not fit together: half of the tables, or tables whose keys nobody counts.
+  /// The inconsistencies: a table is missing, or a table with rows has no row in Z_PRIMARYKEY.
   ///
   /// Core Data makes the tables with the store, and their rows of Z_PRIMARYKEY with the first save that is recorded:
   /// empty tables need none (docs/formats/history-and-cloudkit.md, "History tables").
@@ -93,7 +93,7 @@ extension HistoryLayout {
       hint: "open the store once with its app, which repairs its history, or migrate it there")
   }
 
-  /// The layout with the texts that Core Data of a framework version makes, so far as they are known.
+  /// Returns the layout with the texts that Core Data of a framework version makes, as far as they are known.
   package func asMade(byFramework version: Int64) -> HistoryLayout {
     let made = HistoryLayout.made(byFramework: version, tombstones: tombstoneCount)
     var copy = self
@@ -104,13 +104,13 @@ extension HistoryLayout {
 }
 
 extension HistoryStatement {
-  /// A table's text, where it is nothing but a list of plain columns with all that history needs.
+  /// Parses a table's text; nil unless it is a list of plain columns with all that history needs.
   init?(table: HistoryLayout.Table, text: String) {
     self.init(plainTable: table.rawValue, text: text)
     guard table.essentialColumns.isSubset(of: columnNames) else { return nil }
   }
 
-  /// A table's text, where it is nothing but a list of plain columns behind a Z_PK.
+  /// Parses a table's text; nil unless it is a list of plain columns after a Z_PK.
   init?(plainTable name: String, text: String) {
     guard let (rest, body) = HistoryStatement.parts(text, kind: .table, name: name) else { return nil }
     var names: Set<String> = []
@@ -119,14 +119,14 @@ extension HistoryStatement {
       guard let name = words.first, words.allSatisfy(HistoryStatement.isWord), names.insert(name).inserted else {
         return nil
       }
-      // The key is the row's own number, and no other column is constrained.
+      // The key is the rowid, and no other column is constrained.
       let isKey = Array(words.dropFirst()) == ["INTEGER", "PRIMARY", "KEY"]
       guard index == 0 ? name == "Z_PK" && isKey : words.count == 2 else { return nil }
     }
     self.init(kind: .table, name: name, table: name, rest: rest)
   }
 
-  /// An index's text, where it is a list of plain columns, each perhaps with a collation and a direction.
+  /// Parses an index's text; nil unless it is a list of plain columns, each with an optional collation and direction.
   init?(index name: String, on table: String, text: String) {
     for kind in [Kind.index, .uniqueIndex] {
       guard let (rest, body) = HistoryStatement.parts(text, kind: kind, name: name, on: table) else { continue }
@@ -143,8 +143,8 @@ extension HistoryStatement {
     return nil
   }
 
-  /// The text from the name on, and what is between its parentheses; nil unless the text is
-  /// `CREATE … name [ON table] ( … )` and ends there.
+  /// The text from the name on, and the text between its parentheses; nil unless the text is `CREATE … name [ON table]
+  /// ( … )` and ends there.
   private static func parts(_ text: String, kind: Kind, name: String, on table: String? = nil) -> (String, String)? {
     guard text.hasPrefix(kind.rawValue), isWord(name) else { return nil }
     let rest = String(text.dropFirst(kind.rawValue.count))

@@ -1,7 +1,7 @@
 // The tables of persistent history (docs/formats/history-and-cloudkit.md, "History tables"): ACHANGE, ATRANSACTION,
-// ATRANSACTIONSTRING, their indexes and their rows in Z_PRIMARYKEY. They belong to no entity of the model, so they are
-// no part of what `StoreSchemaBuilder` computes: a migration carries them as it finds them. Reading them off a store is
-// in `HistoryLayout+Reading`.
+// ATRANSACTIONSTRING, their indexes and their rows in Z_PRIMARYKEY. They belong to no entity of the model, so
+// `StoreSchemaBuilder` does not compute them: a migration keeps them as found. `HistoryLayout+Reading` reads them from
+// a store.
 
 import ManagedObjectModel
 import SQLite
@@ -26,10 +26,10 @@ package struct HistoryLayout: Sendable, Hashable {
       }
     }
 
-    /// Z_NAME of that entity: the table is named with A before it, where tables of a model have Z.
+    /// Z_NAME of that entity: the table's name without its A; tables of a model begin with Z instead.
     package var entityName: String { String(rawValue.dropFirst()) }
 
-    /// The columns without which the table is something else.
+    /// The columns that the table must have.
     var essentialColumns: Set<String> {
       switch self {
       case .change: ["Z_PK", "Z_ENT", "ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID"]
@@ -39,23 +39,23 @@ package struct HistoryLayout: Sendable, Hashable {
     }
   }
 
-  /// The tables that are there, in the order of `Table`.
+  /// The existing tables, in the order of `Table`.
   package var tables: [Table: HistoryStatement]
   /// Indexes on them, in the store's order.
   package var indexes: [HistoryStatement]
-  /// Their rows of Z_PRIMARYKEY, with the highest key ever given out.
+  /// Their rows of Z_PRIMARYKEY, with the highest key ever assigned.
   package var numbers: [PrimaryKeyEntry]
 
-  /// Tables and indexes of CloudKit's mirroring, which go along as they are; their numbers are among `numbers`.
+  /// Tables and indexes of CloudKit's mirroring, which are kept unchanged; their numbers are among `numbers`.
   package var mirroring: [HistoryStatement] = []
 
   /// The first framework version that numbers the names of a transaction in ATRANSACTIONSTRING; 851 lacks it.
   static let stringsSince: Int64 = 1044
 
-  /// The tables as Core Data of a framework version makes them from nothing, with so many tombstone columns.
+  /// Returns the tables as Core Data of a framework version creates them, with that many tombstone columns.
   ///
-  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so there
-  /// are none here (docs/formats/history-and-cloudkit.md, "History tables").
+  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so none are
+  /// made (docs/formats/history-and-cloudkit.md, "History tables").
   package static func made(byFramework version: Int64, tombstones: Int) -> HistoryLayout {
     let hasStrings = version >= stringsSince
     var layout = HistoryLayout(tables: [:], indexes: [], numbers: [])
@@ -113,20 +113,21 @@ package struct HistoryLayout: Sendable, Hashable {
   /// ZTOMBSTONE0, ZTOMBSTONE1 …: values that a deleted object leaves in its change.
   static func tombstoneColumn(_ index: Int) -> String { "ZTOMBSTONE\(index)" }
 
-  /// How many tombstone columns a model needs: as many as its entity with the most attributes that are preserved after
-  /// deletion has, inherited ones included. That is assumed (docs/formats/history-and-cloudkit.md, "History tables").
+  /// The number of tombstone columns that a model needs: the largest number of attributes, own and inherited, that an
+  /// entity preserves after deletion. That is assumed (docs/formats/history-and-cloudkit.md, "History tables").
   package static func tombstoneCount(of model: ManagedObjectModel) -> Int {
     model.entities.map { entity in
       model.allAttributes(of: entity).values.reduce(0) { $0 + ($1.preservesAfterDeletion ? 1 : 0) }
     }.max() ?? 0
   }
 
-  /// Tombstone columns that ACHANGE has.
+  /// Number of tombstone columns in ACHANGE.
   package var tombstoneCount: Int {
     (tables[.change]?.columnNames ?? []).reduce(0) { $0 + ($1.hasPrefix("ZTOMBSTONE") ? 1 : 0) }
   }
 
-  /// The layout for a store of `model`: ACHANGE gets the tombstone columns that it lacks, and keeps those it has.
+  /// Returns the layout for a store of `model`: ACHANGE gets the tombstone columns that it lacks, and keeps those it
+  /// has.
   ///
   /// A missing column would make Core Data's next insert fail; one too many stays NULL. Everything else is verbatim.
   package func widened(for model: ManagedObjectModel) -> HistoryLayout {
@@ -146,20 +147,20 @@ package struct HistoryLayout: Sendable, Hashable {
   }
 }
 
-/// A statement of history whose text is kept as it is in sqlite_master.
+/// A statement of history with its unchanged text from sqlite_master.
 package struct HistoryStatement: Sendable, Hashable, SchemaPart {
-  /// What it makes.
+  /// The kind of object that a statement creates.
   package enum Kind: String, Sendable, Hashable {
     case table = "CREATE TABLE "
     case index = "CREATE INDEX "
     case uniqueIndex = "CREATE UNIQUE INDEX "
   }
 
-  /// What it makes.
+  /// The kind of object that it creates.
   package let kind: Kind
   /// Name of the table or index.
   package let name: String
-  /// The table it makes or is on.
+  /// The table that it creates or that its index is on.
   package let table: String
   /// The text from the name on.
   let rest: String
@@ -178,7 +179,7 @@ package struct HistoryStatement: Sendable, Hashable, SchemaPart {
       .filter { !$0.isEmpty }
   }
 
-  /// The table with more columns at its end, in the text's own style.
+  /// Returns the table with more columns at its end, in the text's own style.
   func appending(columns: [String]) -> HistoryStatement {
     guard kind == .table, !columns.isEmpty else { return self }
     let end = rest.hasSuffix(" )") ? " )" : ")"

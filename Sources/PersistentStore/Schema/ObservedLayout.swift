@@ -1,21 +1,21 @@
-// What a real store shows of the rules that are not known for certain. A layout made without one keeps to what was
-// measured, and lists the rest as unsupported.
+// Evidence from a real store for rules that are not certain. A layout without it uses only measured rules, and lists
+// the rest as unsupported.
 
 import ManagedObjectModel
 import SQLite
 
-/// What is known of a layout from a store that Core Data made, beyond the rules.
+/// Facts about a layout from a store that Core Data made, beyond the rules.
 package struct ObservedLayout: Sendable, Hashable {
-  /// Names outside ASCII whose upper-case form is in the store, or need no proof.
+  /// Names outside ASCII whose upper-case form is in the store, or that need no proof.
   package var provenNames: Set<String>
   /// "Entity.attribute" of derived attributes that keep the values and triggers of the store.
   package var carriedDerivations: Set<String>
   /// Their triggers.
   package var carriedTriggers: [SchemaTrigger]
-  /// Does the store show R-Tree tables of the documented form?
+  /// Whether the store shows R-Tree tables of the documented form.
   package var hasRTrees: Bool
 
-  /// Makes an observation; nothing is known by default.
+  /// Makes an observation; the default is no observation.
   package init(
     provenNames: Set<String> = [], carriedDerivations: Set<String> = [], carriedTriggers: [SchemaTrigger] = [],
     hasRTrees: Bool = false
@@ -26,7 +26,7 @@ package struct ObservedLayout: Sendable, Hashable {
     self.hasRTrees = hasRTrees
   }
 
-  /// For stores that only hopd reads, the steps of a chain: every name is as good as proven.
+  /// The observation for stores that only hopd reads, between the hops of a chain: every name counts as proven.
   package static func internalStore(of model: ManagedObjectModel) -> ObservedLayout {
     ObservedLayout(
       provenNames: Set(
@@ -38,18 +38,18 @@ package struct ObservedLayout: Sendable, Hashable {
 
 /// A table or column whose name is the upper-case form of a name outside ASCII, or longer than any that was seen.
 ///
-/// Core Data's own way to upper case is not known outside ASCII (docs/formats/store-layout.md, "Column names"): `ß` may
-/// become `SS`, `ı` an `I` that another property has, and a composed letter may be written apart.
+/// Core Data's conversion to upper case is unknown outside ASCII (docs/formats/store-layout.md, "Column names"): `ß`
+/// may become `SS`, `ı` an `I` that another property has, and a composed letter may be decomposed.
 package struct DoubtfulName: Sendable, Hashable {
   /// The name in the model.
   package let name: String
-  /// Where its upper-case form is expected.
+  /// The place where its upper-case form is expected.
   package let table: String
   package let column: String?
 }
 
 extension StoreReader {
-  /// The names outside ASCII of a model that the store shows in the very form that the layout predicts.
+  /// Returns the names outside ASCII of a model that the store has in exactly the predicted form.
   package func provenNames(in layout: StoreSchema) throws(SQLiteError) -> Set<String> {
     guard !layout.doubtfulNames.isEmpty else { return [] }
     let tables = Set(try schemaObjects().filter { $0.type == "table" }.map(\.name.utf8Key))
@@ -70,6 +70,6 @@ extension StoreReader {
 }
 
 extension String {
-  /// The bytes: strings that are equivalent for Unicode are different names for SQLite.
+  /// The bytes: strings that are equivalent in Unicode are different names in SQLite.
   fileprivate var utf8Key: [UInt8] { Array(utf8) }
 }

@@ -1,5 +1,5 @@
-// Where a relationship's pairs of objects are stored. Readers and writers of pairs take the columns from here; the
-// rules are in docs/formats/store-layout.md, "To-one relationships", "Join tables" and "To-many without inverse".
+// The columns in which a relationship's pairs of objects are stored. Readers and writers of pairs take them from here;
+// the rules are in docs/formats/store-layout.md, "To-one relationships", "Join tables" and "To-many without inverse".
 
 import ManagedObjectModel
 import SQLite
@@ -9,7 +9,7 @@ package struct ToOneColumns: Sendable, Hashable {
   package let table: String
   /// Z_PK of the target.
   package let key: String
-  /// Z_ENT of the target, where the declared destination has subentities.
+  /// Z_ENT of the target, if the declared destination has subentities.
   package var discriminator: String?
   /// Position in the ordered to-many at the other end.
   package var orderKey: String?
@@ -21,7 +21,7 @@ package struct ToOneColumns: Sendable, Hashable {
 /// A join table, seen from one of the two relationships that it stores.
 package struct JoinColumns: Sendable, Hashable {
   package let join: JoinTable
-  /// Is the table named after this relationship?
+  /// Whether the table is named after this relationship.
   package let isOwner: Bool
 
   package var table: String { join.name }
@@ -35,9 +35,9 @@ package struct JoinColumns: Sendable, Hashable {
   package var inverseOrder: String? { isOwner ? join.inverseOrderColumn : join.orderColumn }
 }
 
-/// How a relationship is stored, seen from the entity that declares it.
+/// The storage of a relationship, from the view of the entity that declares it.
 package enum RelationshipStorage: Sendable, Hashable {
-  /// To-one: columns in the own table; `other` has the columns of the inverse, where that is a to-one too.
+  /// To-one: columns in the own table; `other` has the columns of the inverse, if that is a to-one too.
   case toOne(ToOneColumns, other: ToOneColumns?)
   /// To-many with a to-one inverse: the columns of the inverse, in the members' table.
   case members(ToOneColumns)
@@ -50,9 +50,9 @@ package enum RelationshipStorage: Sendable, Hashable {
   package var ownColumns: ToOneColumns? { if case .toOne(let columns, _) = self { columns } else { nil } }
 }
 
-/// The pairs (owner, target) of a relationship as rows of one table, whichever way they are stored.
+/// The pairs (owner, target) of a relationship as rows of one table, for every kind of storage.
 package struct StoredPairs: Sendable, Hashable {
-  /// The end of a pair that is the row itself.
+  /// The end of a pair to which the row belongs.
   package enum End: Sendable, Hashable { case owner, target }
 
   /// The table whose rows are the pairs: of an entity, or a join table.
@@ -63,9 +63,9 @@ package struct StoredPairs: Sendable, Hashable {
   /// Columns with the order of the targets of one owner, and of the owners of one target.
   package let order: String?
   package let inverseOrder: String?
-  /// Which end has its row there; nil for join tables.
+  /// The end whose row it is; nil for join tables.
   package let row: End?
-  /// Tables that hold the objects at both ends.
+  /// Tables with the objects at both ends.
   package let ownerTable: String
   package let targetTable: String
 
@@ -78,7 +78,7 @@ package struct StoredPairs: Sendable, Hashable {
 }
 
 extension StoreSchema {
-  /// Where the pairs of a relationship, own or inherited, are stored; nil for transient and for unsupported ones.
+  /// Returns the table and columns of a relationship's pairs, own or inherited; nil for transient and unsupported ones.
   package func pairs(ofRelationship relationship: String, in entity: String) -> StoredPairs? {
     guard let storage = storage(ofRelationship: relationship, in: entity),
       let value = model.entity(named: entity).flatMap({ model.allRelationships(of: $0)[relationship] }),
@@ -104,18 +104,18 @@ extension StoreSchema {
 /// Order keys, the positions in an ordered relationship: 2048, 3072, 4096 … for the targets of one owner
 /// (docs/formats/store-layout.md, "Order keys").
 package enum OrderKey {
-  /// The difference of neighbours.
+  /// The difference between neighbours.
   package static let step: Int64 = 1024
-  /// What the first key is a step above.
+  /// The value one step below the first key.
   package static let zero: Int64 = 1024
 
-  /// The key after `last`; `last` itself at the end of the numbers.
+  /// Returns the key after `last`; `last` itself at the end of the number range.
   package static func next(after last: Int64) -> Int64 {
     let (next, overflow) = last.addingReportingOverflow(step)
     return overflow ? last : next
   }
 
-  /// SQL for the keys of rows that have none: by `order` inside each group of equal `partition`, above `last`.
+  /// SQL for the keys of rows without one: by `order` inside each group of equal `partition`, above `last`.
   package static func numbering(
     partition: SQLExpression, order: SQLExpression, above last: SQLExpression = .integer(zero)
   ) -> SQLExpression {
@@ -123,9 +123,9 @@ package enum OrderKey {
   }
 
   /// The key of member `place` (from 1) of at most `count` in a filled store, distinct within an owner. Every other
-  /// owner has its members backwards, so that the order is not that of the primary keys.
+  /// owner's members are in reverse order, so that the order differs from that of the primary keys.
   static func sample(_ place: Int64, of count: Int64, owner: Int64) -> Int64 {
-    // Narrower steps where 1024 would leave 32 bits.
+    // Narrower steps if 1024 would exceed 32 bits.
     let step = max(1, min(step, Int64(Int32.max) / (count + 2)))
     return step * (owner & 1 == 0 ? place + 1 : count - place + 2)
   }

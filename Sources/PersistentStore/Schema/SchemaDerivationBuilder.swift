@@ -1,4 +1,4 @@
-// Derived attributes and R-Tree indexes of a model: what stands where, and which part of it has a form that is known.
+// Derived attributes and R-Tree indexes of a model: their places in the layout, and which of them have a known form.
 
 import Diagnostics
 import ManagedObjectModel
@@ -27,7 +27,7 @@ struct SchemaDerivationBuilder {
     }
   }
 
-  /// An attribute that is declared again must be derived alike: the two share a column and its triggers.
+  /// Requires the same derivation for an attribute that is declared again: the two share a column and its triggers.
   private mutating func checkRedeclarations(in entity: Entity) {
     for attribute in entity.attributes where !attribute.isTransient {
       for ancestor in builder.model.lineage(of: entity).dropLast() {
@@ -57,7 +57,7 @@ struct SchemaDerivationBuilder {
       switch builder.inheritedStorage(relationship, in: entity) {
       case .members(let columns):
         kind = .count(childTable: columns.table, childColumn: columns.key)
-        // Without guards only where every row of the table has the attribute: there they would change nothing.
+        // Triggers lack guards only if every row of the table has the attribute: there guards would change nothing.
         isGuarded = entity.name != table.rootEntity
       case .owned(let columns): kind = .count(childTable: columns.table, childColumn: columns.key)
       case .toOne, .join, nil: break
@@ -81,7 +81,7 @@ struct SchemaDerivationBuilder {
 }
 
 extension StoreSchemaBuilder {
-  /// The table of an R-Tree fetch index by the documented rule; nil for an index of another kind.
+  /// Returns the table of an R-Tree fetch index by the documented rule; nil for an index of another kind.
   func rTree(_ index: FetchIndex, of entity: Entity, in table: EntityTable) -> SchemaRTree? {
     guard !index.elements.isEmpty, index.elements.allSatisfy({ $0.kind == .rTree }), index.partialPredicate == nil,
       // SQLite's own bound (sqlite.org/rtree.html).
@@ -97,7 +97,7 @@ extension StoreSchemaBuilder {
       numbers: numbersOfSubtree(of: entity), dimensions: dimensions)
   }
 
-  /// Numbers of the entity and of everything below it.
+  /// Returns the numbers of the entity and all its descendants.
   func numbersOfSubtree(of entity: Entity) -> [Int64] {
     model.subtree(of: entity).compactMap { numbers[$0.name] }.sorted()
   }

@@ -1,5 +1,5 @@
-// The indexes of a store by framework generation (docs/formats/store-layout.md, "Indexes"). Missing and further indexes
-// make no store incompatible, so an index whose form is not certain is left out and listed, never invented.
+// The indexes of a store by framework generation (docs/formats/store-layout.md, "Indexes"). Missing or additional
+// indexes do not make a store incompatible, so an index whose form is uncertain is left out and listed, never invented.
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,7 +11,7 @@ struct SchemaIndexBuilder {
   private(set) var unsupported: [HopdError] = []
   private var names: Set<String> = []
 
-  /// From fw 836 on, attribute indexes are named after entity and attribute and spell out the collation.
+  /// Whether attribute indexes are named after entity and attribute and state the collation: from fw 836 on.
   private var isModern: Bool { builder.frameworkVersion > 754 }
 
   init(builder: StoreSchemaBuilder) {
@@ -39,7 +39,7 @@ struct SchemaIndexBuilder {
         columns: columns.map { SchemaIndex.Column(name: $0.0, suffix: $0.1) }))
   }
 
-  /// To-one and owner columns: `T_C_INDEX` in every generation.
+  /// Adds `T_C_INDEX` for to-one and owner columns, as in every generation.
   private mutating func addPlainIndexes(of entity: Entity, in table: EntityTable) {
     for column in table.columns {
       switch column.role {
@@ -54,7 +54,7 @@ struct SchemaIndexBuilder {
     }
   }
 
-  /// Join tables have an index over the second column from fw 637 on.
+  /// Adds an index over the second column of join tables, from fw 637 on.
   private mutating func addJoinIndexes(of entity: Entity) {
     guard builder.frameworkVersion >= 637 else { return }
     for join in builder.joinTables where join.entity == entity.name {
@@ -63,7 +63,7 @@ struct SchemaIndexBuilder {
   }
 
   private mutating func addAttributeIndexes(of entity: Entity, in table: EntityTable) {
-    // A fetch index with one ascending binary attribute set the flag when the model was compiled.
+    // The model's compilation sets the flag for a fetch index with one ascending binary attribute.
     for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
     where !attribute.isTransient && attribute.isIndexed && !attribute.isElement {
       guard let column = builder.columnName(entity, attribute.name) else { continue }
@@ -113,7 +113,7 @@ struct SchemaIndexBuilder {
             + "element of a composite)", entity)
         continue
       }
-      // At fw 836 a single-attribute fetch index only made the attribute's own index (docs/formats/store-layout.md,
+      // At fw 836 a single-attribute fetch index only produced the attribute's own index (docs/formats/store-layout.md,
       // "Indexes").
       if builder.frameworkVersion == 836, columns.count == 1, index.elements.first?.isAscending == true { continue }
       add("Z_\(entity.name)_\(index.name)", on: table.name, columns)
@@ -138,7 +138,8 @@ struct SchemaIndexBuilder {
     }
   }
 
-  /// Columns of properties; those of elements are left away, because no store shows what their indexes are called.
+  /// Returns the columns of properties; those of elements are left out, because no store shows the names of their
+  /// indexes.
   private func plainColumns(_ names: [String], of entity: Entity) -> [String] {
     names.filter { !builder.isElement($0, of: entity) }.compactMap { builder.inheritedColumn($0, in: entity) }
   }
@@ -149,6 +150,6 @@ struct SchemaIndexBuilder {
 }
 
 extension HopdError.Code {
-  /// An index of the model is not made, because its form in a store is not known; a store works without it.
+  /// An index of the model is not made, because its form in a store is unknown; a store works without it.
   package static let indexLeftOut = HopdError.Code("index-left-out", severity: .warning)
 }

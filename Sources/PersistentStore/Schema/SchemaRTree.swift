@@ -1,6 +1,6 @@
 // R-Tree fetch indexes. Their form is reported and was never seen in a store (docs/formats/store-layout.md, "R-Tree
-// indexes"), so a schema has them by rule, and a store gets them only where another store of the same app shows that
-// the rule holds.
+// indexes"), so a schema has them by rule, and a store gets them only if another store of the same app confirms the
+// rule.
 
 import SQLite
 
@@ -25,10 +25,10 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
   package let numbers: [Int64]
   package let dimensions: [Dimension]
 
-  /// What SQLite adds to the name for the tables in which it keeps an R-Tree (sqlite.org/rtree.html).
+  /// The suffixes of the tables in which SQLite keeps an R-Tree (sqlite.org/rtree.html).
   private static let shadowSuffixes = ["_node", "_parent", "_rowid"]
 
-  /// The tables in which SQLite keeps an R-Tree of that name.
+  /// Returns the names of the tables in which SQLite keeps an R-Tree of that name.
   package static func shadowTables(of name: String) -> [String] { shadowSuffixes.map { name + $0 } }
 
   /// Z_PK, then the least and the greatest value per attribute.
@@ -40,7 +40,7 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
       }
   }
 
-  /// As Core Data is reported to run it.
+  /// The statement that Core Data is reported to run.
   package func createStatement(in schema: String?) -> String {
     let parts =
       ["Z_PK INTEGER PRIMARY KEY"] + columns.dropFirst().map { SQLiteIdentifier.bareIfPossible($0) + " FLOAT" }
@@ -48,13 +48,13 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
       + " (\(parts.joined(separator: ", ")))"
   }
 
-  /// Which rows of the table have a place in the index: those of its entities that have every value.
+  /// SQL for the rows of the table that the index contains: those of its entities that have every value.
   package var rowCondition: String {
     (["\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))"]
       + dimensions.map { SQLiteIdentifier.quoted($0.column) + " IS NOT NULL" }).joined(separator: " AND ")
   }
 
-  /// Fills the table: the least and the greatest value of a point are the value itself.
+  /// The statement that fills the table: the least and the greatest value of a point are the value itself.
   package func fillStatement(in schema: String) -> String {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     let values = dimensions.flatMap { [SQLiteIdentifier.quoted($0.column), SQLiteIdentifier.quoted($0.column)] }

@@ -1,4 +1,4 @@
-// Derived attributes: the column that holds the value, what it is computed from, and the triggers that keep it. Only
+// Derived attributes: the column with the value, the source of its computation, and the triggers that update it. Only
 // counts over a to-many with one key column on the other side have a known form (docs/formats/store-layout.md, "Derived
 // attributes"; docs/decisions/0013).
 
@@ -11,10 +11,10 @@ package struct SchemaTrigger: Sendable, Hashable {
   package let name: String
   /// The table that fires it.
   package let table: String
-  /// The text as sqlite_master holds it.
+  /// The text as in sqlite_master.
   package let text: String
 
-  /// Makes a trigger of the text that sqlite_master has for it; nil where that is not one statement for this trigger.
+  /// Makes a trigger from its text in sqlite_master; nil unless the text is one statement for this trigger.
   package init?(name: String, table: String, text: String) {
     guard Self.isWhole(text, name: name) else { return nil }
     self.name = name
@@ -35,22 +35,23 @@ package struct SchemaTrigger: Sendable, Hashable {
     Self.start + SQLiteIdentifier.prefix(schema) + text.dropFirst(Self.start.count)
   }
 
-  /// The functions that Core Data's triggers call and only its own process knows, with five arguments each.
+  /// The functions that Core Data's triggers call, with five arguments each; they exist only in Core Data's own
+  /// process.
   package static var functions: [String] { [updateFunction, insertFunction] }
   fileprivate static let updateFunction = "NSCoreDataDATriggerUpdatedAffectedObjectValue"
   fileprivate static let insertFunction = "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue"
 
-  /// Lets a connection write to tables with such triggers: functions of these names that do nothing.
+  /// Registers functions of these names that do nothing, so that a connection can write to tables with such triggers.
   package static func registerFunctions(on connection: Connection) throws(SQLiteError) {
     for name in functions { try connection.registerNullFunction(name, argumentCount: 5) }
   }
 }
 
-/// A derived attribute as a store holds it.
+/// A derived attribute in a store.
 package struct SchemaDerivation: Sendable, Hashable {
-  /// What keeps the value.
+  /// The way in which the value is computed.
   package enum Kind: Sendable, Hashable {
-    /// The number of rows of `childTable` whose `childColumn` holds the object's Z_PK.
+    /// The number of rows of `childTable` whose `childColumn` contains the object's Z_PK.
     case count(childTable: String, childColumn: String)
     /// A derivation whose triggers were never seen.
     case other(expression: String)
@@ -59,26 +60,26 @@ package struct SchemaDerivation: Sendable, Hashable {
   /// Entity that declares the attribute.
   package let entity: String
   package let attribute: String
-  /// Where the value stands.
+  /// The table and column of the value.
   package let table: String
   package let column: String
-  /// Z_ENT of the entities that have the attribute, without gaps: an entity and all below it.
+  /// Z_ENT of the entities that have the attribute, without gaps: an entity and all its descendants.
   package let numbers: [Int64]
   package let kind: Kind
-  /// Do the triggers look at Z_ENT? Seen without for a to-one inverse and a root entity (fw 1344), with for a to-many
-  /// without inverse (fw 1044).
+  /// Whether the triggers test Z_ENT. Stores show no test for a to-one inverse and a root entity (fw 1344), and one for
+  /// a to-many without inverse (fw 1044).
   package let isGuarded: Bool
 
-  /// Is it computed by hopd?
+  /// Whether hopd computes it.
   package var isCount: Bool { if case .count = kind { true } else { false } }
 
-  /// Does a trigger of a store belong to this attribute, by its name and table?
+  /// Whether a trigger of a store belongs to this attribute, by its name and table.
   package func owns(trigger name: String, on table: String) -> Bool {
     name.hasPrefix("Z_DA_\(table)_\(entity)_\(attribute)_")
   }
 
-  /// The one of `derivations` that a trigger of a store belongs to: names may begin alike ("page" and "page_count"),
-  /// and then the longer one is meant.
+  /// Returns the one of `derivations` that a trigger of a store belongs to: if names begin alike ("page" and
+  /// "page_count"), the longer one.
   package static func owner(
     ofTrigger name: String, on table: String, among derivations: [SchemaDerivation]
   ) -> SchemaDerivation? {
@@ -86,9 +87,9 @@ package struct SchemaDerivation: Sendable, Hashable {
       .max { $0.entity.utf8.count + $0.attribute.utf8.count < $1.entity.utf8.count + $1.attribute.utf8.count }
   }
 
-  /// Puts the counts of all children into the column; rows without children must hold 0 before.
+  /// The statement that sets the column to the counts of all children; rows without children must already have 0.
   ///
-  /// One pass over the children, which need no index.
+  /// It reads the children once and needs no index.
   package func fillStatement(in schema: String) -> String? {
     guard case .count(let childTable, let childColumn) = kind else { return nil }
     let prefix = SQLiteIdentifier.quoted(schema) + "."
@@ -99,7 +100,7 @@ package struct SchemaDerivation: Sendable, Hashable {
       + " WHERE c.k = \(table).\"Z_PK\" AND \(table).\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))"
   }
 
-  /// The five triggers of a count in Core Data's order, their texts as Core Data writes them at fw 1044 and 1344.
+  /// The five triggers of a count in Core Data's order, with Core Data's texts at fw 1044 and 1344.
   package var triggers: [SchemaTrigger] {
     guard case .count(let childTable, let childColumn) = kind, let low = numbers.first, let high = numbers.last else {
       return []

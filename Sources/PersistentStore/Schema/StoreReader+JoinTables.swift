@@ -1,10 +1,10 @@
-// Which end of a many-to-many between an entity and itself names the table: the store tells.
+// Finds, in the store's tables, the end that names the table of a many-to-many between an entity and itself.
 
 import ManagedObjectModel
 import SQLite
 
 extension StoreReader {
-  /// Which end names each self many-to-many table, read off the tables that are there.
+  /// Returns the end that names each self many-to-many table, from the existing tables.
   package func joinTableNaming(for model: ManagedObjectModel, frameworkVersion: Int64) throws(SQLiteError)
     -> JoinTableNaming
   {

@@ -1,6 +1,6 @@
-// The layout that Core Data gives a store of a model: entity numbers, tables, columns, join tables, indexes. Everything
-// that reads or writes rows asks here for names; nothing else in the project knows how a table is called. The rules and
-// their evidence: docs/formats/store-layout.md.
+// The layout of a store as Core Data derives it from a model: entity numbers, tables, columns, join tables, indexes.
+// All code that reads or writes rows takes names from here; no other code in the project builds the name of a table.
+// The rules and their evidence: docs/formats/store-layout.md.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,13 +8,13 @@ import SQLite
 
 /// The SQLite layout of one model version, as Core Data of one framework version makes it.
 package struct StoreSchema: Sendable {
-  /// The model that is laid out.
+  /// The model of the layout.
   package let model: ManagedObjectModel
-  /// NSPersistenceFrameworkVersion whose habits are followed (indexes, constraints, bookkeeping tables).
+  /// NSPersistenceFrameworkVersion whose rules apply (indexes, constraints, bookkeeping tables).
   package let frameworkVersion: Int64
-  /// The tables of persistent history that the store has beside the model's; no part of a model.
+  /// The tables of persistent history in the store, which are not part of a model.
   package var history: HistoryLayout?
-  /// What follows from the model and the framework version.
+  /// The part that follows from the model and the framework version.
   let layout: LaidOut
 
   /// Entity numbers by entity name, 1, 2, 3 … (docs/formats/store-layout.md, "Entity numbers").
@@ -23,25 +23,25 @@ package struct StoreSchema: Sendable {
   package var tables: [EntityTable] { layout.tables }
   /// Join tables of many-to-many relationships.
   package var joinTables: [JoinTable] { layout.joinTables }
-  /// Indexes in the order Core Data makes them.
+  /// Indexes in the order in which Core Data makes them.
   package var indexes: [SchemaIndex] { layout.indexes }
-  /// R-Tree indexes that the model asks for, by the documented rule.
+  /// R-Tree indexes of the model, by the documented rule.
   package var rTreeIndexes: [SchemaRTree] { layout.rTreeIndexes }
   /// Those of them that are made: none unless a store shows the form.
   package var rTrees: [SchemaRTree] { layout.rTrees }
   /// Derived attributes with a column, by table, entity and name.
   package var derivations: [SchemaDerivation] { layout.derivations }
-  /// Triggers of derived attributes, those that a store shows behind those that are known.
+  /// Triggers of derived attributes: known ones first, then those that a store shows.
   package var triggers: [SchemaTrigger] { layout.triggers }
-  /// Names outside ASCII or longer than any seen, where they stand.
+  /// Names outside ASCII or longer than any seen, with their tables and columns.
   package var doubtfulNames: [DoubtfulName] { layout.doubtfulNames }
-  /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
+  /// Parts of the model whose layout is unknown or not implemented; a migration that needs one is refused.
   package var unsupported: [HopdError] { layout.unsupported }
-  /// Many-to-manys between an entity and itself, and which end of each names the table
+  /// Many-to-manys between an entity and itself, with the end of each that names the table
   /// (docs/formats/join-table-names.md, "The rule").
   package var selfJoinTables: [SelfJoinTable] { layout.selfJoinTables }
 
-  /// The entity's number, Z_ENT.
+  /// Returns the entity's number, Z_ENT.
   package func number(of entity: String) -> Int64? { numbers[entity] }
 
   /// The entities by their numbers.
@@ -49,32 +49,32 @@ package struct StoreSchema: Sendable {
     Dictionary(numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The entity of a number.
+  /// Returns the entity with a number.
   package func entityName(of number: Int64) -> String? { numbers.first { $0.value == number }?.key }
 
-  /// The table that holds the entity's rows: that of its root.
+  /// Returns the table of the entity's rows: that of its root.
   package func table(of entity: String) -> EntityTable? {
     guard let value = model.entity(named: entity) else { return nil }
     return layout.tableByRoot[model.root(of: value).name].map { tables[$0] }
   }
 
-  /// The table of entities with that name.
+  /// Returns the table of entities with that name.
   package func table(named name: String) -> EntityTable? { layout.tableByName[name].map { tables[$0] } }
 
-  /// The join table with that name.
+  /// Returns the join table with that name.
   package func joinTable(named name: String) -> JoinTable? { layout.joinTableByName[name].map { joinTables[$0] } }
 
-  /// The column of an attribute, own or inherited; nil for transient ones.
+  /// Returns the column of an attribute, own or inherited; nil for transient ones.
   package func column(ofAttribute attribute: String, in entity: String) -> String? {
     nearest(attribute, in: entity, of: layout.columnByProperty)
   }
 
-  /// How a relationship, own or inherited, is stored; nil for transient and for unsupported ones.
+  /// Returns the storage of a relationship, own or inherited; nil for transient and for unsupported ones.
   package func storage(ofRelationship relationship: String, in entity: String) -> RelationshipStorage? {
     nearest(relationship, in: entity, of: layout.storageByRelationship)
   }
 
-  /// What a table has for a property of the entity, or of its nearest ancestor with one.
+  /// Returns the value in `table` for a property of the entity, or of its nearest ancestor that has one.
   private func nearest<Value>(_ property: String, in entity: String, of table: [PropertyKey: Value]) -> Value? {
     guard let value = model.entity(named: entity) else { return nil }
     for ancestor in model.lineage(of: value).reversed() {
@@ -83,29 +83,30 @@ package struct StoreSchema: Sendable {
     return nil
   }
 
-  /// Numbers of the entity and of everything below it.
+  /// Returns the numbers of the entity and all its descendants.
   package func numbersOfSubtree(of entity: String) -> [Int64] {
     guard let value = model.entity(named: entity) else { return [] }
     return model.subtree(of: value).compactMap { numbers[$0.name] }.sorted()
   }
 
-  /// Does the framework keep a Z_MODELCACHE table? From fw 637 on (docs/formats/store-layout.md, "Bookkeeping tables").
+  /// Whether the framework has a Z_MODELCACHE table: from fw 637 on (docs/formats/store-layout.md, "Bookkeeping
+  /// tables").
   package var hasModelCache: Bool { frameworkVersion >= 637 }
 
-  /// The derivation of an attribute, own or inherited; nil for ordinary attributes.
+  /// Returns the derivation of an attribute, own or inherited; nil for ordinary attributes.
   package func derivation(ofAttribute attribute: String, in entity: String) -> SchemaDerivation? {
     guard let value = model.entity(named: entity) else { return nil }
     let lineage = Set(model.lineage(of: value).map(\.name))
     return derivations.first { $0.attribute == attribute && lineage.contains($0.entity) }
   }
 
-  /// The join tables that follow a root entity's table: those named by an entity of its tree.
+  /// Returns the join tables that follow a root entity's table: those named by an entity of its tree.
   package func joinTables(after table: EntityTable) -> [JoinTable] {
     joinTables.filter { table.entities.contains($0.entity) }
   }
 
-  /// Statements of Core Data's own bookkeeping tables, with their exact texts (docs/formats/store-layout.md,
-  /// "Bookkeeping tables").
+  /// Returns the statements of Core Data's own bookkeeping tables, with their exact texts
+  /// (docs/formats/store-layout.md, "Bookkeeping tables").
   package func bookkeepingStatements(in schema: String? = nil) -> [String] {
     let tables =
       [
@@ -115,7 +116,7 @@ package struct StoreSchema: Sendable {
     return tables.map { "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\($0)" }
   }
 
-  /// Every statement that makes an empty store, in Core Data's order: tables each with its join tables, indexes,
+  /// Every statement for an empty store, in Core Data's order: tables, each followed by its join tables; then indexes,
   /// triggers, bookkeeping (docs/formats/store-layout.md, "Bookkeeping tables").
   package var createStatements: [String] {
     tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
@@ -134,9 +135,9 @@ package struct StoreSchema: Sendable {
   }
 }
 
-/// A part of a schema that one statement makes.
+/// A part of a schema that one statement creates.
 package protocol SchemaPart {
-  /// The statement for an attached schema, or for none; SQLite stores it without the schema name.
+  /// Returns the statement for an attached schema, or for none; SQLite stores it without the schema name.
   func createStatement(in schema: String?) -> String
 }
 
@@ -145,7 +146,7 @@ extension SchemaPart {
   package var createStatement: String { createStatement(in: nil) }
 }
 
-/// The table of a root entity and of all that descend from it.
+/// The table of a root entity and all its descendants.
 package struct EntityTable: Sendable, Hashable, SchemaPart {
   /// Table name, as ZCAR.
   package let name: String
@@ -155,14 +156,14 @@ package struct EntityTable: Sendable, Hashable, SchemaPart {
   package let entities: [String]
   /// Columns in Core Data's order, Z_PK, Z_ENT and Z_OPT first.
   package let columns: [SchemaColumn]
-  /// Uniqueness constraints that are inside CREATE TABLE (fw ≤ 754).
+  /// Uniqueness constraints inside CREATE TABLE (fw ≤ 754).
   package let uniqueConstraints: [[String]]
 
   package func createStatement(in schema: String?) -> String {
     let start = "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name))"
     let parts = columns.map { "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)" }.joined(separator: ", ")
     guard !uniqueConstraints.isEmpty else { return "\(start) ( \(parts) )" }
-    // With a constraint the text ends without the space before the parenthesis (docs/formats/store-layout.md, "Entity
+    // With a constraint the text has no space before the last parenthesis (docs/formats/store-layout.md, "Entity
     // tables").
     let constraints = uniqueConstraints.map { columns in
       let names = columns.map(SQLiteIdentifier.bareIfPossible)
@@ -175,7 +176,7 @@ package struct EntityTable: Sendable, Hashable, SchemaPart {
 
 /// One column of an entity table.
 package struct SchemaColumn: Sendable, Hashable {
-  /// What a column holds.
+  /// The content of a column.
   package enum Role: Sendable, Hashable {
     /// Z_PK.
     case primaryKey
@@ -187,9 +188,9 @@ package struct SchemaColumn: Sendable, Hashable {
     case attribute(entity: String, name: String)
     /// Z_PK of a to-one's target.
     case toOne(entity: String, relationship: String)
-    /// Z_ENT of a to-one's target, where the declared destination has subentities.
+    /// Z_ENT of a to-one's target, if the declared destination has subentities.
     case discriminator(entity: String, relationship: String)
-    /// Order key of an ordered to-many, kept on the to-one side; entity and relationship are the to-one's.
+    /// Order key of an ordered to-many, stored on the to-one side; entity and relationship are the to-one's.
     case orderKey(entity: String, relationship: String)
     /// Z_PK of the owner of a to-many without inverse; entity and relationship are the owner's.
     case owner(entity: String, relationship: String)
@@ -199,7 +200,7 @@ package struct SchemaColumn: Sendable, Hashable {
   package let name: String
   /// Declared SQL type.
   package let declaredType: String
-  /// What it holds.
+  /// Its content.
   package let role: Role
 }
 
@@ -207,9 +208,9 @@ package struct SchemaColumn: Sendable, Hashable {
 package struct JoinTable: Sendable, Hashable, SchemaPart {
   /// Table name, as Z_1BOOKS.
   package let name: String
-  /// Entity that declares the relationship after which the table is named.
+  /// Entity that declares the relationship that names the table.
   package let entity: String
-  /// The relationship after which the table is named.
+  /// The relationship that names the table.
   package let relationship: String
   /// Its inverse, declared by `inverseEntity`.
   package let inverseEntity: String
@@ -218,9 +219,9 @@ package struct JoinTable: Sendable, Hashable, SchemaPart {
   package let ownerColumn: String
   /// Column 2: Z_PK of the object that `relationship` points to.
   package let targetColumn: String
-  /// Order key of `relationship`, where it is ordered.
+  /// Order key of `relationship`, if it is ordered.
   package let orderColumn: String?
-  /// Order key of the inverse, where that is ordered.
+  /// Order key of the inverse, if that is ordered.
   package let inverseOrderColumn: String?
 
   /// Columns in the table's order: the two keys, then the order keys, the inverse's first
@@ -241,9 +242,9 @@ package struct JoinTable: Sendable, Hashable, SchemaPart {
 package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   /// Index name.
   package let name: String
-  /// Table it is on.
+  /// The indexed table.
   package let table: String
-  /// Is it a uniqueness constraint?
+  /// Whether it is a uniqueness constraint.
   package let isUnique: Bool
   /// Column with its suffix, as (ZNAME, " COLLATE BINARY ASC").
   package let columns: [Column]
@@ -268,24 +269,24 @@ package struct SelfJoinTable: Sendable, Hashable {
   package let computed: String
   /// The other end.
   package let alternative: String
-  /// Why the computed name is not certain; nil where it is.
+  /// The reason why the computed name is uncertain; nil if it is certain.
   package let doubt: KeyOrder.Doubt?
-  /// The end that names the table by what is known from elsewhere; nil where nothing is.
+  /// The end that names the table by other evidence; nil if there is none.
   package let given: String?
 }
 
 extension StoreSchema {
-  /// Tables whose computed name is not certain, and of which nothing else is known.
+  /// Tables whose computed name is uncertain, without other evidence.
   package var uncertainJoinTables: [SelfJoinTable] { selfJoinTables.filter { $0.doubt != nil && $0.given == nil } }
 
-  /// Tables that are named after another end than Core Data's rule says.
+  /// Tables whose other evidence contradicts Core Data's rule.
   package var contradictedJoinTables: [SelfJoinTable] {
     selfJoinTables.filter { $0.doubt == nil && $0.given != nil && $0.given != $0.computed }
   }
 }
 
-/// Which end of a self many-to-many names its join table, where that is known from elsewhere: the configuration, the
-/// command line, the source store, or a reference store.
+/// The end of a self many-to-many that names its join table, from other evidence: the configuration, the command line,
+/// the source store, or a reference store.
 package struct JoinTableNaming: Sendable, Hashable {
   /// "Entity.relationship" of each naming end.
   package var namingRelationships: Set<String>
@@ -293,7 +294,7 @@ package struct JoinTableNaming: Sendable, Hashable {
   /// Takes "Entity.relationship" texts.
   package init(_ names: Set<String> = []) { namingRelationships = names }
 
-  /// Is the pair's naming end known, and which is it?
+  /// Returns the pair's naming end; nil if it is unknown.
   func choice(entity: String, _ first: String, _ second: String) -> String? {
     if namingRelationships.contains("\(entity).\(first)") { return first }
     if namingRelationships.contains("\(entity).\(second)") { return second }

@@ -1,4 +1,4 @@
-// To-many relationships: join tables, the ends that name them, and the columns of those without inverse.
+// To-many relationships: join tables, the ends that name them, and the columns of to-manys without inverse.
 
 import Diagnostics
 import ManagedObjectModel
@@ -6,8 +6,8 @@ import SQLite
 
 extension StoreSchemaBuilder {
   mutating func buildJoinTables() {
-    // Names of columns are unique per entity: its many-to-manys are walked alphabetically and each wants
-    // Z_<number><INVERSE>; a taken one gets 1, 2 … (docs/formats/store-layout.md, "Join table columns").
+    // Names of columns are unique per entity: its many-to-manys come in alphabetical order and each takes
+    // Z_<number><INVERSE>; a taken name gets 1, 2 … (docs/formats/store-layout.md, "Join table columns").
     var keyColumn: [PropertyKey: String] = [:]
     let ordered = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
     for entity in ordered {
@@ -24,7 +24,7 @@ extension StoreSchemaBuilder {
     }
   }
 
-  /// Is it a composite attribute that the entity has, or an element of one?
+  /// Whether it is a composite attribute of the entity, or an element of one.
   func isElement(_ name: String, of entity: Entity) -> Bool {
     model.lineage(of: entity).contains { member in
       member.composites.contains { $0.name == name || name.hasPrefix("\($0.name).") }
@@ -48,7 +48,7 @@ extension StoreSchemaBuilder {
         refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
         return
       }
-      // The end that Core Data comes to first names the table (docs/formats/join-table-names.md, "The rule").
+      // The first end in Core Data's order names the table (docs/formats/join-table-names.md, "The rule").
       let order = keyOrders.order(of: owner)
       let computed = order.first(of: naming.name, reverse.name)
       let given = self.naming.choice(entity: owner.name, naming.name, reverse.name)
@@ -105,14 +105,14 @@ extension StoreSchemaBuilder {
     }
   }
 
-  /// How an own or inherited relationship is stored.
+  /// Returns the storage of an own or inherited relationship.
   func inheritedStorage(_ relationship: String, in entity: Entity) -> RelationshipStorage? {
     model.lineage(of: entity).reversed().lazy.compactMap {
       self.storageByRelationship[PropertyKey(entity: $0.name, property: relationship)]
     }.first
   }
 
-  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones
+  /// Adds a column for each to-many without inverse whose destination is `entity`, after the entity's to-ones
   /// (docs/formats/store-layout.md, "To-many without inverse").
   mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
     for (owner, relationship) in oneWayToManys[entity.name] ?? [] {
@@ -129,7 +129,8 @@ extension StoreSchemaBuilder {
     }
   }
 
-  /// To-manys without inverse by the entity that they point at, in the order of their owners' numbers and their names.
+  /// Returns to-manys without inverse by their destination entity, in the order of their owners' numbers and their
+  /// names.
   func toManysWithoutInverse() -> [String: [(owner: String, relationship: Relationship)]] {
     var found: [String: [(owner: String, relationship: Relationship)]] = [:]
     for owner in model.entities.sorted(by: { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }) {

@@ -1,21 +1,21 @@
-// From a model to its tables and columns, by the rules of docs/formats/store-layout.md.
+// Derives the tables and columns of a model, by the rules of docs/formats/store-layout.md.
 
 import Diagnostics
 import ManagedObjectModel
 import SQLite
 
 extension HopdError.Code {
-  /// The model uses something whose layout in a store is not known, or that is not built yet.
+  /// The model uses a feature whose layout in a store is unknown or not implemented.
   package static let layoutUnsupported = HopdError.Code("layout-unsupported", exit: .dataError)
-  /// A name is longer than any that a store has shown; nothing is known of a limit.
+  /// A name is longer than any that a store has shown; a limit is unknown.
   package static let nameLengthUnproven = HopdError.Code("name-length-unproven", severity: .warning)
 }
 
 extension StoreSchema {
-  /// Lays out a model as Core Data of `frameworkVersion` does.
+  /// Makes the layout of a model as Core Data of `frameworkVersion` does.
   ///
-  /// `naming` settles self many-to-many tables, `observed` is what a store shows beyond the rules. What cannot be laid
-  /// out is left out and listed in `unsupported`.
+  /// `naming` decides the names of self many-to-many tables, `observed` is evidence from a store beyond the rules.
+  /// Parts without a known layout are left out and listed in `unsupported`.
   package init(
     model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming(),
     observed: ObservedLayout = ObservedLayout()
@@ -28,7 +28,7 @@ extension StoreSchema {
   }
 }
 
-/// What a layout adds to its model: the model remembers it, so the model itself is not a part.
+/// The part of a layout that the model's memo keeps; it therefore does not contain the model.
 struct LaidOut: Sendable {
   struct Key: Hashable, Sendable {
     let frameworkVersion: Int64
@@ -39,7 +39,7 @@ struct LaidOut: Sendable {
   let numbers: [String: Int64]
   let tables: [EntityTable]
   let joinTables: [JoinTable]
-  /// Where a table is among the tables.
+  /// Index of each table in the list of tables.
   let tableByRoot: [String: Int]
   let tableByName: [String: Int]
   let joinTableByName: [String: Int]
@@ -80,7 +80,7 @@ struct LaidOut: Sendable {
 }
 
 struct StoreSchemaBuilder {
-  /// SQLITE_MAX_COLUMN as SQLite is built everywhere [sqlite.org/limits.html].
+  /// SQLITE_MAX_COLUMN, as SQLite is built everywhere [sqlite.org/limits.html].
   static let maximumColumns = 2000
 
   let model: ManagedObjectModel
@@ -97,7 +97,7 @@ struct StoreSchemaBuilder {
   var selfJoinTables: [SelfJoinTable] = []
   /// The order of relationships inside each entity.
   var keyOrders: KeyOrders
-  /// Join table names that are taken, so that two pairs never share one.
+  /// Join table names in use, so that two pairs never share one.
   var takenJoinTables: Set<String> = []
   var doubtfulNames: [DoubtfulName] = []
   var oneWayToManys: [String: [(owner: String, relationship: Relationship)]] = [:]
@@ -150,10 +150,10 @@ struct StoreSchemaBuilder {
         hint: "the layout is not known for certain, so nothing is written; compare with a store that the app made"))
   }
 
-  /// Longest name of a table or column in the stores that were measured, without what the layout adds to it.
+  /// Longest name of a table or column in the measured stores, without the parts that the layout adds.
   static let longestSeen = 36
 
-  /// Notes a name whose upper-case form is not certain, and refuses it where no store shows it.
+  /// Records a name whose upper-case form is uncertain, and refuses it if no store shows it.
   mutating func checkName(
     _ name: String, of entity: String, _ property: String?, table: String, column: String?
   ) {
@@ -175,7 +175,7 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// Two columns of one name cannot be made; SQLite does not tell upper from lower case.
+  /// Refuses two columns of one name; SQLite does not distinguish upper and lower case.
   private mutating func checkColumnNames(of table: EntityTable) {
     var seen: Set<String> = []
     for column in table.columns where !seen.insert(column.name.uppercased()).inserted {
@@ -190,8 +190,8 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// Own properties that need a column, alphabetically without regard to case. Elements are in declared order at the
-  /// place of their composite's name (docs/formats/composite-attributes.md, "Columns").
+  /// The own properties that need a column, alphabetically without regard to case. Elements are in declared order at
+  /// the position of their composite's name (docs/formats/composite-attributes.md, "Columns").
   func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
     let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
     let toOnes = entity.relationships.filter { !$0.isTransient && !$0.isToMany }
@@ -204,8 +204,8 @@ struct StoreSchemaBuilder {
     }.map(\.element)
   }
 
-  /// `Z` + the name in upper case; taken names get 1, 2, 3 …, first come first served, entity by entity
-  /// (docs/formats/store-layout.md, "Column names").
+  /// Names the columns: `Z` + the name in upper case; a taken name gets 1, 2, 3 …, in order of request, entity by
+  /// entity (docs/formats/store-layout.md, "Column names").
   private mutating func nameColumns(of root: Entity) {
     var taken: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
     for entity in model.subtree(of: root) {
@@ -225,7 +225,7 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// The name, with 1, 2, 3 … behind it where it is taken.
+  /// Returns the name, followed by 1, 2, 3 … if it is taken.
   static func free(_ wanted: String, _ taken: inout Set<String>) -> String {
     var name = wanted
     var suffix = 1
@@ -277,7 +277,7 @@ struct StoreSchemaBuilder {
     columnByProperty[PropertyKey(entity: entity.name, property: property)]
   }
 
-  /// Columns of each uniqueness constraint; a constraint over a property without a column is refused.
+  /// Returns the columns of each uniqueness constraint; refuses a constraint over a property without a column.
   mutating func uniqueConstraints(of entities: [Entity]) -> [[String]] {
     var result: [[String]] = []
     for entity in entities {
@@ -293,12 +293,12 @@ struct StoreSchemaBuilder {
     return result
   }
 
-  /// Column of an own or inherited property.
+  /// Returns the column of an own or inherited property.
   func inheritedColumn(_ property: String, in entity: Entity) -> String? {
     model.lineage(of: entity).reversed().lazy.compactMap { self.columnName($0, property) }.first
   }
 
-  /// The column group and the declared type (docs/formats/store-layout.md, "Column order" and "Column types").
+  /// Returns the column group and the declared type (docs/formats/store-layout.md, "Column order" and "Column types").
   private mutating func bucketAndType(of attribute: Attribute, in entity: Entity) -> (Int, String)? {
     if let column = attribute.type.column { return (column.group, column.declaredType) }
     refuse(
@@ -336,7 +336,7 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// Order keys of an entity are in the order of its keys (docs/formats/join-table-names.md, "Order of the Z_FOK
+  /// Sorts the order keys of an entity in the order of its keys (docs/formats/join-table-names.md, "Order of the Z_FOK
   /// columns").
   private mutating func sortOrderKeys(_ columns: inout [SchemaColumn], of entity: Entity) {
     func name(_ column: SchemaColumn) -> String? {

@@ -1,14 +1,14 @@
-// Is a text of sqlite_master one CREATE TRIGGER statement of that very trigger? The text is run again in the migrated
-// store. SQLite writes such texts itself, but a file from elsewhere may hold any: SQLite reads the first statement and
-// passes over what is behind it.
+// Checks that a text of sqlite_master is one CREATE TRIGGER statement of that trigger. The text runs again in the
+// migrated store. SQLite writes such texts itself, but a foreign file may contain anything: SQLite reads the first
+// statement and ignores the rest.
 
 import SQLite
 
 extension SchemaTrigger {
-  /// Every text of sqlite_master begins so, whatever the statement was.
+  /// The beginning of every text of sqlite_master, whatever the original statement was.
   static let start = "CREATE TRIGGER "
 
-  /// Does the text make a trigger of that name, and nothing else?
+  /// Whether the text creates a trigger of that name, and nothing else.
   static func isWhole(_ text: String, name: String) -> Bool {
     guard text.hasPrefix(start), !text.utf8.contains(0) else { return false }
     let rest = text.dropFirst(start.count)
@@ -18,7 +18,7 @@ extension SchemaTrigger {
     return endsOnce(body)
   }
 
-  /// A trigger's statement ends with the first END behind a semicolon (as for sqlite3_complete): nothing may follow.
+  /// A trigger's statement ends with the first END after a semicolon (as for sqlite3_complete): nothing may follow.
   private static func endsOnce(_ text: [UInt8]) -> Bool {
     var place = 0
     var isBehindSemicolon = false
@@ -61,7 +61,7 @@ extension SchemaTrigger {
     }
   }
 
-  /// A doubled quote inside is two strings side by side, which comes to the same.
+  /// The quote that closes one; a doubled quote inside counts as two adjacent strings, with the same result.
   private static func closingQuote(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "'"), UInt8(ascii: "\""), UInt8(ascii: "`"): byte

@@ -1,6 +1,6 @@
-// What a model demands of an object before Core Data saves it, as conditions on rows: required values, bounds, lengths,
-// patterns, counts of relationships, uniqueness. Each has the code of Core Data's error, so that a violation is called
-// what Apple's software calls it (docs/formats/migration-semantics.md, "Validation").
+// The requirements of a model on an object before Core Data saves it, as conditions on rows: required values, bounds,
+// lengths, patterns, counts of relationships, uniqueness. Each has the code of Core Data's error, so that hopd names a
+// violation as Apple's software does (docs/formats/migration-semantics.md, "Validation").
 
 import ManagedObjectModel
 import SQLite
@@ -19,7 +19,7 @@ package enum ValidationErrorCode: Int, Sendable, Hashable, CaseIterable {
   case stringTooShort = 1670
   case patternMismatch = 1680
 
-  /// What is wrong, in words that follow a count of objects.
+  /// The violation in words that follow a count of objects.
   package func words(count: Int64) -> String {
     let (have, s) = count == 1 ? ("has", "s") : ("have", "")
     return switch self {
@@ -38,9 +38,9 @@ package enum ValidationErrorCode: Int, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// One demand on the objects of one concrete entity.
+/// One requirement on the objects of one concrete entity.
 package struct ValidationRule: Sendable, Hashable {
-  /// Concrete entity, and the property; constraints of several attributes name them all, with commas.
+  /// Concrete entity, and the property; a constraint of several attributes has all their names, with commas.
   package let entity: String
   package let property: String
   package let code: ValidationErrorCode
@@ -49,20 +49,20 @@ package struct ValidationRule: Sendable, Hashable {
   package let number: Int64
   /// SQL that is true for a row `d` of the table that breaks the rule.
   package let condition: String
-  /// SQL that is true where any row breaks it, if that is sooner asked of the table than of each row.
+  /// SQL that is true if any row breaks it, where testing the table is cheaper than testing each row.
   package let existence: String?
-  /// The columns that a constraint of uniqueness is about.
+  /// The columns of a uniqueness constraint.
   package let uniqueColumns: [String]
-  /// The attribute's column, where giving it the model's default may mend the row.
+  /// The attribute's column, if setting it to the model's default may repair the row.
   package let column: String?
 
-  /// Name of the function that counts the UTF-16 units of a text, which is NSString's length; anyone who runs the rules
-  /// registers it, and that of `matchesFunction`.
+  /// Name of the function that counts the UTF-16 units of a text, which is NSString's length; the caller that runs the
+  /// rules registers it and that of `matchesFunction`.
   package static let lengthFunction = "hopd_rule_length"
-  /// Name of the function of a text and a pattern that answers 1 where the whole text matches.
+  /// Name of the function of a text and a pattern that returns 1 if the whole text matches.
   package static let matchesFunction = "hopd_rule_matches"
 
-  /// Every rule of a layout, by table, entity number and property; `space` is where its tables are in the connection.
+  /// Returns every rule of a layout, by table, entity number and property; `space` has its tables in the connection.
   package static func all(in layout: StoreSchema, space: SourceTables) -> [ValidationRule] {
     var rules: [ValidationRule] = []
     for table in layout.tables {
@@ -89,7 +89,7 @@ private struct RuleBuilder {
 
   mutating func build() {
     for (name, attribute) in layout.model.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
-      // Derived values are the store's own work, and transient ones are not in it.
+      // The store itself computes derived values, and does not contain transient ones.
       guard !attribute.isDerived, let column = layout.column(ofAttribute: name, in: entity.name) else { continue }
       add(attribute, name, column: column)
     }
@@ -135,7 +135,7 @@ private struct RuleBuilder {
     }
   }
 
-  /// A nil has no bounds: comparisons with NULL are never true.
+  /// Nil is never out of bounds: comparisons with NULL are never true.
   private mutating func bounds(
     _ attribute: Attribute, _ name: String, _ column: String, _ value: String, isAbove: ValidationErrorCode,
     isBelow: ValidationErrorCode
@@ -157,9 +157,9 @@ private struct RuleBuilder {
 
   // MARK: Relationships
 
-  /// A required to-one needs an object. Counts of a to-many are inspected when it has objects, or must have some:
-  /// "optional relationships may have zero objects, which might be less than the minimum count" (Apple,
-  /// NSRelationshipDescription).
+  /// Adds the rules of a relationship. A required to-one needs an object. Counts of a to-many are checked if it has
+  /// objects, or must have some: "optional relationships may have zero objects, which might be less than the minimum
+  /// count" (Apple, NSRelationshipDescription).
   private mutating func add(_ relationship: Relationship, _ name: String) {
     guard let storage = layout.storage(ofRelationship: name, in: entity.name) else { return }
     let owners: (table: String, column: String)
@@ -171,7 +171,7 @@ private struct RuleBuilder {
     case .join(let join): owners = (join.table, join.owner)
     }
     guard relationship.isToMany else {
-      // A to-one whose column stands with the other end.
+      // A to-one whose column is at the other end.
       if !relationship.isOptional {
         add(.missingValue, name, "d.\"Z_PK\" NOT IN (\(counted(owners, "")))")
       }
@@ -184,13 +184,13 @@ private struct RuleBuilder {
       add(.tooFew, name, condition)
     }
     let most = relationship.maxCount
-    // Unbounded is 0, or −1 and its images in models made in code.
+    // Unbounded is 0, or −1 and its 32-bit forms in models made in code.
     if most > 0, most < Int64(UInt32.max) {
       add(.tooMany, name, "d.\"Z_PK\" IN (\(counted(owners, "HAVING count(*) > \(most)")))")
     }
   }
 
-  /// The owners of pairs, grouped: one pass over the pairs, whether or not there is an index.
+  /// The owners of pairs, grouped: one pass over the pairs, with or without an index.
   private func counted(_ owners: (table: String, column: String), _ having: String) -> String {
     let column = quoted(owners.column)
     return "SELECT \(column) FROM \(qualified(owners.table)) WHERE \(column) IS NOT NULL GROUP BY \(column) \(having)"
@@ -198,7 +198,7 @@ private struct RuleBuilder {
 
   // MARK: Uniqueness
 
-  /// All but the first row of equal ones; nils are not values.
+  /// Adds the rule of a constraint, which all but the first of equal rows break; nils are not values.
   private mutating func add(_ constraint: [String], of owner: Entity) {
     let names = constraint.compactMap { name in
       layout.column(ofAttribute: name, in: owner.name)

@@ -1,6 +1,6 @@
-// An attribute's values in its column (docs/formats/store-layout.md, "Values in columns", "Column types" and "External
-// binary data"): the one place for what all readers and writers of columns have in common. What an expression, a policy
-// or a dump makes of such a value is theirs.
+// The form of an attribute's values in its column (docs/formats/store-layout.md, "Values in columns", "Column types"
+// and "External binary data"): the part that all readers and writers of columns share. Expressions, policies and dumps
+// convert such a value themselves.
 
 import ManagedObjectModel
 import SQLite
@@ -17,8 +17,8 @@ extension AttributeType {
     }
   }
 
-  /// The declared type of the column, and the group of columns in which Core Data puts it; nil for types without a
-  /// column that any store shows.
+  /// The declared type of the column, and its group in Core Data's column order; nil for types whose column no store
+  /// shows.
   package var column: (declaredType: String, group: Int)? {
     switch self {
     case .integer16, .integer32, .integer64, .boolean: ("INTEGER", 0)
@@ -33,8 +33,8 @@ extension AttributeType {
     }
   }
 
-  /// A number as a Double or Float column holds it; nil for a number that the column cannot hold: NaN, which SQLite
-  /// would store as NULL, and a finite number beyond the floats.
+  /// Returns a number as a Double or Float column stores it; nil if the column cannot store it: NaN, which SQLite would
+  /// store as NULL, and a finite number beyond the range of floats.
   package func real(_ number: Double) -> Double? {
     if number.isNaN { return nil }
     guard self == .float else { return number }
@@ -44,24 +44,25 @@ extension AttributeType {
 }
 
 extension Attribute {
-  /// Do its values have one of the forms of `ExternalDataForm`?
+  /// Whether its values have one of the forms of `ExternalDataForm`.
   ///
-  /// Binary alone: what the flag does to values of other types was never seen (docs/formats/store-layout.md, "External
-  /// binary data"), so those are carried as they are.
+  /// Only Binary: the flag's effect on values of other types was never seen (docs/formats/store-layout.md, "External
+  /// binary data"), so those are carried unchanged.
   package var hasExternalForm: Bool { allowsExternalStorage && type == .binary }
 
-  /// Bytes as the column holds them: behind the byte of an inline value, where the attribute has external storage.
+  /// Returns bytes as the column stores them: after the prefix byte of an inline value, if the attribute has external
+  /// storage.
   package func stored(_ content: [UInt8]) -> SQLiteValue {
     .blob(hasExternalForm ? [ExternalDataForm.inlinePrefix] + content : content)
   }
 
-  /// A default as the column holds it; nil where it is an object that only the app can turn into a stored value.
+  /// Returns a default as the column stores it; nil for an object that only the app can turn into a stored value.
   package func stored(default value: AttributeDefault) -> SQLiteValue? {
     switch value {
     case .integer(let number): .integer(number)
     case .boolean(let flag): .integer(flag ? 1 : 0)
     case .double(let number), .date(let number): .real(number)
-    // Decimal columns have NUMERIC affinity, which turns the text into a number as far as it is one exactly.
+    // Decimal columns have NUMERIC affinity, which converts the text to a number if that is exact.
     case .decimal(let text), .string(let text): .text(text)
     case .uuid(let bytes): .blob(bytes)
     case .binary(let bytes): stored(bytes)
@@ -69,13 +70,13 @@ extension Attribute {
     }
   }
 
-  /// What a new object has before anything is set; nil where that is an object that only the app can turn into a stored
+  /// The value of a new object before anything is set; nil if it is an object that only the app can turn into a stored
   /// value.
   package var storedDefault: SQLiteValue? { defaultValue.map { stored(default: $0) } ?? .null }
 }
 
 extension SQLExpression {
-  /// The default of an attribute; nil where it has none, or one that only the app can turn into a stored value.
+  /// Returns the default of an attribute; nil if it has none, or one that only the app can turn into a stored value.
   package static func defaultValue(of attribute: Attribute) -> SQLExpression? {
     attribute.defaultValue.flatMap { attribute.stored(default: $0) }.map { .value($0) }
   }

@@ -1,5 +1,5 @@
-// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339. Done by hand because calendars of the
-// platform bring time zones and locales, which must never matter.
+// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339. It uses no calendar of the platform:
+// those depend on time zones and locales, which must never matter.
 
 /// Dates of stores as RFC 3339 UTC.
 package enum DateText {
@@ -33,7 +33,7 @@ package enum DateText {
     )
   }
 
-  /// From 1970 to 2001.
+  /// Seconds from 1970 to 2001.
   package static let secondsFrom1970: Int64 = 978_307_200
 
   /// Year, month and day of a day number, in the proleptic Gregorian calendar (Hinnant, "chrono-compatible low-level

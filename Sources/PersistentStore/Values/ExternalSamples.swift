@@ -1,9 +1,9 @@
 // Files for the sample values of a filled store. Core Data puts large values into files; samples do so with a few, so
-// that even a store of a million objects has only a handful of megabytes beside it.
+// that even a store of a million objects has only a few megabytes of them.
 
 import Diagnostics
 
-/// Takes the sample values that go into files of their own.
+/// Receives the sample values that go into external files.
 package final class ExternalSamples {
   /// Core Data keeps values of up to about 100 KB in the column (docs/formats/store-layout.md, "External binary data").
   static let size = 120_000
@@ -13,13 +13,13 @@ package final class ExternalSamples {
   private var count = 0
   private var failure: (any Error)?
 
-  /// Hands every file to `write`.
+  /// Makes an instance that passes every file to `write`.
   package init(write: @escaping (ExternalFileName, [UInt8]) throws -> Void) { self.write = write }
 
-  /// May there be another file?
+  /// Whether another file is allowed.
   var hasRoom: Bool { count < ExternalSamples.most && failure == nil }
 
-  /// Writes a file; false where that failed.
+  /// Writes a file; false if that failed.
   func keep(_ content: [UInt8], as name: ExternalFileName) -> Bool {
     do {
       try write(name, content)
@@ -31,6 +31,6 @@ package final class ExternalSamples {
     }
   }
 
-  /// Throws what a write threw.
+  /// Throws the error of a failed write.
   func throwIfFailed() throws { if let failure { throw failure } }
 }

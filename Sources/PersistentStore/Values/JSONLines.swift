@@ -1,34 +1,34 @@
-// JSON written piece by piece: an object with a million members on one line must not be held in memory, so a line goes
-// out in portions. Only what a dump needs; everything else in the project encodes whole values.
+// Writes JSON in pieces: an object with a million members on one line must not be held in memory, so a line is written
+// in portions. Only for dumps; all other code in the project encodes whole values.
 
 import PropertyLists
 
-/// Writes JSON text into a buffer that is handed on whenever it is full.
+/// Writes JSON text into a buffer that is emitted whenever it is full.
 struct JSONLines {
   private var buffer: [UInt8] = []
   private let emit: ([UInt8]) throws -> Void
   private static let portion = 64 << 10
 
-  /// `emit` gets portions of text; a line may span several.
+  /// Makes a writer; `emit` receives portions of text, and a line may span several.
   init(emit: @escaping ([UInt8]) throws -> Void) {
     self.emit = emit
     buffer.reserveCapacity(JSONLines.portion + 4096)
   }
 
-  /// Hands on what is left.
+  /// Emits the rest of the buffer.
   mutating func flush() throws {
     if !buffer.isEmpty { try emit(buffer) }
     buffer.removeAll(keepingCapacity: true)
   }
 
-  /// Punctuation, and text that is JSON already.
+  /// Writes punctuation, or text that is already JSON.
   mutating func raw(_ text: String) throws {
     buffer.append(contentsOf: text.utf8)
     if buffer.count >= JSONLines.portion { try flush() }
   }
 
-  /// A string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259, section 7); so are U+2028
-  /// and U+2029, which some readers take for the end of a line.
+  /// Writes a string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259, section 7); so are
+  /// U+2028 and U+2029, which some readers treat as the end of a line.
   mutating func string(_ text: String) throws {
     buffer.append(UInt8(ascii: "\""))
     for scalar in text.unicodeScalars {
@@ -53,7 +53,7 @@ struct JSONLines {
     buffer.append(UInt8(ascii: "\""))
   }
 
-  /// A number; what JSON cannot write as one becomes a string: "NaN", "Infinity", "-Infinity".
+  /// Writes a number; one that JSON cannot represent becomes a string: "NaN", "Infinity", "-Infinity".
   mutating func number(_ value: Double) throws {
     if value.isNaN {
       try string("NaN")

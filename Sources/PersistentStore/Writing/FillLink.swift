@@ -1,16 +1,16 @@
-// Which target a row's to-one has in a filled store. Both ends of a one-to-one must agree although they are written
-// apart, so those pairs are computed; everything else is drawn.
+// Chooses the target of a row's to-one in a filled store. Both ends of a one-to-one must agree although they are
+// written separately, so those pairs are computed; all others are random.
 
 import ManagedObjectModel
 
-/// The rule by which the rows of an entity get their target in one relationship.
+/// The rule that gives the rows of an entity their target in one relationship.
 struct Link {
   private enum Rule {
-    /// Any object; `isSpread` takes them in turn, where the other side has a limit or must not stay empty.
+    /// Any object; `isSpread` takes them in turn, for an inverse with a limit or one that must not stay empty.
     case any(isSpread: Bool)
     /// Object k has object k: one-to-one between two entities.
     case same
-    /// Object k has object k + 1 (or k - 1): one-to-one within an entity; a ring where nobody may be without.
+    /// Object k has object k + 1 (or k - 1): one-to-one within an entity; a ring if every object needs a target.
     case neighbour(Int64, isRing: Bool)
     /// 0 and 1, 2 and 3 …: a one-to-one that is its own inverse.
     case couple
@@ -21,7 +21,7 @@ struct Link {
   private let sources: FillPlan.Population
   private let targets: FillPlan.Population
 
-  /// The rule of a to-one; nil where there is nothing to point at.
+  /// Finds the rule of a to-one; nil if there are no targets.
   init?(relationship name: String, of entity: String, schema: StoreSchema, plan: FillPlan) {
     guard let relationship = schema.model.ownRelationship(name, of: entity) else { return nil }
     sources = plan.population(of: entity)
@@ -37,7 +37,7 @@ struct Link {
     } else if inverse.entity.name != relationship.destinationEntityName
       || inverse.relationship.destinationEntityName != entity
     {
-      // The ends reach different entities, so that no rule gives both of them the same pairs.
+      // The ends reach different entities, so no rule gives both of them the same pairs.
       return nil
     } else if inverse.entity.name != entity || relationship.destinationEntityName != entity {
       rule = .same
@@ -49,12 +49,12 @@ struct Link {
     }
   }
 
-  /// Must an owner of this to-many have some, or not too many?
+  /// Whether an owner of this to-many must have some objects, or has a limit.
   static func isBounded(_ relationship: Relationship) -> Bool {
     !relationship.isOptional || relationship.minCount > 0 || (1...1000).contains(relationship.maxCount)
   }
 
-  /// The rule of a column that names the owner of a to-many without inverse; nil where there are no owners.
+  /// Makes the rule of the owner column of a to-many without inverse; nil if there are no owners.
   init?(ownersOf entity: String, plan: FillPlan) {
     targets = plan.population(of: entity)
     guard targets.count > 0 else { return nil }
@@ -63,14 +63,14 @@ struct Link {
     rule = .any(isSpread: false)
   }
 
-  /// The target of a row, by the place of its entity in the table and its number among that entity's rows.
+  /// Returns the target of a row, by the position of its entity in the table and its number among that entity's rows.
   func target(
     position: Int, ordinal: Int64, kind: SampleRows = .everyKind, random: inout SplitMix64
   ) -> (key: Int64, number: Int64)? {
     switch rule {
     case .any where kind == .ordinary:
       guard let index = sources.index(position: position, ordinal: ordinal) else { return nil }
-      // Beyond the last target only those that need one share it.
+      // After the last target, only rows that need one share it.
       return index < targets.count || !isOptional ? targets.object(index % targets.count) : nil
     case .any(let isSpread):
       if isOptional, random.below(10) == 0 { return nil }

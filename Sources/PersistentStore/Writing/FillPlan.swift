@@ -1,12 +1,12 @@
-// Which rows a filled store has and which of them belong together, by arithmetic alone: the k-th object of an entity
-// has a known Z_PK, so relationships can point at rows that are not written yet and nothing is kept in memory.
+// Decides by arithmetic which rows a filled store has and which belong together: the k-th object of an entity has a
+// known Z_PK, so relationships can point to rows that are not written yet, and nothing is kept in memory.
 
 import ManagedObjectModel
 
 /// Rows per concrete entity and table, and the keys of their objects.
 struct FillPlan {
   /// The concrete entities of one table in number order. Row p of the table belongs to entity (p - 1) mod their number,
-  /// so that the entities are mixed in every stretch of keys.
+  /// so that the entities are mixed in every range of keys.
   struct Table {
     let table: EntityTable
     let entities: [Entity]
@@ -16,28 +16,28 @@ struct FillPlan {
     var rows: Int64 { counts.reduce(0, &+) }
   }
 
-  /// The objects of an entity and of all below it.
+  /// The objects of an entity and all its descendants.
   struct Population {
-    /// Their concrete entities as positions in the table, counts not ascending.
+    /// Their concrete entities as positions in the table; the counts never increase.
     let positions: [Int]
     let counts: [Int64]
     let numbers: [Int64]
-    /// Concrete entities in the whole table.
+    /// Number of concrete entities in the whole table.
     let stride: Int
 
     var count: Int64 { counts.reduce(0, &+) }
 
-    /// The k-th object, its key and entity number; nil where there are not so many.
+    /// Returns the k-th object, its key and entity number; nil if there are fewer objects.
     func object(_ index: Int64) -> (key: Int64, number: Int64)? {
       guard !positions.isEmpty, index >= 0, index < count else { return nil }
-      // Counts differ by one at most and the larger ones come first: objects go round robin over the entities.
+      // Counts differ by at most one and the larger ones come first: objects rotate over the entities.
       let width = Int64(positions.count)
       let place = Int(index % width)
       guard positions.indices.contains(place) else { return nil }
       return (index / width * Int64(stride) + Int64(positions[place]) + 1, numbers[place])
     }
 
-    /// Which object a row of the table is; nil for rows of other entities.
+    /// Returns the number of a row's object; nil for rows of other entities.
     func index(position: Int, ordinal: Int64) -> Int64? {
       guard let place = positions.firstIndex(of: position) else { return nil }
       return ordinal * Int64(positions.count) + Int64(place)

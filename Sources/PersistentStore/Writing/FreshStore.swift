@@ -1,19 +1,19 @@
-// A store made from nothing, as Core Data of a framework version makes it (docs/formats/store-layout.md, "A new
-// store"). The engine makes its stores by copying another one's settings instead.
+// Makes a new store as Core Data of a framework version does (docs/formats/store-layout.md, "A new store"). The engine
+// copies the settings of the source store instead.
 
 import Diagnostics
 import ManagedObjectModel
 import SQLite
 import SystemPackage
 
-/// Makes stores.
+/// Makes new stores.
 package struct FreshStore {
   /// Layout of the store.
   package let schema: StoreSchema
   /// Z_UUID.
   package let uuid: String
 
-  /// A store of the model that `schema` lays out; throws what the layout does not know, all of it at once.
+  /// Makes a store with the layout `schema`; throws all parts that have no known layout in one error.
   package init(schema: StoreSchema, uuid: String) throws(HopdError) {
     let missing = schema.unsupported.filter { $0.code == .layoutUnsupported || $0.code == .derivationUnsupported }
     if let first = missing.first {
@@ -27,7 +27,7 @@ package struct FreshStore {
     self.uuid = uuid
   }
 
-  /// A store UUID that follows from a seed alone: the same seed gives the same file again.
+  /// Returns a store UUID derived from a seed alone: the same seed gives the same file again.
   package static func uuid(seed: UInt64) -> String {
     var random = SplitMix64(seed: seed ^ 0x5eed_0f_1d)
     let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
@@ -35,10 +35,10 @@ package struct FreshStore {
     return UUIDText.text(of: [high, low].flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) })
   }
 
-  /// Makes the file at `path`, which must not be there, with `rows` sample objects.
+  /// Makes the file at `path`, which must not exist, with `rows` sample objects.
   ///
-  /// It is written without syncs: anyone who wants it durable syncs the file when it is complete. A few large values
-  /// with external storage go to `external`; without it all values are in the columns.
+  /// It is written without syncs: a caller that needs it durable syncs the complete file. `external` receives a few
+  /// large values with external storage; without it all values are in the columns.
   package func make(
     at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, kind: SampleRows = .everyKind,
     external: ExternalSamples? = nil, progress: (Int64) -> Bool = { _ in true }
@@ -60,7 +60,7 @@ package struct FreshStore {
     try writer.createBookkeeping(
       schema, highWaterMarks: filler.highWaterMarks,
       metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version),
-      // What cannot be archived is left out; `ModelCache.remark(on:)` tells beforehand.
+      // A model that cannot be archived is left out; `ModelCache.remark(on:)` reports it in advance.
       modelCache: try? ModelCache.content(for: schema))
     let mode = FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE"
     // Without shared memory for its index a log needs exclusive locking.

@@ -1,11 +1,11 @@
-// Values for filled stores: what apps hold mostly, and what breaks programs sometimes. The same seed gives the same
-// values on every machine.
+// Values for filled stores: typical values of apps, and values that sometimes break programs. The same seed gives the
+// same values on every machine.
 
 import ManagedObjectModel
 import PropertyLists
 import SQLite
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and the same everywhere, which the system's generator is not.
+/// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and reproducible, unlike the system's generator.
 struct SplitMix64: RandomNumberGenerator {
   private var state: UInt64
 
@@ -19,19 +19,19 @@ struct SplitMix64: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
-  /// A number in 0..<bound; 0 where there is none. The bias of the remainder does not matter for samples.
+  /// Returns a number in 0..<bound; 0 if there is none. The bias of the remainder does not matter for samples.
   mutating func below(_ bound: Int64) -> Int64 { bound > 0 ? Int64(next() % UInt64(bound)) : 0 }
 }
 
-/// Which rows a filled store has.
+/// The kind of rows in a filled store.
 package enum SampleRows: String, Sendable, Hashable {
-  /// Values of every type with their limits, nulls where they are allowed, shared and missing targets.
+  /// Values of every type with their limits, nulls where allowed, shared and missing targets.
   case everyKind = "every-kind"
-  /// Rows as apps hold them: nulls where they are allowed, shared and missing targets, numbers of the size that their
-  /// type is chosen for; no limit, and no value twice.
+  /// Rows as in apps: nulls where allowed, shared and missing targets, numbers of the size that their type is chosen
+  /// for; no limits, and no value twice.
   case everyday
-  /// Rows with which few hops have trouble: no null, no limit, no value twice, small numbers, and each object the
-  /// target of one other at most.
+  /// Rows that few hops have problems with: no null, no limit, no value twice, small numbers, and each object the
+  /// target of at most one other.
   case ordinary
 }
 
@@ -49,15 +49,15 @@ struct SampleValues {
     archives = SampleValues.words.prefix(8).map(SampleValues.archive)
   }
 
-  /// The value of row `ordinal` of an entity. The first rows go through the limits one by one, so that even a small
-  /// store has them all; later ones meet a limit now and then.
+  /// Returns the value of row `ordinal` of an entity. The first rows have the limits one by one, so that even a small
+  /// store has them all; later rows have a limit occasionally.
   mutating func value(of attribute: Attribute, ordinal: Int64, shift: Int64) -> SQLiteValue {
     switch kind {
     case .everyKind: break
     case .everyday: return everyday(attribute, ordinal: ordinal)
     case .ordinary: return ordinary(attribute, ordinal: ordinal)
     }
-    // The type's limits are five; null is the sixth case.
+    // A type has up to six limits, cases 1 to 6; case 0 is null.
     let turn = ordinal &+ shift
     let special: Int64? = ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
     if let special {
@@ -93,7 +93,7 @@ struct SampleValues {
     }
   }
 
-  /// A value as apps hold it: now and then none, and numbers that tell the types apart.
+  /// A value as in apps: sometimes null, and numbers that distinguish the types.
   private mutating func everyday(_ attribute: Attribute, ordinal: Int64) -> SQLiteValue {
     if attribute.isOptional, ordinal % 5 == 3 { return .null }
     let place = ordinal % 1_000_000
@@ -128,7 +128,7 @@ struct SampleValues {
 
   // MARK: Limits
 
-  /// Limit number 1…6 of a type; nil where it has no such one.
+  /// Returns limit number 1…6 of a type; nil if it has none of that number.
   private mutating func limit(_ index: Int, of attribute: Attribute) -> SQLiteValue? {
     switch attribute.type {
     case .integer16, .integer32, .integer64:
@@ -155,7 +155,7 @@ struct SampleValues {
     case .decimal:
       return .real(bounded([-99_999_999.99, 99_999_999.99, 0, 0.01, 0.1, 1e15][(index + 5) % 6], attribute))
     case .date:
-      // distantPast and distantFuture of Foundation, the two epochs, and instants that are no whole second.
+      // distantPast and distantFuture of Foundation, the two epochs, and instants with fractions of a second.
       let dates: [Double] = [-63_114_076_800, 63_113_904_000, 0, -978_307_200, -0.25, 86_399.999]
       return .real(bounded(dates[(index + 5) % 6], attribute))
     case .string:
@@ -170,7 +170,7 @@ struct SampleValues {
 
   // MARK: Values that differ in every row
 
-  /// A value that no other row `key` of the table has; nil where the type has too few.
+  /// Returns a value that no other row `key` of the table has; nil if the type has too few.
   mutating func unique(_ attribute: Attribute, key: Int64) -> SQLiteValue? {
     switch attribute.type {
     case .integer16: return key <= 65_535 ? .integer(key - 32_768) : nil
@@ -179,7 +179,7 @@ struct SampleValues {
     case .double, .date, .decimal: return .real(Double(key))
     case .float: return key <= 1 << 24 ? .real(Double(key)) : nil
     case .string:
-      // Length limits are kept where they leave room for a number of a dozen digits.
+      // Length limits are kept if they allow a number of a dozen digits.
       return .text(key == 3 ? "é🧪-\(key)" : "\(word())-\(key)")
     case .uri: return .text("https://example.org/\(word())/\(key)")
     case .uuid:
@@ -209,9 +209,9 @@ struct SampleValues {
     return low <= high ? max(low, min(high, number)) : number
   }
 
-  /// The text with a length that the model allows.
+  /// Returns the text with a length that the model allows.
   private func fitted(_ text: String, _ attribute: Attribute) -> String {
-    // 1 MiB is far more than any text here; a larger limit of a model changes nothing.
+    // 1 MiB is far more than any text here; a model's larger limit has no effect.
     let low = min(1 << 20, attribute.minimum.flatMap { Int($0) } ?? 0)
     let high = min(1 << 20, attribute.maximum.flatMap { Int($0) } ?? (1 << 20))
     guard low <= high, low > 0 || high < 1 << 20 else { return text }
@@ -220,7 +220,7 @@ struct SampleValues {
     return String(characters)
   }
 
-  /// A value in a file of its own; nil where there may be no more.
+  /// Returns a value in an external file; nil if no more are allowed.
   private mutating func large(_ attribute: Attribute) -> SQLiteValue? {
     guard attribute.hasExternalForm, let external, external.hasRoom else { return nil }
     let content = bytes(ExternalSamples.size + Int(random.below(1000)))
@@ -261,7 +261,7 @@ struct SampleValues {
     "umbrella", "velvet", "walnut", "zephyr",
   ]
 
-  /// Texts that programs get wrong: nothing, combining marks, emoji of several scalars, right to left, characters of
+  /// Texts that programs get wrong: empty text, combining marks, emoji of several scalars, right to left, characters of
   /// SQL and JSON, and long text.
   private static let strings: [String] = [
     "", "e\u{301}a\u{30a}\u{323} combined", "👩‍👩‍👧‍👦 🏳️‍🌈 \u{1f1e9}\u{1f1ea}", "שלום עליכם — مرحبا",

@@ -1,5 +1,5 @@
-// Fills an empty store with plausible objects: for trying a migration before the first real store is at hand, for
-// tests, and for measuring. Rows go in by key, table by table, and memory stays flat at any number.
+// Fills an empty store with plausible objects: to try a migration before the first real store is available, for tests,
+// and for measurements. Rows are written by key, table by table, and memory is constant at any number.
 
 import Diagnostics
 import ManagedObjectModel
@@ -17,14 +17,14 @@ package struct StoreFiller {
   private let plan: FillPlan
   private var values: SampleValues
 
-  /// Fills the store in `connection`, whose tables are there and empty.
+  /// Makes a filler for the store in `connection`, whose tables exist and are empty.
   package init(
     connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, kind: SampleRows = .everyKind,
     external: ExternalSamples? = nil
   ) {
     self.connection = connection
     self.schema = schema
-    // A bound far beyond any disk keeps the arithmetic on keys from overflowing.
+    // A bound far beyond any disk prevents overflow in the arithmetic on keys.
     plan = FillPlan(schema: schema, rows: max(0, min(rows, 1 << 40)))
     values = SampleValues(seed: seed, kind: kind, external: external)
   }
@@ -34,8 +34,8 @@ package struct StoreFiller {
     Dictionary(plan.tables.map { ($0.table.rootEntity, $0.rows) }, uniquingKeysWith: max)
   }
 
-  /// Writes all rows in transactions of `chunk`; `progress` gets the number of objects so far and may stop the work by
-  /// answering false, which throws `interrupted`.
+  /// Writes all rows in transactions of `chunk`; `progress` receives the number of objects so far and may stop the work
+  /// by returning false, which throws `interrupted`.
   package mutating func fill(chunk: Int64 = 20_000, progress: (Int64) -> Bool = { _ in true }) throws {
     var done: Int64 = 0
     for table in plan.tables where table.rows > 0 {
@@ -46,7 +46,7 @@ package struct StoreFiller {
 
   // MARK: Objects
 
-  /// How one column of an entity gets its value.
+  /// The source of one column's value.
   private enum Source {
     case attribute(Attribute, shift: Int64, isUnique: Bool)
     case toOne(Link)
@@ -74,7 +74,7 @@ package struct StoreFiller {
           continue
         }
         guard !attribute.isDerived else {
-          // Counts are computed when all rows are there; nobody has children before.
+          // Counts are computed after all rows are written; before that no object has children.
           sources.append(
             schema.derivation(ofAttribute: attribute.name, in: entity.name)?.isCount == true ? .zero : .null)
           continue
@@ -98,7 +98,7 @@ package struct StoreFiller {
     return sources
   }
 
-  /// One attribute of each uniqueness constraint gets a value of its own in every row.
+  /// Chooses one attribute of each uniqueness constraint, which gets a distinct value in every row.
   private func uniqueAttributes(of entity: Entity) throws(HopdError) -> Set<String> {
     var chosen: Set<String> = []
     let attributes = schema.model.allAttributes(of: entity)
@@ -157,7 +157,7 @@ package struct StoreFiller {
 
   private static let stopped = HopdError(.interrupted, "stopped on request while the store was filled")
 
-  /// A row on its way into a table.
+  /// A row to be inserted into a table.
   private struct Row {
     let key: Int64
     let position: Int
@@ -171,7 +171,7 @@ package struct StoreFiller {
     try insert.bind(.integer(row.key), at: 1)
     try insert.bind(.integer(number), at: 2)
     try insert.bind(.integer(1), at: 3)
-    // Targets by place of the to-one, for the discriminator and order key that follow it.
+    // Targets by position of the to-one, for the discriminator and order key that follow it.
     var targets: [Int: (key: Int64, number: Int64)] = [:]
     for (place, source) in sources.enumerated() {
       let value: SQLiteValue
@@ -226,7 +226,7 @@ package struct StoreFiller {
         while index < last {
           defer { index += 1 }
           guard let owner = owners.object(index) else { continue }
-          // With a limit on the other side one target each, in turn: nobody gets more than its share.
+          // If the other side has a limit, one target each, in turn: no target gets more than its share.
           let count = isSpread ? 1 : max(min(least, limit), values.random.below(limit + 1))
           let first = isSpread ? index % targets.count : values.random.below(targets.count)
           for offset in 0..<count where values.kind != .ordinary || index < targets.count {

@@ -1,5 +1,5 @@
-// Writing the parts of a store that are not rows: settings, tables, indexes, entity numbers, metadata. The engine and
-// `hopctl create` make stores through it; nothing else writes schema.
+// Writes the parts of a store that are not rows: settings, tables, indexes, entity numbers, metadata. The engine and
+// `hopctl create` make stores with it; no other code writes schema.
 
 import ManagedObjectModel
 import PropertyLists
@@ -12,7 +12,7 @@ package struct StoreWriter {
   /// Schema name in that connection.
   package let schema: String
 
-  /// Writes into `schema` of `connection`.
+  /// Makes a writer for `schema` of `connection`.
   package init(connection: Connection, schema: String) {
     self.connection = connection
     self.schema = schema
@@ -20,8 +20,8 @@ package struct StoreWriter {
 
   private var prefix: String { SQLiteIdentifier.quoted(schema) + "." }
 
-  /// Page size, auto_vacuum and file format must be set before the first table (docs/formats/store-layout.md, "File
-  /// settings").
+  /// Sets page size, auto_vacuum and file format, which must be set before the first table
+  /// (docs/formats/store-layout.md, "File settings").
   package func prepareFile(
     pageSize: Int64, autoVacuum: Int64 = 2, hasOldestFormat: Bool = false
   ) throws(SQLiteError) {
@@ -29,7 +29,7 @@ package struct StoreWriter {
     try connection.execute("PRAGMA \(prefix)page_size = \(pageSize); PRAGMA \(prefix)auto_vacuum = \(autoVacuum)")
   }
 
-  /// Entity tables and join tables in Core Data's order.
+  /// Creates entity tables and join tables in Core Data's order.
   package func createTables(_ layout: StoreSchema) throws(SQLiteError) {
     for table in layout.tables {
       try connection.execute(table.createStatement(in: schema))
@@ -39,31 +39,31 @@ package struct StoreWriter {
     }
   }
 
-  /// One index.
+  /// Creates one index.
   package func createIndex(_ index: SchemaIndex) throws(SQLiteError) {
     try connection.execute(index.createStatement(in: schema))
   }
 
-  /// The triggers of derived attributes, when all rows are there: what they would count is computed.
+  /// Creates the triggers of derived attributes, after all rows are written: their counts are computed separately.
   package func createTriggers(_ layout: StoreSchema) throws(SQLiteError) {
     for trigger in layout.triggers { try connection.run(trigger.createStatement(in: schema)) }
-    // Anyone who continues writing through this connection would fail without Core Data's functions.
+    // Later writes through this connection would fail without Core Data's functions.
     if !layout.triggers.isEmpty { try SchemaTrigger.registerFunctions(on: connection) }
   }
 
-  /// Computes the derived counts of all rows; a row without children must hold 0.
+  /// Computes the derived counts of all rows; a row without children must have 0.
   package func fillDerivedCounts(_ layout: StoreSchema) throws(SQLiteError) {
     for derivation in layout.derivations {
       if let statement = derivation.fillStatement(in: schema) { try connection.run(statement) }
     }
   }
 
-  /// Z_PRIMARYKEY, Z_METADATA, by framework version Z_MODELCACHE, and where the layout has them the empty tables of
-  /// persistent history.
+  /// Creates Z_PRIMARYKEY, Z_METADATA, Z_MODELCACHE if the framework version has it, and, if the layout has them, the
+  /// empty tables of persistent history.
   ///
-  /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence
-  /// is not an obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without
-  /// rows, with `hasHistory` the tables of persistent history.
+  /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and stores work
+  /// without it (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three already exist without rows,
+  /// with `hasHistory` so do the tables of persistent history.
   package func createBookkeeping(
     _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil,
     hasTables: Bool = false, hasHistory: Bool = false

@@ -1,13 +1,13 @@
-// Aggregate functions of our own: SQLite gives each group of rows a few bytes, in which a reference to the group's
-// state lies from its first row to its end.
+// Aggregate functions of hopd: SQLite keeps a few bytes per group of rows, which hold a reference to the group's state
+// from its first row to its end.
 
 import CSQLite
 
 /// The state of one group of rows.
 final class AggregateGroup {
-  /// Takes a row; false when it failed.
+  /// Processes a row; false if it failed.
   let step: ([SQLiteValue]) -> Bool
-  /// The result; nil when it failed.
+  /// The result; nil if it failed.
   let finish: () -> SQLiteValue?
 
   init(step: @escaping ([SQLiteValue]) -> Bool, finish: @escaping () -> SQLiteValue?) {
@@ -23,13 +23,13 @@ final class AggregateBox {
 
   private typealias Slot = UnsafeMutablePointer<UnsafeMutableRawPointer?>
 
-  /// The place of the group's reference: SQLite zeroes it before the first row.
+  /// The memory for the group's reference: SQLite zeroes it before the first row.
   private static func slot(of context: OpaquePointer, isMade: Bool) -> Slot? {
     let size = isMade ? Int32(MemoryLayout<UnsafeMutableRawPointer?>.size) : 0
     return sqlite3_aggregate_context(context, size)?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
   }
 
-  /// What SQLite calls at the end of a group.
+  /// The callback for the end of a group.
   typealias Finish = @convention(c) (OpaquePointer?) -> Void
 
   static let step: FunctionBox.Call = { context, count, arguments in
@@ -46,7 +46,7 @@ final class AggregateBox {
     if !group.step(values) { FunctionBox.answer(nil, to: context) }
   }
 
-  /// SQLite calls it once for each group, also after a failed step and when the statement is given up.
+  /// Called once per group by SQLite, also after a failed step and when the statement is abandoned.
   static let finish: Finish = { context in
     guard let context, let data = sqlite3_user_data(context) else { return }
     let group: AggregateGroup

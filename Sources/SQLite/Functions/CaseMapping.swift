@@ -1,18 +1,19 @@
-// A way around values for what functions of SQL are called with most: ASCII text whose letters change their case. A
-// String in and a String out would be most of the time that such a row takes.
+// A fast path for the most frequent calls of SQL functions: a change of case of ASCII text. Conversion to a String and
+// back would take most of the time for such a row.
 
 import CSQLite
 
-/// A change of case that is done byte by byte where all bytes are ASCII; there Unicode's mappings are the same.
+/// A change of case, done byte by byte if all bytes are ASCII; for them Unicode's mappings are the same.
 package enum CaseMapping: Sendable, Hashable {
   case uppercase
   case lowercase
 
-  /// Answers the text of `argument`, mapped; false where it is not a text, or not ASCII alone.
+  /// Sets the mapped text of `argument` as the function's result; false if it is not a text, not ASCII alone, or too
+  /// long.
   func answer(_ argument: OpaquePointer, to context: OpaquePointer) -> Bool {
     guard sqlite3_value_type(argument) == SQLITE_TEXT, let start = sqlite3_value_text(argument) else { return false }
     let text = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))
-    // The result is made on the stack.
+    // The result is built on the stack.
     guard text.count <= 1024 else { return false }
     let first: UInt8 = self == .uppercase ? 0x61 : 0x41
     return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(1, text.count)) { result in

@@ -1,19 +1,19 @@
-// A function of hopd's that SQLite calls: values in, a value out, and nothing of it known to SQLite but a pointer.
+// A function of hopd that SQLite calls: values in, a value out. SQLite sees only a pointer.
 
 import CSQLite
 
 /// Holds one registered function for as long as its connection lives.
 final class FunctionBox {
-  /// What SQLite calls for a function, or for a row of an aggregate function.
+  /// The callback for a function, or for a row of an aggregate function.
   typealias Call = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
-  /// SQLite copies bytes before the call returns that hands them over (SQLITE_TRANSIENT is a macro that Swift does not
-  /// import).
+  /// With it SQLite copies bytes before the call that passes them returns (SQLITE_TRANSIENT is a macro that Swift does
+  /// not import).
   static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
-  /// Answers nil when it failed.
+  /// Returns nil if it failed.
   let body: ([SQLiteValue]) -> SQLiteValue?
-  /// What the function does with the one argument that it has, where that is possible without values.
+  /// The effect of the function on its only argument, if that needs no values.
   let mapping: CaseMapping?
 
   init(mapping: CaseMapping? = nil, _ body: @escaping ([SQLiteValue]) -> SQLiteValue?) {
@@ -46,7 +46,7 @@ final class FunctionBox {
     }
   }
 
-  /// The result of a function; nil is a failure.
+  /// Sets the result of a function; nil is a failure.
   static func answer(_ value: SQLiteValue?, to context: OpaquePointer) {
     guard let value else { return sqlite3_result_error(context, "a function of hopd failed", -1) }
     switch value {
@@ -55,7 +55,7 @@ final class FunctionBox {
     case .real(let value): sqlite3_result_double(context, value)
     case .text(let value):
       sqlite3_result_text64(context, value, UInt64(value.utf8.count), transient, UInt8(SQLITE_UTF8))
-    // A pointer to nothing would make NULL of it.
+    // A nil pointer would set NULL.
     case .blob(let bytes) where bytes.isEmpty: sqlite3_result_zeroblob(context, 0)
     case .blob(let bytes):
       bytes.withUnsafeBytes { sqlite3_result_blob64(context, $0.baseAddress, UInt64($0.count), transient) }

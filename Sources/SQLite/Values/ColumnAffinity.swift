@@ -1,12 +1,12 @@
-// What a column makes of the values that are written into it, by the words of its declared type. A view has no columns
-// that could do it, so anyone who shows in a view what a table would hold says it with a function.
+// How a column converts the values written to it, by its declared type. A view has no columns that convert, so a view
+// that shows the content of a future table calls a function for it.
 
 /// The affinity of a column (sqlite.org/datatype3.html, section 3.1).
 package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
   case integer, text, blob, real, numeric
 
-  /// The affinity of a declared type, by SQLite's rules in their order. Every column of every plan is asked for it, so
-  /// the bytes are gone over once.
+  /// The affinity of a declared type, by SQLite's rules in their order. Called for every column of every plan, so it
+  /// reads the bytes only once.
   package init(declaredType: String) {
     var last: UInt32 = 0
     var (isText, isBlob, isReal) = (false, declaredType.isEmpty, false)
@@ -32,11 +32,11 @@ package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
     text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
   }
 
-  /// An expression for what the column holds after `value` was written into it, by a function of
+  /// An expression for the column's content after `value` is written to it; it calls a function of
   /// `Connection.registerAffinityFunctions`.
   package func stored(_ value: SQLExpression) -> SQLExpression {
     switch self {
-    // They store alike; only CAST tells them apart.
+    // They store alike; only CAST distinguishes them.
     case .integer, .numeric: "hopd_column_integer(\(value))"
     case .real: "hopd_column_real(\(value))"
     case .text: "hopd_column_text(\(value))"
@@ -44,7 +44,7 @@ package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Does a column of this affinity store every value as one of `other` did?
+  /// Whether a column of this affinity stores every value as a column of `other` does.
   package func keeps(valuesOf other: ColumnAffinity) -> Bool {
     func number(_ affinity: ColumnAffinity) -> Bool { affinity == .integer || affinity == .numeric }
     return self == .blob || self == other || (number(self) && number(other))

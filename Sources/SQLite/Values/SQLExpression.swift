@@ -1,9 +1,9 @@
-// SQL as a value: a text with what its users have to know of it. Anyone who writes a piece of SQL says it once; nobody
-// finds it out from the text again.
+// SQL as a value: a text with the traits that its users need. The code that writes a piece of SQL declares them once;
+// no code derives them from the text again.
 
 /// A piece of SQL: an expression, a condition, or a table with its alias.
 ///
-/// A literal makes one, and what is interpolated hands on its traits:
+/// A literal makes one, and interpolated expressions pass on their traits:
 ///
 ///     let sum: SQLExpression = "(\(left) + \(right))"   // may fail if `left` or `right` may
 package struct SQLExpression: Sendable, Hashable {
@@ -13,21 +13,21 @@ package struct SQLExpression: Sendable, Hashable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// It may fail for the values of a row.
+    /// Its evaluation may fail for the values of a row.
     package static let mayFail = Traits(rawValue: 1)
-    /// It may read a file of external storage.
+    /// Its evaluation may read a file of external storage.
     package static let readsFiles = Traits(rawValue: 2)
-    /// It asks tables beside the row that it stands beside.
+    /// Its evaluation reads tables other than that of its row.
     package static let readsTables = Traits(rawValue: 4)
   }
 
-  /// What kind of expression it is.
+  /// The kind of an expression.
   package enum Form: Sendable, Hashable {
     /// NULL.
     case null
     /// A value that is the same for every row, and never NULL.
     case constant
-    /// A column, as it is, of the table with that alias.
+    /// An unchanged column of the table with that alias.
     case column(String, of: String)
     /// Anything else.
     case computed
@@ -37,7 +37,7 @@ package struct SQLExpression: Sendable, Hashable {
   package struct Read: Sendable, Hashable {
     package let column: String
     package let alias: String
-    /// Where it stands in the text, in bytes of UTF-8.
+    /// Offset in the text, in bytes of UTF-8.
     fileprivate var offset = 0
 
     fileprivate var text: String { "\(alias).\(SQLiteIdentifier.quoted(column))" }
@@ -48,7 +48,7 @@ package struct SQLExpression: Sendable, Hashable {
   package let text: String
   package let form: Form
   package let traits: Traits
-  /// The columns made by `column(_:of:)`, as often as they are in the text.
+  /// The columns made by `column(_:of:)`, once for each occurrence in the text.
   package let reads: [Read]
 
   private init(_ text: String, _ form: Form, _ traits: Traits = [], reads: [Read] = []) {
@@ -58,12 +58,12 @@ package struct SQLExpression: Sendable, Hashable {
     self.reads = reads
   }
 
-  /// May evaluating it fail for the values of a row?
+  /// Whether its evaluation may fail for the values of a row.
   package var mayFail: Bool { traits.contains(.mayFail) }
-  /// May evaluating it read a file of external storage?
+  /// Whether its evaluation may read a file of external storage.
   package var readsFiles: Bool { traits.contains(.readsFiles) }
   package var isNull: Bool { form == .null }
-  /// Has it a value in every row, whatever the rows hold?
+  /// Whether it has the same value, not NULL, in every row.
   package var isConstant: Bool { form == .constant }
 
   package static let null = SQLExpression("NULL", .null)
@@ -72,7 +72,7 @@ package struct SQLExpression: Sendable, Hashable {
   package static func value(_ value: SQLiteValue) -> SQLExpression {
     switch value {
     case .null: return .null
-    // SQLite has no NaN: it is NULL.
+    // SQLite has no NaN: it stores NULL.
     case .real(let number) where number.isNaN: return .null
     default: break
     }
@@ -84,7 +84,7 @@ package struct SQLExpression: Sendable, Hashable {
     .value(.integer(Int64(clamping: number)))
   }
 
-  /// A column, by its name without quotes, of the table with that alias, as the statement writes it.
+  /// A column of the table with that alias in the statement; `name` is without quotes.
   package static func column(_ name: String, of alias: String = "s") -> SQLExpression {
     let read = Read(column: name, alias: alias)
     return SQLExpression(read.text, .column(name, of: alias), reads: [read])
@@ -96,17 +96,17 @@ package struct SQLExpression: Sendable, Hashable {
       "(\(select.text))", .computed, select.traits.union(.readsTables), reads: select.reads.map { $0.moved(by: 1) })
   }
 
-  /// The name of a function that is called in front of parentheses.
+  /// The name of a function, to be followed by parentheses.
   package static func function(_ name: String, _ traits: Traits = []) -> SQLExpression {
     SQLExpression(name, .computed, traits)
   }
 
-  /// The column of the row under `alias` that it is, if it is nothing else.
+  /// The column's name, if the expression is just a column of the row under `alias`.
   package func column(of alias: String) -> String? {
     if case .column(let name, of: alias) = form { name } else { nil }
   }
 
-  /// The expression with a value in place of each column of the row under `alias`; NULL for a column without one.
+  /// The expression with each column of the row under `alias` replaced by its value; NULL for a column without one.
   package func replacing(columnsOf alias: String, by values: [String: SQLExpression]) -> SQLExpression {
     if let name = column(of: alias) { return values[name] ?? .null }
     guard !reads.isEmpty else { return self }
@@ -144,7 +144,7 @@ extension SQLExpression: ExpressibleByStringInterpolation {
       traits.formUnion(expression.traits)
     }
 
-    /// Text that calls nothing: names, quoted, and literals.
+    /// Text that calls nothing: quoted names, and literals.
     package mutating func appendInterpolation(_ plain: String) { text += plain }
 
     package mutating func appendInterpolation(_ number: some BinaryInteger) { text += String(number) }
@@ -164,7 +164,7 @@ extension SQLExpression: ExpressibleByStringInterpolation {
 }
 
 extension Sequence<SQLExpression> {
-  /// All of them with `separator` between.
+  /// Joins all of them with `separator`.
   package func joined(separator: String) -> SQLExpression {
     var parts = SQLExpression.StringInterpolation(literalCapacity: 0, interpolationCount: underestimatedCount)
     for (index, expression) in enumerated() {
@@ -174,12 +174,12 @@ extension Sequence<SQLExpression> {
     return SQLExpression(stringInterpolation: parts)
   }
 
-  /// May evaluating any of them fail?
+  /// Whether the evaluation of any of them may fail.
   package var mayFail: Bool { contains(where: \.mayFail) }
 }
 
 extension DefaultStringInterpolation {
-  /// A text forgets what is known of an expression.
+  /// Deprecated: interpolation into a plain text loses the traits.
   @available(*, deprecated, message: "make an SQLExpression of the literal, or write .text at the end of the way")
   package mutating func appendInterpolation(_ expression: SQLExpression) { appendLiteral(expression.text) }
 }

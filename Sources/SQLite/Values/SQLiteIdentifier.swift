@@ -1,13 +1,13 @@
-/// The one place where names become SQL text.
+/// The only place where names become SQL text.
 ///
-/// Table and column names come from strangers' models, so every generated statement writes them through here.
+/// Table and column names come from strangers' models, so every generated statement writes them with these functions.
 package enum SQLiteIdentifier {
-  /// The name in double quotes, quotes inside doubled: always safe.
+  /// The name in double quotes, inner quotes doubled: always safe.
   ///
-  /// A NUL cannot be in SQL text; names with one are refused where models are read.
+  /// SQL text cannot contain NUL; the readers of models refuse names with one.
   package static func quoted(_ name: String) -> String { enclosed(name, in: UInt8(ascii: "\"")) }
 
-  /// A schema's name before that of one of its tables; nothing where none is named.
+  /// A schema's name and a dot, to precede a table's name; empty without a schema.
   package static func prefix(_ schema: String?) -> String { schema.map { quoted($0) + "." } ?? "" }
 
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.
@@ -20,7 +20,7 @@ package enum SQLiteIdentifier {
       ? name : quoted(name)
   }
 
-  /// Is it a letter or digit of ASCII, or `_`?
+  /// Whether the byte is an ASCII letter or digit, or `_`.
   package static func isPlain(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
   }
@@ -28,8 +28,8 @@ package enum SQLiteIdentifier {
   /// A string as an SQL literal.
   package static func literal(_ text: String) -> String { enclosed(text, in: UInt8(ascii: "'")) }
 
-  /// By bytes, as SQLite reads them: a mark that a combining character follows is no character of its own, and still a
-  /// mark.
+  /// Works on bytes, as SQLite does: a mark followed by a combining character is not a Character of its own, but still
+  /// a mark.
   private static func enclosed(_ text: String, in mark: UInt8) -> String {
     let side = String(UnicodeScalar(mark))
     guard text.utf8.contains(mark) else { return side + text + side }

@@ -6,7 +6,7 @@ package enum SQLiteValue: Hashable, Sendable {
   case integer(Int64)
   /// A double.
   case real(Double)
-  /// Text; bytes that are no UTF-8 were replaced when it was read.
+  /// Text; bytes that are not UTF-8 were replaced when it was read.
   case text(String)
   /// Bytes.
   case blob([UInt8])
