@@ -1,4 +1,4 @@
-// The steps of a hop with their costs on a reference machine. Only the proportions matter: the estimate of the time
+// The steps of a hop with their costs on a imagined machine. Only the proportions matter: the estimate of the time
 // left measures the speed of the real machine.
 
 /// The steps of a hop as work.
@@ -19,7 +19,7 @@ package struct HopOutline: Sendable, Hashable {
   package struct Step: Sendable, Hashable {
     /// The kind of work.
     package let kind: Kind
-    /// Its seconds on the reference machine.
+    /// Its seconds on the imagined machine.
     package var seconds: Double
     /// Whether the number of its rows is unknown until the steps before it are done.
     package var isGuess = false
@@ -63,7 +63,7 @@ package struct HopOutline: Sendable, Hashable {
   }
 }
 
-/// The costs of rows and bytes on the reference machine, in seconds. Measured once, as proportions
+/// The costs of rows and bytes on the imagined machine, in seconds. Measured once, as proportions
 /// (docs/PERFORMANCE.md, "Progress").
 package enum WorkCost {
   /// A row that is read, made anew, and written; and each byte of it.

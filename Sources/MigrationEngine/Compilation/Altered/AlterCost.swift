@@ -29,7 +29,7 @@ struct AlterCost {
 
   private func rows(_ hop: Hop) -> [String: Double] { hop.rowsByTable.mapValues { Double(max(0, $0)) } }
 
-  /// The seconds on the reference machine of `WorkCost`.
+  /// The seconds on the imagined machine of `WorkCost`.
   private var seconds: (altered: Double, written: Double) {
     guard let last = plan.hops.last else { return (0, 0) }
     let rows = rows(last)
