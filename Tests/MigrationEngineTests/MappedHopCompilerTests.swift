@@ -145,8 +145,8 @@ import Testing
       #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
-    // Keys without gaps are checked by their ends; a value between them that is not a key, or a missing object, is still
-    // found.
+    // Keys without gaps are checked by their ends; a value between them that is not a key, or a missing object, is
+    // still found.
     for (change, key, isSound) in [
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "2", true), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "1.5", false),
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "'x'", false), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "3", false),

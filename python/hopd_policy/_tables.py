@@ -68,7 +68,7 @@ class PolicyTable:
 
 
 def _sendable(value):
-    """Returns a key or a value in the form that is kept here: no objects, nothing mutable, nothing that cannot be sent."""
+    """Returns a key or a value in the form that a table keeps: without objects, immutable, and fit to be sent."""
     if isinstance(value, ManagedObject):
         return value.object_id
     if isinstance(value, ObjectID):

@@ -9,7 +9,7 @@ import SQLite
 
 /// The changes that convert a copy of the store to the last version.
 package struct AlterProgram: Sendable, Hashable {
-  /// A table whose rows stay in their table.
+  /// A table that keeps its rows.
   package struct KeptTable: Sendable, Hashable {
     /// Its name in the store, and in the last version.
     package let origin: String
