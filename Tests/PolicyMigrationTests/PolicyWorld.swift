@@ -150,8 +150,7 @@ struct PolicyTrouble: Error {
 /// A policy as a closure over calls; nil runs the default.
 typealias ClosurePolicy = (PolicyCall, Pen) throws -> PolicyReply?
 
-/// Policies in this process, by class name.
-/// Unchecked: it stays on the thread of its test.
+/// Policies in this process, by class name. Unchecked: each stays on the thread of its test.
 final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
   private let policies: [String: ClosurePolicy]
   /// Called before each call, with its number in the hop; may throw.

@@ -1,4 +1,4 @@
-// The steps of a hop with their costs on a imagined machine. Only the proportions matter: the estimate of the time
+// The steps of a hop with their costs on an imagined machine. Only the proportions matter: the estimate of the time
 // left measures the speed of the real machine.
 
 /// The steps of a hop as work.
@@ -63,8 +63,8 @@ package struct HopOutline: Sendable, Hashable {
   }
 }
 
-/// The costs of rows and bytes on the imagined machine, in seconds. Measured once, as proportions
-/// (docs/PERFORMANCE.md, "Progress").
+/// The costs of rows and bytes on the imagined machine, in seconds. Measured once, as proportions (docs/PERFORMANCE.md,
+/// "Progress").
 package enum WorkCost {
   /// A row that is read, made anew, and written; and each byte of it.
   package static let row = 0.34e-6

@@ -6,7 +6,6 @@
 // is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times. A program's
 // messages are plainer, because their authors use any language: an object is [side, entity, key], and values have their
 // names.
-// values have their names.
 
 /// The protocol between the engine and a policy program.
 package enum PolicyWire {

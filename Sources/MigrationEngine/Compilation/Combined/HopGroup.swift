@@ -165,7 +165,7 @@ private struct FusedPass {
     return nil
   }
 
-  /// The program of a hop, with every look-up, as if no reference were known to be sound.
+  /// Returns the program of a hop, compiled as if no reference were known to be sound, so with every look-up.
   private static func program(
     of hop: Hop, source: SourceTables, destination: String
   ) throws(HopdError) -> HopProgram {

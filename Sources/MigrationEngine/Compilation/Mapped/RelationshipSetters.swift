@@ -4,7 +4,6 @@
 // Core Data sets one relationship of one object after the other, and updates the other end each time. Setting whole
 // mappings at once gives the same result, because a store keeps the two ends of a relationship in one column or table
 // (except for one-to-one, where both columns are written): only the order of the setters that write it matters.
-// columns are written): what counts is the order of the setters that write one place.
 
 import Diagnostics
 import Expressions
