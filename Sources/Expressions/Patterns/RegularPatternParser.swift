@@ -224,7 +224,7 @@ struct RegularPatternParser {
     return result
   }
 
-  // MARK: Laying out
+  // MARK: Instructions
 
   private mutating func append(_ instruction: Instruction) throws(HopdError) -> Int {
     guard emitted.count < RegularPattern.largestProgram else {

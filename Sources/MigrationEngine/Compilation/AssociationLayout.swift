@@ -23,7 +23,7 @@ package struct AssociationLayout: Sendable, Hashable {
     package let high: Int64
   }
 
-  /// How a mapping's objects follow from its source objects.
+  /// The rule by which a mapping's objects follow from its source objects.
   package enum Kind: Sendable, Hashable {
     /// Each source object that matches the filter has the object with its key plus the offset.
     case each

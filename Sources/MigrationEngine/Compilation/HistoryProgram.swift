@@ -37,7 +37,7 @@ struct HistoryProgram {
     }
   }
 
-  // MARK: A store that is written
+  // MARK: A written store
 
   /// Returns the program of a hop with the tables, rows and indexes of history, in Core Data's order: after the
   /// bookkeeping.

@@ -3,7 +3,7 @@
 import MigrationPlanning
 import PersistentStore
 
-/// When a chain runs on an altered copy of the store. The content of the result is the same.
+/// The rule for running a chain on an altered copy of the store. The content of the result is the same.
 package enum AlterRule: Sendable, Hashable {
   /// Never: all rows are written.
   case never

@@ -288,7 +288,7 @@ public final class MigrationManager {
     return changes
   }
 
-  // MARK: Questions
+  // MARK: Requests
 
   func load(_ object: ManagedObject, _ key: String, isToMany: Bool) throws -> PolicyValue {
     let request = PolicyRequest.values([object.objectID], properties: isToMany ? [key] : [])

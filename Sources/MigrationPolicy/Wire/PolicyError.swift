@@ -3,7 +3,7 @@
 ///
 /// The message is written to the journal and to the operator's terminal, so it should contain no values of users.
 public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What happened, in one sentence.
+  /// The message, in one sentence.
   public var message: String
 
   /// Makes an error with a message.

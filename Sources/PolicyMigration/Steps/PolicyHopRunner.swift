@@ -70,7 +70,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
     }
   }
 
-  // MARK: Beginning
+  // MARK: Opening policies
 
   /// Opens every policy of the hop at its first step, so that a policy that cannot start is reported before hours of
   /// work.

@@ -8,7 +8,7 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// How values are copied between a column and a batch.
+/// The form in which values are copied between a column and a batch.
 enum PolicyPacking: Sendable {
   case integer(ClosedRange<Int64>)
   case double

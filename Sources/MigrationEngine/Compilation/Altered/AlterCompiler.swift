@@ -9,7 +9,7 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// How a chain is run as a whole.
+/// The execution of a whole chain.
 package enum AlterDecision: Sendable, Hashable {
   /// On an altered copy.
   case copyAndAlter(AlterProgram)

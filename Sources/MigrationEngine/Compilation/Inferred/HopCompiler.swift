@@ -269,7 +269,7 @@ package struct HopCompiler {
     return "CASE \(SQLExpression.column("Z_ENT")) \(arms) ELSE \(otherwise ?? .null) END"
   }
 
-  // MARK: Small pieces
+  // MARK: Helpers
 
   func qualified(_ table: String, in schema: String) -> String {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table)
