@@ -71,7 +71,7 @@ class MigrationManager:
 
     def insert_standard_instance(self, source):
         """Default creation: inserts the object that the mapping's attribute expressions make of a source object, and
-        associates the two."""
+        associates the two. Only for the source of the running `create_destination_instances`, and only once."""
         standard = self._standards.pop(source.object_id, None)
         if standard is None:
             raise PolicyError("default creation is for a source that was just offered, and only once")

@@ -64,7 +64,7 @@ class EntityMigrationPolicy:
         """Called after the relationships of the last object."""
 
     def perform_custom_validation(self, mapping, manager):
-        """Raise to reject the result. hopd then leaves the store as it was."""
+        """Raise to reject the result. The user's store then stays unchanged."""
 
     def end(self, mapping, manager):
         """Called after every other hook."""

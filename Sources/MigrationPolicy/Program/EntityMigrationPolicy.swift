@@ -35,8 +35,8 @@ open class EntityMigrationPolicy {
   /// `endRelationshipCreationForEntityMapping:manager:error:`: called after the relationships of the last object.
   open func endRelationshipCreation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {}
 
-  /// `performCustomValidationForEntityMapping:manager:error:`: throw to reject the result. hopd then leaves the store
-  /// as it was.
+  /// `performCustomValidationForEntityMapping:manager:error:`: throw to reject the result. The user's store then stays
+  /// unchanged.
   open func performCustomValidation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {}
 
   /// `endEntityMapping:manager:error:`: called after every other hook.

@@ -61,7 +61,7 @@ public final class MigrationManager {
   }
 
   /// Default creation: inserts the object that the mapping's attribute expressions make of a source object, and
-  /// associates the two.
+  /// associates the two. Only for the source of the running `createDestinationInstances`, and only once.
   @discardableResult
   public func insertStandardInstance(for source: ManagedObject) throws -> ManagedObject {
     guard let turn, !turn.isTaken, turn.source == source, let batch else {

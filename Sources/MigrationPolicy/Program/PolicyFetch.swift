@@ -5,6 +5,10 @@ extension MigrationManager {
   ///
   /// In the predicate `%@` stands for a value, `%K` for a key path, `%d` and `%f` for a number. Pass an object as
   /// `PolicyValue(object)`.
+  ///
+  /// ```swift
+  /// try manager.fetch("Book", where: "%K > %d", "pages", 100, sort: [.ascending("title")])
+  /// ```
   public func fetch(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
     _ arguments: PolicyValue..., sort: [PolicySort] = [], limit: Int? = nil, offset: Int = 0

@@ -193,8 +193,8 @@ extension RelationshipSetters {
     return (found, tables, conditions)
   }
 
-  /// Returns the statements that write a join table's pairs directly, if none of them exists yet; nil for other storage,
-  /// or if the pairs must be numbered.
+  /// Returns the statements that write a join table's pairs directly, if none of them exists yet; nil for other
+  /// storage, or if the pairs must be numbered.
   private func joining(
     _ setter: RelationshipSetter, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [Action]? {
