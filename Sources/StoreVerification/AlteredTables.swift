@@ -1,18 +1,18 @@
-// What the tables of a copy that was altered in place must look like: each text follows from the store's own and from
-// the columns that every hop's layout has and the one before has not. Worked out again here, not asked of the engine.
+// Computes the expected texts of tables in an altered copy: each follows from the store's own text and from the columns
+// that a hop's layout adds to the one before. Computed here independently of the engine.
 
 import ManagedObjectModel
 import MappingModel
 import MigrationPlanning
 import PersistentStore
 
-/// Expected texts of the tables that stay in the copy of a store.
+/// The expected texts of the tables that stay in the copy of a store.
 struct AlteredTables {
   let plan: MigrationPlan
-  /// Tables of the last version that are said to stay, with their names in the store.
+  /// The tables of the last version that the plan keeps, with their names in the store.
   let origins: [String: String]
 
-  /// By table name; a table that is not named here must have the layout's text.
+  /// The texts by table name; a table that is not in it must have the layout's text.
   var texts: [String: String] {
     let found = Dictionary(
       plan.found.objects.filter { $0.type == "table" }.compactMap { object in object.sql.map { (object.name, $0) } },
@@ -34,7 +34,7 @@ struct AlteredTables {
     return texts
   }
 
-  /// The columns that the hops add to the table which becomes `table`, hop by hop.
+  /// Returns the columns that the hops add to the table that becomes `table`, hop by hop.
   private func appended(to table: EntityTable) -> [SchemaColumn] {
     var added: [SchemaColumn] = []
     var root = table.rootEntity

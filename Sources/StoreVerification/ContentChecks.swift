@@ -3,7 +3,7 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// Checks of what a store holds: keys, entities of rows, counts, values, references, order.
+/// Checks the content of a store: keys, entities of rows, counts, values, references, order.
 struct ContentChecks {
   let census: StoreCensus
   let expectation: StoreExpectation?
@@ -11,14 +11,14 @@ struct ContentChecks {
   private var reader: StoreReader { census.reader }
   private var schema: StoreSchema { census.schema }
 
-  /// Asks the rows everything that the checks will want to know, in one pass over each table.
+  /// Reads the facts that all checks need, in one pass over each table.
   func askRows() throws(SQLiteError) {
     var values: [String: [StoreCensus.ValueQuestion]] = [:]
     for table in schema.tables { values[table.name] = questions(of: table).map(\.question) }
     try census.take(.all, values: values)
   }
 
-  /// Z_MAX is at least the largest key, and at least the source's mark.
+  /// Checks that Z_MAX is at least the largest key, and at least the source's mark.
   func primaryKeys() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []
     let marks = Dictionary(
@@ -34,7 +34,7 @@ struct ContentChecks {
     return result("primary-keys", problems, "Z_MAX is not below any key of \(schema.tables.count) tables")
   }
 
-  /// Every row's Z_ENT is a concrete entity of its table.
+  /// Checks that every row's Z_ENT is a concrete entity of its table.
   func rowEntities() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []
     var rows: Int64 = 0
@@ -54,7 +54,7 @@ struct ContentChecks {
     return result("row-entities", problems, "\(rows) rows have an entity of their table")
   }
 
-  /// Rows per entity of the model.
+  /// Returns the rows per entity of the model.
   func rowsByEntity() throws(SQLiteError) -> [String: Int64] {
     var rows: [String: Int64] = [:]
     for table in schema.tables {
@@ -64,7 +64,7 @@ struct ContentChecks {
     return rows
   }
 
-  /// Rows per entity and per join table as counted in the source.
+  /// Checks the rows per entity and per join table against the counts in the source.
   func counts() throws(SQLiteError) -> VerificationCheck {
     guard let expectation else { return result("counts", [], "nothing to compare with") }
     var problems: [String] = []
@@ -92,7 +92,8 @@ struct ContentChecks {
     return result("counts", problems, "\(total) rows, as many as the source has for them\(exceptions)")
   }
 
-  /// Values per column, in the rows of the entities that have the property, as counted in the source.
+  /// Checks the values per column, in the rows of the entities that have the property, against the counts in the
+  /// source.
   func values() throws(SQLiteError) -> VerificationCheck {
     guard expectation != nil else { return result("values", [], "nothing to compare with") }
     var problems: [String] = []
@@ -112,7 +113,7 @@ struct ContentChecks {
     return result("values", problems, "\(total) values in \(looked) columns, as many as the source has for them")
   }
 
-  /// The columns of a table whose values are expected, in the rows of the entities that have the property.
+  /// The columns of a table with expected counts of values, in the rows of the entities that have the property.
   private func questions(of table: EntityTable) -> [(question: StoreCensus.ValueQuestion, wanted: Int64)] {
     table.columns.compactMap { column in
       guard let wanted = expectation?.valuesByColumn[table.name]?[column.name] else { return nil }
@@ -124,7 +125,7 @@ struct ContentChecks {
     }
   }
 
-  /// The entities in whose rows a column of their table means something.
+  /// Returns the entities that use a column of their table.
   private func entitiesHaving(_ column: SchemaColumn) -> [String] {
     let top: Entity?
     switch column.role {
@@ -141,10 +142,10 @@ struct ContentChecks {
     return top.map { schema.model.subtree(of: $0).map(\.name) } ?? []
   }
 
-  /// No more references of ordered relationships without a place in the order than the source had.
+  /// Checks that no more references of ordered relationships lack an order key than in the source.
   func orderKeys() throws(SQLiteError) -> VerificationCheck {
     let missing = try census.missingOrderKeys()
-    // Core Data numbers such objects when it touches them; a migration may not lose an order that was there.
+    // Core Data numbers such objects when it changes them; a migration must not lose an order that existed.
     let isFine = expectation.map { missing <= $0.nullOrderKeys } ?? true
     return VerificationCheck(
       name: "order-keys", passed: isFine,
@@ -154,7 +155,7 @@ struct ContentChecks {
           + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""), isNoted: missing > 0)
   }
 
-  /// Every discriminator is the Z_ENT of the row it points to.
+  /// Checks that every discriminator is the Z_ENT of the row it points to.
   func discriminators() throws(SQLiteError) -> VerificationCheck {
     let found = try census.discriminators()
     let problems = found.filter { $0.wrong > 0 }.map {
@@ -163,10 +164,10 @@ struct ContentChecks {
     return result("discriminators", problems, "\(found.count) discriminator columns agree with their targets")
   }
 
-  /// No more references to rows that are not there than the source had.
+  /// Checks that no more references lead to missing rows than in the source.
   func references() throws -> VerificationCheck {
     let found = try census.danglingReferences().reduce(Int64(0)) { $0 &+ $1.count }
-    // A migration may not add any. A store on its own should have none: the app finds an object that is not there.
+    // A migration must not add any. A store checked alone should have none: the app would find a missing object.
     let allowed = expectation?.danglingReferences ?? 0
     return VerificationCheck(
       name: "relationships", passed: found <= allowed,
@@ -176,7 +177,7 @@ struct ContentChecks {
           + (expectation == nil ? "" : ", the source has \(allowed)"), isNoted: found > 0)
   }
 
-  /// Every derived count is the number of rows that point to the object.
+  /// Checks that every derived count is the number of rows that point to the object.
   func derivedCounts() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []
     var counted: Int64 = 0
@@ -197,7 +198,8 @@ struct ContentChecks {
       if wrong > 0 {
         problems.append("\(wrong) of \(all) values of \(derivation.entity).\(derivation.attribute) are not the count")
       }
-      // Stores that others migrated in place may hold something there; hopd's own may not (docs/decisions/0013).
+      // Stores that Apple's software migrated in place may have a value there; hopd's own may not
+      // (docs/decisions/0013).
       guard expectation != nil else { continue }
       let strays =
         try reader.connection.integer(
@@ -209,7 +211,7 @@ struct ContentChecks {
     return result("derived-counts", problems, "\(counted) derived counts are the numbers of rows that they count")
   }
 
-  /// Every R-Tree has as many rows as its table has with all its values.
+  /// Checks that every R-Tree has as many rows as its table has with all its values.
   func rTrees() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []
     for rTree in schema.rTrees {

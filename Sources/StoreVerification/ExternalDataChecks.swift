@@ -3,15 +3,16 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// Checks of binary values with external storage: each in a known form, its file there, nothing lost or cut.
+/// Checks binary values with external storage: each has a known form, its file exists, and no value is lost or
+/// truncated.
 struct ExternalDataChecks {
   let reader: StoreReader
   let schema: StoreSchema
   let directory: ExternalDataDirectory?
-  /// By table and column; nil for a store on its own.
+  /// The expected values by table and column; nil if a store is checked alone.
   let expectation: [String: [String: ExternalDataExpectation]]?
 
-  /// nil where neither the store has external storage nor its source had.
+  /// Returns the check; nil if neither the store nor its source has external storage.
   func check() throws -> VerificationCheck? {
     let columns = ExternalDataColumn.all(in: schema)
     guard !columns.isEmpty || expectation?.isEmpty == false else { return nil }
@@ -60,7 +61,7 @@ struct ExternalDataChecks {
     return problems
   }
 
-  /// A column that has external storage no more: every value is its content.
+  /// Checks a column that no longer has external storage: every value is its content.
   private func plain(_ table: String, _ column: String, _ wanted: ExternalDataExpectation) throws -> [String] {
     guard
       let place = schema.table(named: table)?.columns.first(where: { $0.name == column }),

@@ -1,6 +1,6 @@
-// Persistent history in a migrated store: either all that the source's says is said again, row by row and by names,
-// with one transaction more; or the tables are there without rows. The numbers that it has given out stay given out.
-// That the texts of its tables are right is inspected with all other texts (`StructureChecks`).
+// Checks persistent history in a migrated store: either it has all rows of the source with the same meaning, compared
+// row by row and by names, and one more transaction; or its tables are empty. Numbers that history has used must stay
+// used. `StructureChecks` compares the texts of its tables with all other texts.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,13 +10,13 @@ import SQLite
 
 struct HistoryCheck {
   let reader: StoreReader
-  /// What the store must have; nil where it must have no history.
+  /// The layout that the store must have; nil if it must have no history.
   let layout: HistoryLayout?
-  /// The store that the chain began with, and the chain; nil where rows stay behind.
+  /// The original store, and the chain; nil if no rows are carried over.
   var origin: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?
   var keepAlive: () -> Bool = { true }
 
-  /// Are the rows and the rows of Z_PRIMARYKEY as planned? nil for a store that has and needs none.
+  /// Checks the rows of history and of Z_PRIMARYKEY against the plan; nil for a store that has and needs no history.
   func check() throws -> VerificationCheck? {
     let found = try reader.primaryKeys().filter(\.isReserved)
     if layout == nil, found.isEmpty { return nil }
@@ -56,7 +56,7 @@ struct HistoryCheck {
 
   // MARK: Rows
 
-  /// Compares all rows and answers the number of changes.
+  /// Compares all rows and returns the number of changes.
   private func compare(
     _ source: StoreReader, _ plan: MigrationPlan, _ carry: HistoryCarry, problems: inout [String]
   ) throws -> Int64 {
@@ -135,8 +135,8 @@ struct HistoryCheck {
     return count
   }
 
-  /// Every row of a mirroring table is there as it was, but for those of entities that are removed, and refers to the
-  /// same entity.
+  /// Checks that every row of a mirroring table is unchanged, except those of removed entities, and refers to the same
+  /// entity.
   private func compare(
     mirroring table: String, _ source: StoreReader, entities: [Int64: HistoryEntity], problems: inout [String]
   ) throws {
@@ -166,7 +166,7 @@ struct HistoryCheck {
     if try new.step() { problems.append("\(table) has more rows than before") }
   }
 
-  /// The transaction that was added is the next one, has no changes, and names the digest of the source.
+  /// Checks that the added transaction is the next one, has no changes, and has the digest of the source.
   private func check(
     _ mark: HistoryMark, _ source: StoreReader, _ plan: MigrationPlan, problems: inout [String]
   ) throws {
@@ -189,14 +189,14 @@ struct HistoryCheck {
   }
 }
 
-/// Compares a row of history with what it was.
+/// Compares a row of history with the original row.
 private struct HistoryRowComparison {
   let columns: [String]
-  /// Tombstone columns of the result; they follow the columns of the source.
+  /// The tombstone columns of the result; they follow the columns of the source.
   let tombstones: Int
   let entities: [Int64: HistoryEntity]
 
-  /// What is different, without any value.
+  /// Returns the difference, without any value.
   func problem(_ table: HistoryLayout.Table, _ old: Statement, _ new: Statement) -> String? {
     var entity: HistoryEntity?
     if table == .change {
@@ -226,7 +226,7 @@ private struct HistoryRowComparison {
       else { continue }
       expected[target] = old.value(at: Int32(index))
     }
-    // What is behind the attributes of before is kept where nothing else belongs.
+    // Content after the source's attributes is kept where no other attribute belongs.
     for place in entity.tombstones.count..<max(entity.tombstones.count, tombstones)
     where !entity.tombstones.contains(place) && expected.indices.contains(place) && expected[place] == .null {
       guard let index = columns.firstIndex(of: "ZTOMBSTONE\(place)") else { continue }

@@ -6,21 +6,22 @@ import MappingModel
 import MigrationPlanning
 import PersistentStore
 
-/// One entity of the store's version in the last version.
+/// An entity of the store's version, followed to the last version.
 struct HistoryEntity {
   /// Its name in the last version.
   let name: String
   /// Its number there.
   let number: Int64
-  /// Tombstones by place in the store: the place in the result, nil for an attribute that is not preserved any more.
+  /// The position in the result for each tombstone position in the store; nil for an attribute that is no longer
+  /// preserved.
   let tombstones: [Int?]
 
   private let before: HistoryColumns
   private let after: HistoryColumns
-  /// By bit of the store, the bits of the result that mean the same property.
+  /// For each bit of the store, the bits of the result that mean the same property.
   private let images: [[Int]]
 
-  /// Follows an entity; nil where a hop removes it.
+  /// Follows an entity; nil if a hop removes it.
   init?(_ entity: String, plan: MigrationPlan) {
     guard let first = plan.hops.first, let last = plan.hops.last else { return nil }
     var name = entity
@@ -47,7 +48,7 @@ struct HistoryEntity {
     }
   }
 
-  /// The property of the last version that continues one of the store's; nil where a hop drops it.
+  /// Returns the property of the last version that continues one of the store's; nil if a hop drops it.
   private static func property(
     continuing property: String, isAttribute: Bool, of entity: String, plan: MigrationPlan
   ) -> String? {
@@ -72,8 +73,8 @@ struct HistoryEntity {
     return name
   }
 
-  /// Do two values of ZCOLUMNS name the same properties? Where nobody can tell which of several to-manys is meant, the
-  /// result must name all of them.
+  /// Whether two values of ZCOLUMNS name the same properties. If several to-manys cannot be distinguished, the result
+  /// must name all of them.
   func agree(_ old: [UInt8], _ new: [UInt8]) -> Bool {
     if isSameList { return old == new }
     guard new.count == after.byteCount else { return false }
@@ -85,7 +86,7 @@ struct HistoryEntity {
       let alike = bit.group.isUnordered ? before.bits.indices.filter { before.bits[$0].group == bit.group } : [position]
       let meant = Set(alike.flatMap { images[$0] })
       allowed.formUnion(meant)
-      // A discriminator goes with its to-one, an element with its composite.
+      // A discriminator belongs to its to-one, an element to its composite.
       if bit.element == nil, bit.group != .discriminator { demanded.formUnion(meant) }
     }
     for group in HistoryColumns.Group.allCases where group.isUnordered {
@@ -97,7 +98,7 @@ struct HistoryEntity {
     return demanded.isSubset(of: found) && found.isSubset(of: allowed)
   }
 
-  /// Does every bit mean in its place what it meant before?
+  /// Whether every bit means the same as before.
   private var isSameList: Bool {
     guard before.bits.count == after.bits.count else { return false }
     return before.bits.indices.allSatisfy { position in

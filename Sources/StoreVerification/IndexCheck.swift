@@ -1,24 +1,24 @@
 // Checks that the store has the indexes of the model. Indexes are compared by effect, not by text: Apple's in-place
 // migrations leave them under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
-// place"). A missing index costs an app speed, and a missing unique index its uniqueness.
+// place"). A missing index makes an app slower, and a missing unique index loses its uniqueness.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// Looks for the indexes that a model demands.
+/// Finds the indexes that a model requires.
 struct IndexCheck {
   let reader: StoreReader
   let schema: StoreSchema
 
-  /// What an index does, whatever it is called.
+  /// The effect of an index, whatever its name.
   private struct Effect: Hashable {
     let table: String
     let isUnique: Bool
-    /// Column, and whether it descends.
+    /// The columns, and whether each is descending.
     var columns: [Column] = []
-    /// It has a condition or a collation of its own, so it does something else than any index of a model.
+    /// Whether it has a condition or a collation of its own, unlike every index of a model.
     var isSpecial: Bool
 
     struct Column: Hashable {
@@ -31,7 +31,7 @@ struct IndexCheck {
     }
   }
 
-  /// Every index of the model has one in the store that does the same.
+  /// Checks that the store has an index with the same effect for every index of the model.
   func check() throws(SQLiteError) -> VerificationCheck {
     let found = try indexes()
     let effects = Set(found.values)
@@ -60,7 +60,7 @@ struct IndexCheck {
         + schema.indexesNotLookedFor(besides: schema.rTrees.count))
   }
 
-  /// The indexes of the model's tables by name, those that SQLite makes for a constraint of a table included.
+  /// Returns the indexes of the model's tables by name, including those that SQLite makes for a table's constraint.
   private func indexes() throws(SQLiteError) -> [String: Effect] {
     var found: [String: Effect] = [:]
     for table in schema.tables.map(\.name) + schema.joinTables.map(\.name) {
@@ -89,8 +89,8 @@ struct IndexCheck {
 }
 
 extension StoreSchema {
-  /// Half a sentence on indexes of the model that the check of indexes does not look for: those whose form in a store
-  /// is not known, and `others`; empty where there are none.
+  /// Returns half a sentence on the model's indexes that the check does not cover: those whose form in a store is not
+  /// known, and `others`; empty if there are none.
   func indexesNotLookedFor(besides others: Int = 0) -> String {
     let count = unsupported.filter { $0.code == .indexLeftOut }.count + others
     return count == 0 ? "" : "; \(count) more of the model \(count == 1 ? "was" : "were") not looked for"

@@ -1,6 +1,6 @@
-// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of those who
-// work beside it (docs/decisions/0022, 0153). A staged store is opened a second time; of a user's store the thread
-// reads through the file that its holder has open.
+// Runs SQLite's own check of every page of a file in a thread, over a connection of its own, so that it shares nothing
+// with the caller's connection (docs/decisions/0022, 0153). It opens a staged store a second time; for a user's store
+// it reads through the file that the holder has open.
 
 import Dispatch
 import Glibc
@@ -8,15 +8,15 @@ import SQLite
 import Synchronization
 import SystemPackage
 
-/// A check of a file's pages that continues beside its caller, who must `finish` or `cancel` it.
+/// A check of a file's pages that runs in parallel with its caller, who must call `finish` or `cancel`.
 package final class PageCheck {
   private let work: Work
   private var thread: pthread_t?
 
-  /// Smaller files are checked sooner than a thread has begun.
+  /// Smaller files are checked before a thread has started.
   private static let smallestFile: Int64 = 4 << 20
 
-  /// Begins to check a file; nil where it is small, or no thread can be had: then the caller checks by himself.
+  /// Starts the check of a file; nil if it is small, or no thread can be started: then the caller must check it.
   convenience init?(_ path: FilePath, pragma: String) {
     var status = stat()
     guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return nil }
@@ -25,9 +25,9 @@ package final class PageCheck {
     }
   }
 
-  /// Begins to check the file of a schema of `connection`, which must stay open until the check has ended; nobody may
-  /// write to the file meanwhile, and its log must be empty. Nil where the file is small, no second thread can be had,
-  /// or there is no second processor for it: then the caller checks by himself.
+  /// Starts the check of the file of a schema of `connection`. The connection must stay open until the check has ended;
+  /// meanwhile no process may write to the file, and its log must be empty. nil if the file is small, no second thread
+  /// can be started, or there is no second processor for it: then the caller must check it.
   package convenience init?(reading schema: String, of connection: Connection, pragma: String) {
     guard sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1, let file = try? connection.borrowedFile(of: schema) else {
       return nil
@@ -55,10 +55,10 @@ package final class PageCheck {
 
   deinit { cancel() }
 
-  /// Steps of SQLite's program that were made so far: they go along with the rows and entries of indexes looked at.
+  /// The steps of SQLite's virtual machine so far: proportional to the rows and index entries that were checked.
   var steps: Int { work.steps }
 
-  /// What SQLite answers. `keepAlive` is called while it is waited for, and stops the check by an answer of false.
+  /// Returns SQLite's results. Calls `keepAlive` while it waits, and stops the check if that returns false.
   package func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
     while !work.wait(milliseconds: 100) {
       if !keepAlive() { work.stop() }
@@ -67,7 +67,7 @@ package final class PageCheck {
     return try work.answers()
   }
 
-  /// Stops the check and waits for its end, wherever it is.
+  /// Stops the check and waits for its end.
   package func cancel() {
     work.stop()
     join()
@@ -79,7 +79,7 @@ package final class PageCheck {
   }
 }
 
-/// What both threads see.
+/// The state that both threads share.
 private final class Work: Sendable {
   typealias Opening = @Sendable () throws(SQLiteError) -> Connection
 
@@ -87,7 +87,7 @@ private final class Work: Sendable {
   private let pragma: String
   private let isStopping = Atomic<Bool>(false)
   private let looks = Atomic<Int>(0)
-  /// 2 is SQLITE_INTERNAL: nobody asks before there is an answer.
+  /// 2 is SQLITE_INTERNAL: the result is read only after the work has ended.
   private let outcome = Mutex<Result<[String], SQLiteError>>(
     .failure(SQLiteError(extendedCode: 2, message: "the check of the pages has no answer")))
   private let end = DispatchSemaphore(value: 0)
@@ -119,10 +119,10 @@ private final class Work: Sendable {
 
   func stop() { isStopping.store(true, ordering: .relaxed) }
 
-  /// Did the work end within that time?
+  /// Waits at most that time; returns whether the work has ended.
   func wait(milliseconds: Int) -> Bool { end.wait(timeout: .now() + .milliseconds(milliseconds)) == .success }
 
-  /// What came of it, once it has ended.
+  /// Returns the results after the work has ended.
   func answers() throws(SQLiteError) -> [String] {
     try outcome.withLock { $0 }.get()
   }

@@ -1,6 +1,6 @@
-// The judge: is a staged store a proper store of the destination model, with nothing lost? It shares no code with the
-// engine but the store reader; it inspects the finished file as Core Data would find it, and compares with what was
-// counted in the source. Only what passes every check becomes a `VerifiedStore`.
+// Checks that a staged store is a correct store of the destination model, with nothing lost. It shares no code with the
+// engine except the store reader; it reads the finished file as Core Data would, and compares it with counts made in
+// the source. Only a store that passes every check becomes a `VerifiedStore`.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,27 +12,27 @@ import SQLite
 import SystemPackage
 
 extension HopdError.Code {
-  /// A staged store failed a check; it is thrown away and the user's store is untouched.
+  /// A staged store failed a check; it is deleted, and the user's store is unchanged.
   package static let verificationFailed = HopdError.Code("verification-failed", exit: .software)
 }
 
-/// How thoroughly to look.
+/// The depth of a verification.
 package enum VerificationDepth: String, Sendable, Hashable, CaseIterable {
-  /// Structure, bookkeeping, counts, references, quick_check.
+  /// Checks structure, bookkeeping, counts and references, and runs quick_check.
   case quick
-  /// Also integrity_check, which compares every index with its table.
+  /// Also runs integrity_check, which compares every index with its table.
   case full
 }
 
 /// Checks stores.
 package struct StoreVerifier {
   private let depth: VerificationDepth
-  /// Called now and then in long checks; an answer of false gives up.
+  /// Called now and then in long checks; returning false stops the verification.
   private let keepAlive: () -> Bool
-  /// Told the steps of SQLite's own check so far, before `keepAlive` is called.
+  /// Called with the steps of SQLite's own check so far, before `keepAlive`.
   private let looked: (Int) -> Void
 
-  /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the work.
+  /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
     depth: VerificationDepth, looked: @escaping (Int) -> Void = { _ in }, keepAlive: @escaping () -> Bool = { true }
   ) {
@@ -41,7 +41,7 @@ package struct StoreVerifier {
     self.keepAlive = keepAlive
   }
 
-  /// `keepAlive` while pages are checked beside.
+  /// Returns a `keepAlive` that also reports the steps of a check of pages.
   private func keepAlive(beside pages: PageCheck?) -> () -> Bool {
     guard let pages else { return keepAlive }
     return { [keepAlive, looked] in
@@ -50,10 +50,12 @@ package struct StoreVerifier {
     }
   }
 
-  /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
-  /// know (`MigrationPlan.isMixed`). With `altered` it is a copy of the store that was altered: the tables named there,
-  /// each with its name in the store, must have the very texts that follow from those of the store. Rows of persistent
-  /// history are compared with those of `source`, the store that the chain began with.
+  /// Verifies the staged store of a plan's last hop.
+  ///
+  /// `expectation` has the required content if the plan alone does not determine it (`MigrationPlan.isMixed`).
+  /// `altered` is for a copy of the store that was altered: its tables, each with its name in the store, must have
+  /// exactly the texts that follow from those of the store. Rows of persistent history are compared with those of
+  /// `source`, the original store.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
@@ -88,7 +90,8 @@ package struct StoreVerifier {
       rows: rows)
   }
 
-  /// Every check of a closed store file; none stops at the first failure. `counted` is called when the rows were asked.
+  /// Runs every check on a closed store file; a failure does not stop the others. `counted` is called after the rows
+  /// were counted.
   func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
     external: ExternalDataDirectory, tableTexts: [String: String],
@@ -97,7 +100,7 @@ package struct StoreVerifier {
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
-      // The locks of the file are taken once, and not for each of some thirty queries.
+      // The file is locked once, and not for each of some thirty queries.
       try connection.execute("BEGIN")
       let pages = PageCheck(database, pragma: pragma)
       defer { pages?.cancel() }
@@ -112,11 +115,11 @@ package struct StoreVerifier {
     }
   }
 
-  /// Every check of an open store.
+  /// Runs every check on an open store.
   ///
-  /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it where
-  /// rows are carried, and for the texts in `tableTexts` of the tables of a copy that was altered. Without it a store
-  /// that Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
+  /// `isExact` requires exactly the schema that Core Data would make for a new store, which hopd's own results have if
+  /// their rows are written, and the texts in `tableTexts` for the tables of an altered copy. Without it a store that
+  /// Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
   /// (docs/formats/store-layout.md, "Apple's migration in place"). Files of values with external storage are looked up
   /// in `external`.
   package func checks(
@@ -141,12 +144,12 @@ package struct StoreVerifier {
     let content = ContentChecks(
       census: StoreCensus(schema: schema, reader: reader), expectation: expectation)
     var checks = [try structure.schemaText()]
-    // An exact comparison of texts has covered them.
+    // The exact comparison of texts includes indexes.
     if !isExact { checks.append(try IndexCheck(reader: reader, schema: schema).check()) }
     checks.append(try structure.metadata(comparedWith: sourceMetadata))
     checks.append(try structure.entityNumbers())
     checks.append(try structure.modelCache(isOurs: expectation != nil))
-    // Content queries name the schema's tables and columns; without them there is nothing more to ask.
+    // Content queries need the schema's tables and columns; without them no further check is possible.
     guard checks.allSatisfy({ $0.name != "schema" || $0.passed }) else { return checks }
     try content.askRows()
     checks.append(try content.primaryKeys())
@@ -173,7 +176,7 @@ package struct StoreVerifier {
 
   private var pragma: String { depth == .full ? "integrity_check" : "quick_check" }
 
-  /// What quick_check leaves out.
+  /// The limits of quick_check, in words.
   private var reach: String { depth == .full ? "" : ", which does not compare the entries of indexes with the rows" }
 
   private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {

@@ -4,15 +4,15 @@ import PersistentStore
 import PropertyLists
 import SQLite
 
-/// Checks of what a store is made of: its schema, its metadata, its entity numbers.
+/// Checks the structure of a store: its schema, its metadata, its entity numbers.
 struct StructureChecks {
   let reader: StoreReader
   let schema: StoreSchema
   let isExact: Bool
-  /// Texts that tables must have in place of those of the layout.
+  /// The texts that tables must have instead of those of the layout.
   var tableTexts: [String: String] = [:]
 
-  /// Tables, columns, indexes against what the model demands.
+  /// Checks tables, columns and indexes against the model.
   func schemaText() throws(SQLiteError) -> VerificationCheck {
     let objects = try reader.schemaObjects()
     var problems: [String] = []
@@ -43,7 +43,7 @@ struct StructureChecks {
     return VerificationCheck(name: "schema", problems: problems, fine: isExact ? exactDetail : looseDetail)
   }
 
-  /// What a store has that its model's layout does not have letter for letter, and what it has beside that.
+  /// Returns the differences from the texts of the model's layout, and the objects that the layout does not have.
   private func textProblems(
     _ objects: [SchemaObject], _ byName: [String: SchemaObject], tables: Set<String>
   ) -> [String] {
@@ -70,14 +70,15 @@ struct StructureChecks {
     return problems
   }
 
-  /// With `isExact` every text was compared.
+  /// The detail with `isExact`: every text was compared.
   private var exactDetail: String {
     "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
       + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
       + " are those of \(schema.model.name)" + schema.indexesNotLookedFor()
   }
 
-  /// Without it, names and types of columns, and names of triggers; indexes have a check of their own.
+  /// The detail without it: names and types of columns, and names of triggers were compared; indexes have a check of
+  /// their own.
   private var looseDetail: String {
     let triggers = schema.derivations.reduce(0) { $0 + $1.triggers.count }
     return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
@@ -93,7 +94,7 @@ struct StructureChecks {
     let real = Dictionary(try reader.columns(of: table).map { ($0.name, $0.type) }, uniquingKeysWith: { a, _ in a })
     var problems: [String] = []
     for (name, type) in columns {
-      // "INTEGER PRIMARY KEY" is a column constraint behind the type INTEGER.
+      // "INTEGER PRIMARY KEY" is a column constraint after the type INTEGER.
       let declared = type.split(separator: " ").first.map(String.init) ?? type
       switch real[name] {
       case nil: problems.append("the column \(table).\(name) is missing")
@@ -105,7 +106,8 @@ struct StructureChecks {
     return problems
   }
 
-  /// Hashes, identifiers, digest and checksum are the model's; what the app put there is still there.
+  /// Checks that hashes, identifiers, digest and checksum are the model's, and that the app's own metadata are
+  /// unchanged.
   func metadata(comparedWith source: StoreMetadata?) throws -> VerificationCheck {
     let metadata = try reader.metadata()
     var problems: [String] = []
@@ -138,13 +140,13 @@ struct StructureChecks {
         + (source == nil ? "" : ", and the metadata are as expected"))
   }
 
-  /// The copy of the model, where the store carries one, is of the version that the store has.
+  /// Checks that the copy of the model, if the store has one, is of the store's version.
   ///
-  /// `isOurs` asks for the very copy that hopd writes, and for one wherever it can write it.
+  /// `isOurs` requires exactly the copy that hopd writes, if it can write one.
   func modelCache(isOurs: Bool) throws -> VerificationCheck {
     do {
       if isOurs, let wanted = try? ModelCache.content(for: schema) {
-        // The wanted bytes were read back when they were made, and have the model's hashes.
+        // The expected bytes were read back when they were made, and have the model's hashes.
         let isRight = try reader.modelCacheContent() == wanted
         return VerificationCheck(
           name: "model-cache", passed: isRight,
@@ -158,16 +160,16 @@ struct StructureChecks {
         detail: cached == nil
           ? "the store carries no copy of its model" : "the copy of the model has the store's hashes")
     } catch let error as HopdError {
-      // What others left there does not make a store worse; what hopd wrote must be right.
+      // A copy that other software left does not make a store worse; hopd's own must be right.
       return VerificationCheck(name: "model-cache", passed: !isExact, detail: error.message, isNoted: true)
     }
   }
 
-  /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones,
+  /// Checks Z_PRIMARYKEY: numbers, names, parents. In hopd's own stores names are the model's; Apple leaves old ones,
   /// which are reported.
   func entityNumbers() throws(SQLiteError) -> VerificationCheck {
-    // Reserved numbers are history and mirroring, not the model (docs/formats/store-layout.md, "Reserved entity
-    // numbers").
+    // Reserved numbers are those of history and mirroring, not of the model (docs/formats/store-layout.md, "Reserved
+    // entity numbers").
     let found = try reader.primaryKeys().filter { !$0.isReserved }
     var problems: [String] = []
     var renamed: [String] = []

@@ -1,35 +1,35 @@
 import ManagedObjectModel
 import SystemPackage
 
-/// A staged store that passed every check; only such a one may be put in place.
+/// A staged store that passed every check; only such a store may be put in place.
 ///
-/// Its initializer is the synthesized one, internal to this target, so `StoreReplacement` cannot be given an unverified
-/// store: that would not compile.
+/// Its initializer is the synthesized one, internal to this target, so passing an unverified store to
+/// `StoreReplacement` does not compile.
 package struct VerifiedStore: Sendable {
   /// The staged database file, closed, without side files.
   package let staged: FilePath
-  /// Name of the model version it holds.
+  /// The name of its model version.
   package let version: String
-  /// Entity name to version hash, as stamped in the store.
+  /// The version hash by entity name, as the store has it.
   package let versionHashes: [String: VersionHash]
-  /// What was checked, in order; all passed.
+  /// The checks in order; all passed.
   package let checks: [VerificationCheck]
-  /// Its rows by concrete entity, as they were counted for the checks.
+  /// The rows by concrete entity, as counted for the checks.
   package internal(set) var rows: [String: Int64] = [:]
 }
 
-/// One check of a store and what came of it.
+/// One check of a store, and its result.
 package struct VerificationCheck: Sendable, Hashable {
-  /// Stable name: "schema", "hashes", "entity-numbers", "primary-keys", "counts", "relationships", "integrity" …
+  /// The stable name: "schema", "hashes", "entity-numbers", "primary-keys", "counts", "relationships", "integrity" …
   package let name: String
-  /// Did it pass?
+  /// Whether it passed.
   package let passed: Bool
-  /// What was inspected, or what is wrong, in one sentence that says no more than was inspected.
+  /// What was checked, or what is wrong, in one sentence that claims no more than was checked.
   package let detail: String
-  /// It passed, and found something that is not as an app would write it; `detail` says what.
+  /// Whether it passed, but found a difference from what an app would write, which `detail` describes.
   package let isNoted: Bool
 
-  /// Notes a check.
+  /// Records a check.
   package init(name: String, passed: Bool, detail: String, isNoted: Bool = false) {
     self.name = name
     self.passed = passed
@@ -37,13 +37,13 @@ package struct VerificationCheck: Sendable, Hashable {
     self.isNoted = passed && isNoted
   }
 
-  /// Notes a check that passed where there are no problems; `fine` is its detail then.
+  /// Records a check that passed if there are no problems; its detail is then `fine`.
   init(name: String, problems: [String], fine: @autoclosure () -> String, isNoted: Bool = false) {
     self.init(
       name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine() : problems.joined(separator: "; "),
       isNoted: isNoted)
   }
 
-  /// "ok", "note" or "FAILED", as it is printed.
+  /// "ok", "note" or "FAILED", as printed.
   package var word: String { passed ? isNoted ? "note" : "ok" : "FAILED" }
 }

@@ -1,4 +1,4 @@
-// Archived expressions: every shape that mapping models show gives the tree of its text; all others are refused by
+// Archived expressions: every shape found in mapping models gives the tree of its text; all others are refused by
 // class.
 
 import BlockingTests
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  /// Lists that hold themselves, chains without end, and strings repeated a thousand times: an error, soon.
+  /// Lists that contain themselves, endless chains, and strings repeated a thousand times end in an error, soon.
   @Test func hostileArchivesAreBounded() throws {
     let circle = ExpressionArchive()
     // Object 1 is the class, 2 the list, 3 its class …: the argument is the function itself.

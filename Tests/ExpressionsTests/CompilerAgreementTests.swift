@@ -17,11 +17,11 @@ import Testing
 
 @Suite(.blocking) struct CompilerAgreementTests {
   private static let moment = 700_000_000.125
-  /// HOPD_SEEDS=50 widens the worlds, as in ConformanceTests.
+  /// HOPD_SEEDS=50 tests more worlds, as in ConformanceTests.
   private static let worlds = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 4
   private static let shapes = 200
 
-  /// What one row gives.
+  /// The result for one row.
   private enum Outcome: Equatable, CustomStringConvertible {
     case value(ExpressionValue)
     case failure(String, row: Int64?)
@@ -33,7 +33,7 @@ import Testing
       }
     }
 
-    /// Two parts of one expression may fail: which comes first is nobody's concern.
+    /// Two parts of one expression may fail: either error may come first.
     func agrees(_ other: Outcome) -> Bool {
       switch (self, other) {
       case (.failure(_, let row), .failure(_, let otherRow)): row == otherRow
@@ -110,7 +110,7 @@ import Testing
         sql = try compiler(world, entity).value(node, row: row)
         compiled += 1
       } catch {
-        // What SQL cannot say goes through the function.
+        // An expression without a form in SQL goes through the function.
         sql = try compiler(world, entity, fallbacks).value(node, row: row)
         try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
       }
@@ -220,7 +220,7 @@ import Testing
         let sql =
           "SELECT \(objects.alias).Z_PK FROM store.\(SQLiteIdentifier.quoted(table.name)) AS s, \(objects.from.text)"
           + " WHERE s.Z_PK = \(object.key) AND (\(objects.condition.text)) ORDER BY \(objects.order.text)"
-        // Rows that fail have a test of their own.
+        // Another test covers rows that fail.
         guard let expected = try? evaluator(world, entity).objects(node, on: object).map(\.key) else { continue }
         let rows = try world.connection.rows(sql) { $0.integer(at: 0) }
         let found = rows.filter { seen.insert($0).inserted }

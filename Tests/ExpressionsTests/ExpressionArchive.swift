@@ -4,7 +4,7 @@ import Diagnostics
 import Expressions
 import PropertyLists
 
-/// An archive under construction; object 0 is `$null`.
+/// Builds an archive; object 0 is `$null`.
 final class ExpressionArchive {
   private var objects: [PropertyListValue] = [.string("$null")]
   private var classes: [String: UInt64] = [:]
@@ -50,7 +50,7 @@ final class ExpressionArchive {
     return object("NSConstantValueExpression", fields)
   }
 
-  /// A class as a constant, as the receivers of built-in functions are.
+  /// Returns a class as a constant, as the receivers of built-in functions are archived.
   func classConstant(_ name: String) -> PropertyListValue {
     object("NSConstantValueExpression", ["NSExpressionType": .integer(0), "NSConstantValueClassName": text(name)])
   }

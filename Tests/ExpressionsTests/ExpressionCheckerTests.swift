@@ -1,4 +1,4 @@
-// The check against the model: what has a meaning passes with its type, what has none is told with the remedy.
+// The check against the model: a valid expression passes with its type, an invalid one is reported with the remedy.
 
 import BlockingTests
 import Diagnostics
@@ -194,7 +194,7 @@ import Testing
       #expect(message.contains(word), "\(text): \(message)")
       if let hint { #expect(error?.hint?.contains(hint) == true, "\(text): \(error?.hint ?? "no hint")") }
     }
-    // All findings at once, each at the entity.
+    // All findings at once, each with the entity.
     let error = #expect(throws: HopdError.self) {
       try Self.checker(.sourceFilter).check(ExpressionParser.predicate("nam == 'x' AND name == 3 AND age > born"))
     }
@@ -250,7 +250,7 @@ import Testing
     #expect(error("FUNCTION($entityPolicy, 'x:', $source.nam)", .date, hasPolicy: true) != nil)
     #expect(error("$source.name", .string, entity: nil)?.message.contains("no source") == true)
     #expect(error("'x'", .string, entity: nil) == nil)
-    // What is not written is not asked for anything.
+    // A derived attribute is not written, so any expression is accepted.
     let derived = Attribute(name: "n", type: .integer64, derivationExpression: "count:(books)")
     try Self.checker(.attribute).check(ExpressionParser.expression("$source.name"), for: derived)
   }
@@ -294,7 +294,7 @@ import Testing
     #expect(throws: HopdError.self) { try keys.checkCollection(ExpressionParser.expression("$source.boss")) }
   }
 
-  /// A pattern is read when the filter is, by the machine that will run it.
+  /// A pattern is compiled together with its filter, by the matcher that will run it.
   @Test func patterns() throws {
     func error(_ pattern: String) -> HopdError? {
       do throws(HopdError) {

@@ -1,5 +1,5 @@
-// The rows of Tests/ExpressionCases that are marked `foundation`: what Foundation on Linux gives for the same
-// constants. It cannot read expressions there (NSPredicate and NSExpression have no parser), so its classes are asked
+// The rows of Tests/ExpressionCases that are marked `foundation`: the results of Foundation on Linux for the same
+// constants. It cannot parse expressions there (NSPredicate and NSExpression have no parser), so its classes are called
 // one by one. Only this file imports Foundation, and no program does.
 
 import BlockingTests
@@ -8,7 +8,7 @@ import Testing
 
 @testable import Expressions
 
-/// Foundation's own answers; nil where it is not asked.
+/// Foundation's own results; nil for operations that it does not have here.
 private struct FoundationOracle {
   enum Answer {
     case number(NSNumber)
@@ -227,8 +227,8 @@ private struct FoundationOracle {
     #expect(count >= 200, "\(count) rows are checked against Foundation")
   }
 
-  /// Which texts are equal under `[c]`, `[d]` and `[cd]`: every character of the Basic Multilingual Plane that Unicode
-  /// 9 has, beside its other cases, its decomposition and its base letter. The rest is in docs/formats/expressions.md.
+  /// Which texts are equal under `[c]`, `[d]` and `[cd]`: every character of the Basic Multilingual Plane in Unicode 9,
+  /// compared with its other cases, its decomposition and its base letter. The rest is in docs/formats/expressions.md.
   @Test func foldingIsFoundations() throws {
     var differences: [String] = []
     var count = 0
@@ -239,7 +239,7 @@ private struct FoundationOracle {
       let text = String(scalar)
       let decomposed = text.decomposedStringWithCanonicalMapping
       let base = decomposed.unicodeScalars.first.map { String($0) } ?? text
-      // No normalised text has it.
+      // No normalised text contains the character.
       guard Array(text.precomposedStringWithCanonicalMapping.unicodeScalars) == [scalar] else { continue }
       for other in Set(
         [

@@ -4,7 +4,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-/// Functions that SQL calls and that have a quick way of their own.
+/// The functions that SQL calls and that have a fast path.
 @Suite(.blocking) struct ExpressionFunctionsTests {
   @Test func textOfEveryKindChangesItsCaseAsStringsDo() throws {
     let connection = try Connection(path: "memory", access: .memory)
@@ -20,7 +20,7 @@ import Testing
       let found = try connection.rows(
         "SELECT hopd_uppercase(?1), hopd_lowercase(?1), hopd_length(?1), typeof(hopd_uppercase(?1))", [.text(text)]
       ) { row in [row.text(at: 0), row.text(at: 1), "\(row.integer(at: 2))", row.text(at: 3)] }
-      // The standard library has no final sigma.
+      // The standard library does not produce a final sigma.
       let lower = text == "ΑΣ" ? "ας" : text.lowercased()
       #expect(
         found == [[text.uppercased(), lower, "\(text.utf16.count)", "text"]], "\(text.debugDescription)")

@@ -1,4 +1,4 @@
-// The grammar: what each text means, and that every refusal says what it is and where.
+// The grammar: the meaning of each text, and that every refusal names the part and its position.
 
 import BlockingTests
 import Diagnostics
@@ -97,7 +97,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       try ExpressionParser.expression("$source . #in . size") == .path(.variable("source"), [.key("in"), .key("size")]))
   }
 
-  /// Text, and a word of the message that names what is wrong; the character where it is found.
+  /// Each text with a word of the message, which names the fault, and the character of its position.
   @Test func everyRefusalByName() {
     let refused: [(text: String, word: String, column: Int)] = [
       ("a == ", "missing at the end", 6), ("a", "comparison operator is missing", 2), ("a < b < c", "do not chain", 7),
@@ -149,14 +149,14 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
     }
     #expect(error?.place.line == 4 && error?.place.column == 9)
     #expect(error?.message.contains("line 2, character 9, after “a == 1\nAND b ==”") == true)
-    // Without a line of its own the text's lines are not the file's.
+    // If the place has no line, lines of the text are not lines of the file.
     let other = #expect(throws: HopdError.self) { try ExpressionParser.expression("a +", at: Place(file: "/m/A")) }
     #expect(other?.place.line == nil && other?.message.contains("character 4, after “a +”") == true)
     let value = #expect(throws: HopdError.self) { try ExpressionParser.expression("$source.a > 1") }
     #expect(value?.hint?.contains("TERNARY") == true)
   }
 
-  /// What is too much ends in an error, and just below it is read: linear time, bounded recursion.
+  /// A text above a limit ends in an error, and one just below it is parsed: linear time, bounded recursion.
   @Test func bounds() throws {
     func nested(_ open: String, _ middle: String, _ close: String, _ count: Int) -> String {
       String(repeating: open, count: count) + middle + String(repeating: close, count: count)
@@ -191,7 +191,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       return
     }
     #expect(members.count == 10_000)
-    // As many conditions as fit: they stand beside one another.
+    // As many conditions as the limits allow: they are siblings in the tree.
     guard case .and(let parts) = try ExpressionParser.predicate("a=1" + String(repeating: "&&a=1", count: 13_000))
     else {
       Issue.record("no conjunction")

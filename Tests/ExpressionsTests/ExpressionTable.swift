@@ -1,4 +1,4 @@
-// The rows of Tests/ExpressionCases, and the store that they are about (its README has both).
+// The rows of Tests/ExpressionCases, and the store that they refer to (the folder's README describes both).
 
 import Diagnostics
 import FoundationEssentials
@@ -10,9 +10,9 @@ import Testing
 
 @testable import Expressions
 
-/// One row: an expression or predicate, what it gives, and how that is known.
+/// One row: an expression or predicate, its result, and the evidence.
 struct ExpressionRow: CustomStringConvertible {
-  /// What a row says of the result.
+  /// The expected result of a row.
   enum Result {
     case value(ExpressionValue)
     /// In any order.
@@ -30,7 +30,7 @@ struct ExpressionRow: CustomStringConvertible {
 
   var description: String { "\(file):\(line): \(text)" }
 
-  /// All rows of all files.
+  /// Returns all rows of all files.
   static func all() throws -> [ExpressionRow] {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
     let folder = "\(tests)/ExpressionCases"
@@ -79,7 +79,7 @@ struct ExpressionRow: CustomStringConvertible {
   }
 }
 
-/// The store that the rows are about.
+/// The store that the rows refer to.
 struct ExpressionTableStore {
   let model: ManagedObjectModel
   let schema: StoreSchema

@@ -15,7 +15,7 @@ import Testing
     case predicate(PredicateNode)
   }
 
-  /// Reads and checks; the error is a refusal.
+  /// Parses and checks; the error is a refusal.
   private func tree(_ row: ExpressionRow, _ store: ExpressionTableStore) throws(HopdError) -> Tree {
     let checker = ExpressionChecker(store.scope(row))
     if row.isPredicate {
@@ -26,7 +26,7 @@ import Testing
     let node = try ExpressionParser.expression(row.text)
     switch checker.type(of: node) {
     case .value(let type): try checker.check(node, for: Attribute(name: "target", type: type))
-    // What is wrong is told for any attribute.
+    // An invalid expression is reported for any attribute.
     case .unknown: try checker.check(node, for: Attribute(name: "target", type: .string))
     default: break
     }
@@ -128,7 +128,7 @@ import Testing
     ]
   }
 
-  /// For SQL 3 and 3.0 are one number.
+  /// In SQL 3 and 3.0 are one number.
   private func number(_ value: SQLiteValue) -> SQLiteValue {
     if case .integer(let number) = value, number.magnitude < 1 << 53 { return .real(Double(number)) }
     return value

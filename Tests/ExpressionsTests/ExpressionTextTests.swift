@@ -1,4 +1,4 @@
-// What is printed reads back as the same tree, and looks as NSExpression's text does.
+// Printed text is parsed to the same tree, and has the form of NSExpression's text.
 
 import BlockingTests
 import Expressions
@@ -15,7 +15,7 @@ import Testing
       let text = node.description
       lengths += text.utf8.count
       let read = try #require(try? ExpressionParser.expression(text), "seed \(seed), round \(round): \(text)")
-      // Doubles compare by value: the text tells the sign of zero too.
+      // Doubles compare by value; the text also shows the sign of zero.
       #expect(read == node && read.description == text, "seed \(seed), round \(round): \(text)")
       let predicate = dice.predicate(round % 5)
       let words = predicate.description

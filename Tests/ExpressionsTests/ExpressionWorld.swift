@@ -1,5 +1,5 @@
-// A small store with every kind of attribute and relationship, filled at random: what the tests of evaluator and
-// compiler run on. The same seed gives the same rows.
+// A small store with every kind of attribute and relationship and random rows, for the tests of evaluator and compiler.
+// The same seed gives the same rows.
 
 import ManagedObjectModel
 import PersistentStore
@@ -116,7 +116,7 @@ final class ExpressionWorld {
     }
   }
 
-  /// The objects of an entity and its subentities.
+  /// Returns the objects of an entity and its subentities.
   func all(_ entity: String) -> [InstanceID] {
     guard let value = model.entity(named: entity) else { return [] }
     return model.subtree(of: value).flatMap { objects[$0.name] ?? [] }
@@ -135,7 +135,7 @@ final class ExpressionWorld {
         columns.append((column.name, dice.chance(20) ? .null : value(of: attribute, &dice)))
       case .toOne(let owner, let name) where lineage.contains(owner):
         guard let relationship = model.allRelationships(of: entity)[name] else { continue }
-        // Now and then a reference to an object that is not there, or not of the entity.
+        // Occasionally a reference to a missing object, or to one of another entity.
         let target = dice.pick(all(relationship.destinationEntityName)).key
         let key: SQLiteValue = dice.chance(15) ? .null : .integer(dice.chance(10) ? 99 : target)
         columns.append((column.name, key))
@@ -159,7 +159,7 @@ final class ExpressionWorld {
     case .boolean: return .integer(Int64(dice.below(2)))
     case .double: return .real(dice.pick(Self.doubles))
     case .float: return .real(Double(Float(dice.pick([0, 0.1, 1.5, -3, 1e10]))))
-    // The TIMESTAMP and DECIMAL columns make integers of the whole ones.
+    // The TIMESTAMP and DECIMAL columns store whole numbers as integers.
     case .date, .decimal: return .real(dice.pick([0, 10.11, 0.1, -3, 7, 700_000_000.25, 12]))
     case .uuid: return .blob([UInt8](repeating: UInt8(dice.below(3)), count: 16))
     case .binary where attribute.allowsExternalStorage: return .blob([1, 2, 3])

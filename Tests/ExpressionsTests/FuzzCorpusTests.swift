@@ -1,4 +1,4 @@
-// What fuzzing starts from and what it ever found, in the ordinary tests too: a tree or an error for every file.
+// The seeds and the findings of fuzzing, as ordinary tests: every file ends in a tree or an error.
 
 import BlockingTests
 import Diagnostics

@@ -1,9 +1,10 @@
-// Random trees of expressions and predicates in the form the readers give them: what NSExpression's text can say.
+// Random trees of expressions and predicates in the form that the readers produce: those that NSExpression's text can
+// express.
 
 import Expressions
 import SeededRandom
 
-/// Dice that make trees.
+/// A random generator that makes trees.
 struct ExpressionDice: RandomNumberGenerator {
   private var dice: Dice
 
@@ -17,7 +18,7 @@ struct ExpressionDice: RandomNumberGenerator {
 
   // MARK: Leaves
 
-  /// Without "path": behind "objectID.URIRepresentation" it is not a key of its own but the whole `objectPath`.
+  /// Without "path": after "objectID.URIRepresentation" it is not a key of its own but part of `objectPath`.
   private static let names = [
     "name", "Größe", "日付", "_x1", "size", "FIRST", "in", "And", "true", "nil", "self", "count", "any", "CAST", "union",
     "objectID", "e5", "paths", "URIRepresentation",

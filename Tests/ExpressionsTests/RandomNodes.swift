@@ -1,5 +1,4 @@
-// Random expressions and predicates over `ExpressionWorld`: of every node kind, well typed as the checker would have
-// them.
+// Random expressions and predicates over `ExpressionWorld`: of every node kind, with types that the checker accepts.
 
 import ManagedObjectModel
 import SeededRandom
@@ -17,7 +16,7 @@ struct RandomNodes {
     self.model = model
   }
 
-  /// A thing that paths begin with, and its entity.
+  /// The base of a path, and its entity.
   struct Base {
     let node: ExpressionNode
     let entity: String
@@ -43,7 +42,7 @@ struct RandomNodes {
     return .keyPath(base, steps)
   }
 
-  /// To-ones from the base.
+  /// Returns a path of to-ones from the base.
   private mutating func one(_ base: Base) -> Base {
     var base = base
     while dice.chance(30), let next = toOnes(base.entity).randomElement(using: &dice) {
@@ -54,7 +53,7 @@ struct RandomNodes {
 
   private func toOnes(_ entity: String) -> [Relationship] { relationships(entity).filter { !$0.isToMany } }
 
-  /// A collection of objects.
+  /// Returns a collection of objects.
   mutating func many(_ base: Base, _ depth: Int) -> Base? {
     let start = one(base)
     guard let first = relationships(start.entity).filter(\.isToMany).randomElement(using: &dice) else { return nil }
@@ -120,7 +119,7 @@ struct RandomNodes {
     }
   }
 
-  /// Bits of integers; now and then of something else, which fails in each way.
+  /// Returns bit operations on integers, occasionally on other values, which fail in each possible case.
   private mutating func bits(_ base: Base, _ depth: Int) -> ExpressionNode {
     func integer(_ nodes: inout RandomNodes) -> ExpressionNode {
       nodes.attribute(base, [.integer16, .integer32, .integer64, .boolean])
@@ -135,7 +134,7 @@ struct RandomNodes {
     return .function(function, [integer(&self), right])
   }
 
-  /// A getter that gives a number.
+  /// Returns a getter of a number.
   private mutating func getter(_ base: Base, _ depth: Int) -> ExpressionNode {
     let names: [ValueGetter] = [.intValue, .integerValue, .shortValue, .floatValue, .doubleValue, .boolValue]
     if dice.chance(40) {
@@ -217,7 +216,7 @@ struct RandomNodes {
       ? .arithmetic(dice.pick([.add, .multiply]), path, .constant(.integer(3))) : path
   }
 
-  /// Two expressions that may be compared.
+  /// Returns two expressions that may be compared.
   private mutating func pair(_ base: Base, _ depth: Int) -> (ExpressionNode, ExpressionNode, isText: Bool) {
     switch dice.below(12) {
     case 0, 1, 2, 3: return (number(base, depth), number(base, depth), false)
@@ -263,7 +262,7 @@ struct RandomNodes {
     }
     let left = step(end.node, [.key(name)])
     if dice.chance(20) {
-      // The other way round: is a value among them?
+      // The reverse: whether the collection contains a value.
       let value = isText ? text(base, 0) : number(base, 0)
       return .comparison(
         dice.chance(50)

@@ -1,4 +1,4 @@
-// The values themselves: decimals, sums, casts, folding, patterns, and how a failing row is told.
+// The values themselves: decimals, sums, casts, folding, patterns, and the report of a failing row.
 
 import BlockingTests
 import Diagnostics
@@ -123,12 +123,12 @@ import Testing
     #expect(TextFolding.fold("日本", ignoringCase: true, ignoringDiacritics: true) == "日本")
   }
 
-  /// Where upper- and lower-case forms are single characters, the two forms fold to one.
+  /// If upper- and lower-case forms are single characters, the two forms fold to one.
   @Test func foldsEveryPairOfCases() {
     for value in UInt32(0)...0x1_ffff {
       guard let scalar = Unicode.Scalar(value) else { continue }
       let lower = scalar.properties.lowercaseMapping.unicodeScalars
-      // Characters that newer versions of Unicode gave another case are not in the table.
+      // Characters that got another case in newer versions of Unicode are not in the table.
       guard lower.count == 1, let other = lower.first, other != scalar,
         (scalar.properties.age.map { $0.major <= 14 }) ?? false, value != 0x130
       else { continue }
@@ -155,7 +155,7 @@ import Testing
     #expect(throws: HopdError.self) { try RegularPattern(pattern) }
   }
 
-  /// What keeps a backtracking matcher busy for ages takes a step per character and instruction here.
+  /// A pattern that takes a backtracking matcher ages takes a step per character and instruction here.
   @Test func neverExplodes() throws {
     let text = String(repeating: "a", count: 5000) + "!"
     #expect(try !RegularPattern("(a+)+b").matches(text))
@@ -171,7 +171,7 @@ import Testing
 }
 
 @Suite(.blocking) struct RowErrorTests {
-  /// A user reads which row of which entity fails for which property, and no value.
+  /// The error names the row, its entity and the property, and no value.
   @Test(arguments: [false, true]) func namesTheRow(_ forced: Bool) throws {
     let world = try ExpressionWorld(seed: 9)
     try world.connection.execute(
@@ -198,7 +198,7 @@ import Testing
     #expect(!"\(error)".contains("4711"))
   }
 
-  /// Content that is only carried stays what it is in the column.
+  /// Content that is only copied keeps its form in the column.
   @Test func carriesContent() throws {
     let world = try ExpressionWorld(seed: 10)
     try world.connection.execute("UPDATE store.ZITEM SET ZPICTURE = X'01AABB', ZSHAPE = X'FF', ZBYTES = X'02CC'")

@@ -1,4 +1,4 @@
-// Offsets of keys: every object of every mapping has a key of its own, and a mapping that needs no shift keeps its
+// Offsets of keys: every object of every mapping has a key of its own, and a mapping that needs no offset keeps its
 // keys.
 
 import BlockingTests
@@ -62,7 +62,7 @@ struct SmallHop {
         var count = 0
         for lane in layout.lanes {
           guard let range = ranges[lane.sourceTable], range.low <= range.high else { continue }
-          // The rows of one table are those of its entities in turn.
+          // The entities of a table take turns in its rows.
           for key in range.low...range.high
           where lane.sourceTable == "ZB" || (key % 2 == 0) == (lane.sourceEntity == "A") {
             keys.insert(key + lane.offset)
@@ -89,7 +89,7 @@ struct SmallHop {
     }
     #expect(error?.code == .keysExhausted)
     #expect(error?.place.entity == "M1")
-    // The least key of all, in the first table that is mapped and in the second.
+    // The least possible key, in the first table that is mapped and in the second.
     let two = SmallHop.hop(
       entities + [Entity(name: "B", attributes: [SmallHop.uid])], entities,
       ["A", "B"].map { ExplicitEntityMapping(name: $0, type: .transform, source: $0, destination: "A") })

@@ -1,4 +1,4 @@
-// A checkpoint that somebody else has written into: the staged store belongs to the owner of the folder.
+// A checkpoint that another program has changed: the staged store belongs to the owner of the folder.
 
 import Diagnostics
 import SQLite

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.blocking) struct ChunkSizerTests {
   @Test func growsToTheTimeTargetAndStaysThere() {
-    // A table that takes 10 µs a row.
+    // A table that takes 10 µs per row.
     var sizer = ChunkSizer(target: .milliseconds(250), maximumRows: 1_000_000)
     for _ in 0..<30 { sizer.record(rows: sizer.span, duration: .microseconds(10 * sizer.span)) }
     #expect((20_000...30_000).contains(sizer.span))
@@ -31,17 +31,17 @@ import Testing
   }
 
   @Test func spansGrowOverGaps() {
-    // One row in a thousand keys: the span may be a thousand times the rows.
+    // One row per thousand keys: the span may be a thousand times the rows.
     var sizer = ChunkSizer(target: .milliseconds(250), maximumRows: 1_000)
     for _ in 0..<60 { sizer.record(rows: max(1, sizer.span / 1000), duration: .microseconds(50)) }
     #expect(sizer.span > 100_000)
-    // Rounding of the gap aside.
+    // Allows for the rounding of the gap.
     #expect(sizer.span <= 1_010_000)
   }
 
   @Test func wideRowsStayWithinTheBytes() {
     var sizer = ChunkSizer(target: .seconds(60), maximumRows: 1_000_000, maximumBytes: 16 << 20)
-    // Rows of 200 bytes, then of 1 MiB, as a table whose later objects have photos.
+    // Rows of 200 bytes, then of 1 MiB, like a table whose later objects have photos.
     for _ in 0..<20 { sizer.record(rows: sizer.span, bytes: 200 * sizer.span, duration: .microseconds(1)) }
     #expect((60_000...90_000).contains(sizer.span))
     sizer.record(rows: sizer.span, bytes: sizer.span << 20, duration: .microseconds(1))
@@ -49,7 +49,7 @@ import Testing
       #expect(sizer.span <= 16)
       sizer.record(rows: sizer.span, bytes: sizer.span << 20, duration: .microseconds(1))
     }
-    // The first chunk of all knows nothing yet.
+    // Before the first chunk nothing is known.
     #expect(ChunkSizer(target: .seconds(60), maximumRows: 50_000).span <= 256)
   }
 

@@ -1,5 +1,5 @@
-// The SQL of a hop, as text, whichever way the hop is written: inferred, by a mapping model, as views under the next
-// hop, and as changes of a copy. A change of the SQL is seen here first.
+// The SQL of a hop, as text, for each form of the hop: inferred, by a mapping model, as views under the next hop, and
+// as changes of a copy. A change of the SQL shows here first.
 
 import BlockingTests
 import Expressions
@@ -15,7 +15,7 @@ import Testing
 
 @Suite(.blocking) struct HopCompilerTests {
   /// Recipes with pictures and a cook. The next version renames the recipe's title, requires its servings, adds a
-  /// rating, and gives the cook an age of another type.
+  /// rating, and changes the type of the cook's age.
   private let before = [
     Entity(
       name: "Cook", attributes: [Attribute(name: "age", type: .integer16, isOptional: true)],
@@ -58,7 +58,7 @@ import Testing
       mapping: try MappingInference.infer(from: source, to: destination), mapped: nil, entities: [])
   }
 
-  /// Every statement of a program, a line each.
+  /// Returns every statement of a program, one per line.
   private func text(_ program: HopProgram) -> String {
     program.steps.flatMap { step -> [String] in
       switch step {
@@ -131,7 +131,7 @@ import Testing
         """)
   }
 
-  /// The hop as views, which the next hop of its pass reads.
+  /// The hop as views that the next hop of its pass reads.
   @Test func combinedHop() throws {
     let hop = try inferred()
     let program = try IntermediateHop(hop: hop, source: .schema("old"), layout: nil, options: EngineOptions())

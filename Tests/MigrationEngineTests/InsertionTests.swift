@@ -1,4 +1,4 @@
-// The parts of an insertion that others read instead of its text.
+// The parts of an insertion that other code reads instead of its text.
 
 import BlockingTests
 import ManagedObjectModel
@@ -19,7 +19,7 @@ import Testing
     let ordered = Insertion.inOrder(columns, of: table)
     #expect(ordered.map(\.name) == ["Z_PK", "Z_ENT", "Z_OPT", "ZA", "ZB"])
     #expect(ordered.map(\.value.text) == ["'Z_PK'", "NULL", "'Z_OPT'", "NULL", "'ZB'"])
-    // What is not of the table, or there twice, stays for SQLite to refuse.
+    // SQLite must refuse a column that the table does not have, or that occurs twice.
     for odd in [columns + [Insertion.Column("ZX", "1")], columns + [Insertion.Column("ZB", "2")]] {
       #expect(Insertion.inOrder(odd, of: table) == odd)
     }

@@ -1,5 +1,5 @@
-// What a hop with mapping models compiles to: which mappings need an evaluator, what is refused by name, and that the
-// two ends of one relationship are written once.
+// The compilation of a hop with mapping models: which mappings need an evaluator, which are refused by name, and that
+// the two ends of one relationship are written once.
 
 import BlockingTests
 import Diagnostics
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test func endsThatDifferAreBothSet() throws {
-    // The second mapping takes some pages only, so that the ends do not follow the same rule.
+    // The second mapping makes objects of some pages only, so that the ends do not follow the same rule.
     let program = try program([
       mapping("Book", relationships: [lookup("pages", "PageToPage", "pages")]),
       mapping("Page", relationships: [lookup("book", "BookToBook", "book")]),
@@ -89,7 +89,7 @@ import Testing
     #expect(subjects(program).filter { $0.hasPrefix("Book.") || $0.hasPrefix("Page.") }.contains("Book.pages"))
   }
 
-  /// Two objects made of one are joined in both rows as these are written, though the mapping names one end only.
+  /// Two objects made of one are joined when their rows are written, although the mapping sets one end only.
   @Test func theHalvesOfASplitAreJoinedInTheirRows() throws {
     let split = [
       Entity(
@@ -107,7 +107,7 @@ import Testing
     #expect(statements(whole, of: "BookToBook").first?.contains("\"ZCOVER\") SELECT s.\"Z_PK\"") == true)
     #expect(statements(whole, of: "BookToBook").first?.contains("(SELECT") == false)
     #expect(statements(whole, of: "Covers").first?.contains("\"ZBOOK\") SELECT s.\"Z_PK\"") == true)
-    // A half that a filter keeps back leaves the other alone.
+    // If a filter excludes one of them, the other one has no partner.
     let filter = PredicateNode.comparison(
       Comparison(.keyPath(.selfObject, [.key("title")]), .notEqual, .constant(.null)))
     let some = ExplicitEntityMapping(
@@ -123,7 +123,7 @@ import Testing
     #expect(statements(try program(mappings), of: "PageToPage").first?.contains("(SELECT") == true)
     let sound = try program(mappings, isSound: true)
     #expect(statements(sound, of: "PageToPage").first?.contains("s.\"ZBOOK\" FROM") == true)
-    // What a filter keeps back has no object, sound or not.
+    // A source object that a filter excludes has no destination object, sound or not.
     let filter = PredicateNode.comparison(
       Comparison(.keyPath(.selfObject, [.key("title")]), .notEqual, .constant(.null)))
     let filtered = try program([mapping("Book", filter: filter), mappings[1]], isSound: true)
@@ -139,14 +139,14 @@ import Testing
     )
     let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
     #expect(try reference.isSound(in: .schema("main"), of: connection))
-    // An object of another entity, and none at all.
+    // An object of another entity, and a missing one.
     for key in [3, 9] {
       try connection.execute("INSERT INTO ZPAGE VALUES (9, \(key))")
       #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
-    // Keys without gaps are known by their ends; what lies between them and is not a key, or none at all, is found all
-    // the same.
+    // Keys without gaps are checked by their ends; a value between them that is not a key, or a missing object, is
+    // still found.
     for (change, key, isSound) in [
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "2", true), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "1.5", false),
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "'x'", false), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "3", false),
@@ -190,7 +190,7 @@ import Testing
         .isEmpty)
   }
 
-  /// What the program refuses where its queries find a row.
+  /// Returns the program's refusals for rows that its queries find.
   private func refusals(_ mappings: [ExplicitEntityMapping]) throws -> [HopProgram.Action.Refusal] {
     try program(mappings).steps.flatMap { step -> [HopProgram.Action.Refusal] in
       if case .chunks(let chunks) = step { chunks.actions.compactMap(\.refusal) } else { [] }

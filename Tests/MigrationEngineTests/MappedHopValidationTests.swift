@@ -1,5 +1,5 @@
-// Every rule of a model, broken once, under every rule for invalid rows: what is reported, what is left, and that no
-// reference to a left out object stays.
+// Every rule of a model, violated once, under every rule for invalid rows: the report, the remaining objects, and that
+// no reference to a removed object remains.
 
 import BlockingTests
 import Diagnostics
@@ -14,7 +14,7 @@ import Testing
 
 @testable import MigrationEngine
 
-/// A store of a model with rules, whose rows tests write by SQL.
+/// A store of a model with rules. Tests write its rows with SQL.
 private final class RuledStore {
   let connection: Connection
   let layout: StoreSchema
@@ -59,7 +59,7 @@ private final class RuledStore {
     try connection.attach(folder.appending("staged.sqlite"), as: "hop0")
     try StoreWriter(connection: connection, schema: "hop0").createTables(layout)
     try run("INSERT INTO ZHOUSE (Z_PK, Z_ENT, Z_OPT, ZSTREET) VALUES (1, \(number("House")), 1, 'x')")
-    // Sound people: 1 a person, 2 a pupil.
+    // Valid people: 1 is a person, 2 a pupil.
     try add(1, "Person", name: "Anna", code: "a")
     try add(2, "Pupil", name: "Ben", code: "b")
   }
@@ -71,7 +71,7 @@ private final class RuledStore {
     _ = folder.withPlatformString { rmdir($0) }
   }
 
-  /// An empty file, as the pipeline makes them.
+  /// Makes an empty file, as the pipeline does.
   func makeFile(_ name: String) throws {
     let descriptor = folder.appending(name).withPlatformString { open($0, O_CREAT | O_RDWR, 0o600) }
     #expect(descriptor >= 0)
@@ -80,7 +80,7 @@ private final class RuledStore {
 
   func number(_ entity: String) -> Int64 { layout.number(of: entity) ?? 0 }
 
-  /// Runs a statement whose tables are those of the staged store.
+  /// Runs a statement on the tables of the staged store.
   func run(_ sql: String) throws { try connection.run(sql) }
 
   func add(_ key: Int64, _ entity: String, name: String?, code: String?, home: Int64? = 1, extra: String = "") throws {
@@ -106,7 +106,7 @@ private final class RuledStore {
   }
 }
 
-/// One way to break the model, in the person with key 3.
+/// One violation of the model, by the person with key 3.
 private struct Breach: CustomTestStringConvertible {
   let property: String
   let code: ValidationErrorCode
@@ -206,7 +206,7 @@ private struct Breach: CustomTestStringConvertible {
 
   @Test func leavingOutGoesOnUntilNothingIsBroken() throws {
     let store = try RuledStore()
-    // House 2 holds five people, one too many; when it goes, they have no home and go too.
+    // House 2 has five people, one too many. When it is removed, they have no home and are removed too.
     try store.run("INSERT INTO ZHOUSE (Z_PK, Z_ENT, Z_OPT) VALUES (2, \(store.number("House")), 1)")
     for key in Int64(3)...7 { try store.add(key, "Pupil", name: "Cleo", code: "c\(key)", home: 2) }
     let rules = InvalidRowsRules(standard: .fail, byEntity: ["House": .skip, "Pupil": .skip])
@@ -235,7 +235,7 @@ private struct Breach: CustomTestStringConvertible {
     let side = store.folder.appending("side.sqlite")
     try store.makeFile("side.sqlite")
     let tables = QuarantineTables(connection: store.connection, schema: "hop0")
-    // Twice, as after a crash in between.
+    // Twice, as after a crash between the calls.
     #expect(try tables.export(hop: 1, to: side) == 1)
     #expect(try tables.export(hop: 1, to: side) == 1)
     let kept = try Connection.ofApp(side, .readOnly)

@@ -91,7 +91,7 @@ import Testing
   }
 }
 
-/// xorshift64*: the same worlds for the same seed.
+/// xorshift64*: the same values for the same seed.
 struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
 

@@ -1,4 +1,4 @@
-// What fuzzing of the messages starts from and what it ever found, read in the ordinary tests too.
+// The seeds and the findings of fuzzing the messages, as ordinary tests.
 
 import Glibc
 import MigrationPolicy
@@ -20,7 +20,7 @@ import Testing
       }
       if (try? PolicyWire.decodeEngine(bytes)) != nil { read.insert(name) }
       if name == "packed-done" {
-        // It speaks of the second of two instances.
+        // It refers to the second of two instances.
         guard case .done(let changes) = try PolicyWire.decode(bytes, instances: 2) else {
           Issue.record("packed-done is no end of a call")
           continue

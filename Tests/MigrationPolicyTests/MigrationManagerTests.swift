@@ -2,7 +2,7 @@ import Testing
 
 @testable import MigrationPolicy
 
-/// What a policy written in Swift says to the engine, hook by hook.
+/// The messages of a policy written in Swift to the engine, hook by hook.
 @Suite(.serialized) struct MigrationManagerTests {
   private static let book = PolicyEntity(
     name: "Book", root: "Book", isAbstract: false,
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// What the engine answers.
+  /// The engine's answers.
   private struct Answers {
     static let done = Answers { _ in .done }
     let answer: @Sendable (PolicyRequest) -> PolicyAnswer
@@ -48,7 +48,7 @@ import Testing
       standard: PolicyObject(id: id(.destination, key), values: ["title": "standard", "pages": 1]))
   }
 
-  /// Runs one call over books 1…count and gives the reply and the requests before it.
+  /// Runs one call over books 1…count, and returns the reply and the requests before it.
   private func run(
     books count: Int64 = 1, policy: EntityMigrationPolicy.Type = Scripted.self,
     asking: Answers = .done,
@@ -84,11 +84,11 @@ import Testing
         ]))
     #expect(plain.requests.isEmpty)
 
-    // Nothing made: the source is left out.
+    // No object is made: the source is left out.
     #expect(try run { _, _, _ in }.reply == .done([]))
 
-    // super, then what it made, found as Core Data's authors find it, with not one question; the change joins the
-    // insertion.
+    // Calls super, then finds its object as authors of Core Data policies do, without any request; the change is merged
+    // into the insertion.
     let changed = try run(books: 2) { source, mapping, manager in
       try manager.insertStandardInstance(for: source)
       let made = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [source])
@@ -125,7 +125,7 @@ import Testing
       ])
   }
 
-  /// A question sees every change before it, and changes after it do not join an insertion that is gone already.
+  /// A request sees every change before it, and later changes are not merged into an insertion that was already sent.
   @Test func changesGoOutBeforeAQuestionThatTheyCouldAlter() throws {
     let asked = try run(
       asking: Answers { request in
@@ -163,7 +163,7 @@ import Testing
     #expect(result.requests == [.lookup(table: "authors", key: "x"), .remember(table: "authors", key: "x", 1)])
   }
 
-  /// Keys that Swift takes for one are two on the disk, and NaN is a key though it equals nothing.
+  /// Keys that are equal in Swift but distinct on disk stay distinct, and NaN is a key although it equals nothing.
   @Test func tablesTellKeysApartAsTheDiskDoes() throws {
     let keys: [PolicyValue] = ["e\u{301}", "\u{e9}", .double(.nan), .double(0), .double(-0.0), .integer(0), true]
     let result = try run { _, _, manager in
@@ -176,7 +176,7 @@ import Testing
     #expect(stored == [0, 1, 2, 4, 5, 6])
   }
 
-  /// What comes behind a deletion is sent behind it, whichever handle it comes from, so that the engine can refuse it.
+  /// A change after a deletion is sent after it, through any instance of the object, so that the engine can refuse it.
   @Test func nothingJoinsWhatWasDeletedSince() throws {
     let result = try run { _, _, manager in
       let book = try manager.insertNewObject(forEntityName: "Book")
@@ -195,7 +195,7 @@ import Testing
         ]))
   }
 
-  /// Changes that were on their way when something failed are lost, so the call is: also if the policy goes on.
+  /// If sending fails, the changes are lost and the call fails, even if the policy continues.
   @Test func changesThatCannotBeSentFailTheCall() throws {
     let result = try run(
       asking: Answers { request in

@@ -2,11 +2,11 @@ import Testing
 
 @testable import MigrationPolicy
 
-/// The packed form says what the JSON says, and whatever its bytes are, the end is a message or an error.
+/// The packed form has the same content as the JSON, and any bytes end in a message or an error.
 @Suite struct PackedTests {
   private static let keys = PolicyKeys(next: ["Book": .max, "A\n": 1, "": -3])
 
-  /// Every kind of value, with what each form finds hard.
+  /// Every kind of value, with the difficult cases of each form.
   private static let extremes: [PolicyValue] = [
     .null, .boolean(true), .boolean(false), .integer(.min), .integer(.max), .integer(0), .integer(-1), .integer(63),
     .integer(64), .integer(-65), .double(.nan), .double(.infinity), .double(-.infinity), .double(-0.0),
@@ -52,7 +52,7 @@ import Testing
     return Array(frame.dropFirst(4))
   }
 
-  /// NaN is no equal of itself, but its text is.
+  /// NaN does not equal itself, but its text does.
   private func json(_ message: PolicyEngineMessage) throws -> [UInt8] { try self.message(PolicyWire.encode(message)) }
 
   @Test func callsSayTheSameInBothForms() throws {
@@ -65,7 +65,7 @@ import Testing
       let packed = try message(PolicyWire.encodePacked(batch, keys: Self.keys))
       #expect(PolicyWire.isPacked(packed) && !PolicyWire.isPacked(plain))
       #expect(try json(PolicyWire.decodeEngine(packed)) == plain, "seed \(seed)")
-      // The same batch in JSON, for programs that read nothing else.
+      // The same batch in JSON, for programs that read no other form.
       let finished = try message(PolicyWire.finishJSON(PolicyWire.encodeJSON(batch), keys: Self.keys))
       #expect(try json(PolicyWire.decodeEngine(finished)) == plain, "seed \(seed)")
       let ids = (0..<5).map { _ in random.id() }
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  /// Values that a standard object has from its source travel once, and arrive as its own.
+  /// The values that a standard object has from its source are sent once, and are read as its own.
   @Test func copiesAreTheValuesOfTheSource() throws {
     var writer = PolicyBatchWriter(source: ("Book", ["title", "pages"]), standard: ("Item", ["n", "name"]))
     for key in Int64(1)...3 {
@@ -180,7 +180,7 @@ import Testing
     let allowed = try message(PolicyWire.encodePacked([.standard(0, replacing: ["a": nested(20)])], isEnd: true))
     _ = try PolicyWire.decode(allowed, instances: 1)
     for depth in [40, 50_000] {
-      // Written by hand: values so deep are not built.
+      // Written by hand: no writer makes values of this depth.
       var fields: [UInt8] = [0, 0, 1, 0]
       for _ in 0..<depth { fields += [14, 1] }
       fields.append(0)

@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  /// Default creation travels as a number and arrives as the insertion and the association that it stands for.
+  /// Default creation is sent as a number and read as the insertion and the association that it represents.
   @Test func defaultCreationIsSpelledOut() throws {
     let instance = PolicySourceInstance(
       source: PolicyObject(id: Self.old, values: [:]),
@@ -127,7 +127,7 @@ import Testing
     #expect(message == .request(.fetch(side: .source, entity: "Book", predicate: nil, limit: 2)))
   }
 
-  /// Whatever is cut off or changed, the end is a message or an error.
+  /// Any truncated or changed message ends in a message or an error.
   @Test func damagedMessagesNeverTrap() throws {
     var random = SeededRandom(seed: 9)
     var refused = 0

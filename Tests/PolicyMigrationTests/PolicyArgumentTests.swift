@@ -1,4 +1,4 @@
-// What goes into a policy and comes out of it: arguments and results of methods, and what a fetch request may name.
+// The input and output of a policy: arguments and results of methods, and the arguments of fetch requests.
 
 import BlockingTests
 import Diagnostics
@@ -150,7 +150,7 @@ import Testing
 
   // MARK: Fetch requests
 
-  /// What a closure finds in the destination when all objects are there.
+  /// Returns the keys that a closure finds in the destination after all objects are created.
   private func found(_ body: @escaping (MigrationPolicy.MigrationManager) throws -> [ManagedObject]) throws -> [Int64] {
     var keys: [Int64] = []
     let world = try world()
@@ -164,7 +164,7 @@ import Testing
     #expect(try found { try $0.fetch("Item", where: "u == %@", .uuid(uuid)) } == [1])
     #expect(try found { try $0.fetch("Item", where: "d == %@", .data([10, 11])) } == [1])
     #expect(try found { try $0.fetch("Item", where: "%K IN %@", "n", [1, 2]) } == [2, 3])
-    // A key that is a word of the language, and a text with a percent sign.
+    // A key that is a keyword of the language, and a text with a percent sign.
     #expect(try found { try $0.fetch("Item", where: "%K > %d AND a != '%@ % d'", "size", 5) } == [2, 3])
     #expect(try found { try $0.fetch("Item", in: .source, where: "a == %@", "b") } == [2])
     for wrong in ["%Q == 1", "n == %", "%K == 1"] {
@@ -216,12 +216,12 @@ import Testing
         let note = try manager.fetch("Note", where: "tag == 'q'").first
         return try manager.fetch("Item", where: "ANY notes == %@", PolicyValue(note))
       } == ["b"])
-    // The same text with other objects is the same query, and gives what belongs to them.
+    // The same text with other objects is the same query, and returns the result for these objects.
     #expect(
       try notes { manager, items in
         try items.flatMap { try manager.fetch("Note", where: "item == %@", PolicyValue($0)) }
       } == ["p", "r", "q"])
-    // What SQL cannot say is asked of each object.
+    // A predicate without a form in SQL is evaluated for each object.
     #expect(
       try notes { try $0.fetch("Note", where: "item == %@ AND tag MATCHES %@", PolicyValue($1[0]), "[p-q]") } == ["p"])
   }
@@ -253,7 +253,7 @@ import Testing
   func orders() throws {
     #expect(try found { try $0.fetch("Item", sort: [.ascending("n")]) } == [2, 3, 1])
     #expect(try found { try $0.fetch("Item", sort: [.descending("n")], limit: 2) } == [1, 3])
-    // nil comes first, as in Core Data's SQL; equals are by key.
+    // nil comes first, as in Core Data's SQL; equal values are ordered by key.
     #expect(try found { try $0.fetch("Item", sort: [.ascending("a")]) } == [3, 1, 2])
     #expect(try found { try $0.fetch("Item", sort: [.ascending("u"), .descending("a")]) } == [2, 3, 1])
     #expect(

@@ -1,5 +1,5 @@
-// What a policy does by hooks or methods is in the store or in an error: case by case. RestlessPolicyTests does the
-// same at random.
+// Every change that a policy makes in hooks or methods is in the store or causes an error: case by case.
+// RestlessPolicyTests does the same at random.
 
 import BlockingTests
 import Diagnostics
@@ -15,7 +15,7 @@ import Testing
 
 @Suite(.blocking, .serialized) struct PolicyCompletenessTests {
   /// The world of all tests here: items with methods for an attribute and a relationship, and notes that only policies
-  /// make.
+  /// create.
   private func world() throws -> PolicyWorld {
     let model = [
       entity("Item", [attribute("a"), attribute("n", .integer32)], [toOne("next", "Item")]),
@@ -37,7 +37,7 @@ import Testing
     )
   }
 
-  /// A required value taken away in any hook, also in the last one, ends the hop and names the row.
+  /// A required value that any hook removes, even the last one, ends the hop, and the error names the row.
   @Test func noHookLeavesARowThatBreaksTheRules() throws {
     func books() throws -> PolicyWorld {
       try PolicyWorld(
@@ -61,7 +61,7 @@ import Testing
     }
     try world.run(ClosurePolicies(["P": { _, _ in nil }]))
     #expect(try world.rows("SELECT ZTITLE FROM ZBOOK") == [["Dune"]])
-    // Rows that break the rules before and in `end` are settled alike.
+    // Invalid rows before and in `end` are treated alike.
     let skipping = try books()
     skipping.options.invalidRows = InvalidRowsRules(standard: .skip)
     let second = PolicyObjectID(side: .destination, entity: "Book", key: 5)
@@ -141,7 +141,7 @@ import Testing
       LatePolicy.hook = hook
       LatePolicy.kept = nil
       let world = try world()
-      // Progress is told between two calls.
+      // Progress is reported between two calls.
       world.observer = { _ in
         _ = try? LatePolicy.kept?.setValue("late", forKey: "text")
         return true
@@ -152,7 +152,7 @@ import Testing
   }
 }
 
-/// Keeps an object, which the test changes when nobody has called the policy.
+/// Keeps an object, which the test changes outside of all calls.
 private final class LatePolicy: EntityMigrationPolicy {
   static let hooks = ["begin", "method", "end"]
   nonisolated(unsafe) static var hook = ""

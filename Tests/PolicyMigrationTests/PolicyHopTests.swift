@@ -1,5 +1,5 @@
-// The policies of real projects, as closures over small stores of their kinds: what Core Data makes of such mappings
-// must come out. Expected results are those that the projects' own tests assert, row by row.
+// The policies of real projects, as closures over small stores of the same kind: the result must be that of Core Data
+// for such mappings. Expected results are those that the projects' own tests assert, row by row.
 
 import BlockingTests
 import Diagnostics
@@ -31,7 +31,7 @@ import Testing
     entity("User", [attribute("userId", .integer64)], [toMany("books", "Book", inverse: "users")]),
   ]
 
-  /// "Create a book by hand, copy what both know but never a nil, find or make the author of that name."
+  /// "Create a book by hand, copy the attributes that both have but never a nil, find or make the author of that name."
   static func bookPolicy(_ call: PolicyCall, _ pen: Pen) throws -> PolicyReply? {
     guard case .createDestinationInstances(let instances) = call else { return nil }
     #expect(pen.introduction.userInfo["modelVersion"] == .string("2"))
@@ -93,7 +93,7 @@ import Testing
           ["Metamorphosis", "Franz Kafka", "x03", "1", "1", "3"], ["–", "Thomas Bernhard", "–", "1", "1", "3"],
         ])
     #expect(try world.rows("SELECT count(*) FROM ZAUTHOR") == [["3"]])
-    // The objects are the policy's own, so their keys are behind those of the source.
+    // The policy makes the objects itself, so their keys are above those of the source.
     #expect(try world.rows("SELECT min(Z_PK) FROM ZBOOK") == [["17"]])
     #expect(
       try world.rows("SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_NAME") == [
@@ -160,7 +160,7 @@ import Testing
     #expect(try world.rows("SELECT count(*) FROM ZCONTINENT") == [["2"]])
   }
 
-  // MARK: Values that change their type, and what is there when a policy asks
+  // MARK: Values that change their type, and the objects that exist when a policy sends a request
 
   @Test func aPolicyConvertsWhatTheMappingLeavesAsItIs() throws {
     func world() throws -> PolicyWorld {
@@ -184,13 +184,13 @@ import Testing
         }
       ]))
     #expect(try converted.rows("SELECT Z_PK, ZNUMBER FROM ZBOOK") == [["1", "no. 41"], ["2", "–"], ["3", "no. 43"]])
-    // Where it stays, the row is told.
+    // If the value remains, the error names the row.
     let left = try world()
     let error = policyError { try left.run(ClosurePolicies(["NumberPolicy": { _, _ in nil }])) }
     #expect(error?.place.property == "number" && error?.place.row == 1, "\(String(describing: error))")
   }
 
-  /// Mappings behind a policy make their objects behind it, also those that could be made together with earlier ones.
+  /// Mappings after a policy make their objects after it, even those that could be made together with earlier ones.
   @Test func aPolicySeesWhatTheMappingsBeforeItHaveMade() throws {
     let kinds = [
       entity("Leaf", abstract: false, [attribute("name")]), entity("Oak", parent: "Leaf"),
@@ -303,7 +303,7 @@ import Testing
       try world.rows("SELECT Z_PK, ZISLIMITED FROM ZCAR WHERE Z_ENT = 3 ORDER BY 1").map { $0[1] } == [
         "0", "1", "0", "1", "0",
       ])
-    // Each car keeps its owner, and has exactly that person as the one previous owner.
+    // Each car keeps its owner, and has exactly that person as its one previous owner.
     let owners = try world.rows("SELECT Z_PK, ZOWNER FROM ZCAR WHERE ZOWNER IS NOT NULL ORDER BY 1")
     #expect(owners.count == 119)
     for pair in owners { #expect(try #require(Int(pair[1])) == (try #require(Int(pair[0]))) % 20 + 1) }
@@ -312,7 +312,7 @@ import Testing
       try world.rows("SELECT \(previous.owner), \(previous.target) FROM \(previous.table) ORDER BY 1") == owners)
   }
 
-  // MARK: Posts and sections: one object beside each default one, linked both ways
+  // MARK: Posts and sections: one object in addition to each default one, linked both ways
 
   @Test(arguments: [true, false]) func aSectionPerPost(_ isToMany: Bool) throws {
     let world = try PolicyWorld(

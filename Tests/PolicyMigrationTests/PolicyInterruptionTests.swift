@@ -1,5 +1,5 @@
-// A hop with policies that is stopped anywhere begins again and gives the full result: policies may keep what they saw,
-// so nothing of a half-done hop is used.
+// A hop with policies that is stopped at any point starts over and gives the full result: policies may keep state, so
+// no part of an incomplete hop is used.
 
 import BlockingTests
 import Diagnostics
@@ -67,14 +67,14 @@ import Testing
         return count != number
       }
       let stopped = ClosurePolicies(["BookPolicy": PolicyHopTests.bookPolicy])
-      // The number of reports may differ a little, as statements that take long report too.
+      // The number of reports may differ a little, because long statements report too.
       if let error = policyError({ try world.run(stopped) }) {
         #expect(error.code == .interrupted)
         #expect(stopped.opened == stopped.closed)
         world.observer = { _ in true }
         let again = ClosurePolicies(["BookPolicy": PolicyHopTests.bookPolicy])
         let staged = try world.run(again)
-        // The mark that the hop is complete is the last thing that is written.
+        // The mark that the hop is complete is written last.
         if !staged.wasResumed { #expect(again.calls.first == .begin) }
       }
       #expect(try Self.contents(world) == expected, "report \(number)")

@@ -1,5 +1,6 @@
-// What a policy must not do, one by one: each ends the hop with Core Data's 134170, names policy, mapping and place,
-// holds no value, leaves the source as it was, and a corrected policy gives the full result from the same files.
+// Misuses by a policy, one by one: each ends the hop with Core Data's 134170, and the error names policy, mapping and
+// place and contains no value. The source is unchanged, and a corrected policy gives the full result from the same
+// files.
 
 import BlockingTests
 import Diagnostics
@@ -30,7 +31,7 @@ import Testing
   struct Misuse: Sendable, CustomTestStringConvertible {
     let title: String
     let operations: [PolicyOperation]
-    /// In the message or the place.
+    /// The names in the message or the place.
     let names: [String]
     var testDescription: String { title }
 
@@ -41,7 +42,7 @@ import Testing
     }
   }
 
-  /// Sent behind the default creation of the three nodes; the next free keys are 10 for nodes and 8 for tags.
+  /// Sent after the default creation of the three nodes; the next free keys are 10 for nodes and 8 for tags.
   static let misuses: [Misuse] = [
     Misuse("insert: unknown entity", [.insert(object("Nobody", 1))], "Nobody"),
     Misuse("insert: abstract entity", [.insert(object("Base", 1))], "Base", "abstract"),
@@ -115,7 +116,7 @@ import Testing
       "Nobody"),
   ]
 
-  /// Every other one is sent with a question in the middle of the call, the others with its end.
+  /// Every other one is sent with a request during the call, the others with its end.
   @Test(arguments: zip(misuses, misuses.indices)) func endsTheHop(_ misuse: Misuse, _ number: Int) throws {
     let isApplied = number % 2 == 0
     let world = try EveryKind.world(Self.rows)
@@ -126,7 +127,7 @@ import Testing
         for instance in instances { _ = pen.standard(instance) }
         if isApplied {
           pen.operations += misuse.operations
-          // A policy that goes on as if nothing had happened gets no further.
+          // A policy that ignores the error gets no further.
           _ = try? pen.ask(.log("on"))
           _ = try? pen.ask(.log("and on"))
           return .done([])
@@ -170,7 +171,7 @@ import Testing
       return nil
     }
     #expect(large.code == .policyFailed && large.message.contains("remember"))
-    // Nobody is asked to run what is not bound, and what cannot be opened is told.
+    // A class that is not bound is never called, and one that cannot be opened is reported.
     let unbound = try #require(policyError { try world.run(ClosurePolicies([:])) })
     #expect(unbound.code == .policyFailed && unbound.hint?.contains("--policy P=") == true)
   }

@@ -1,5 +1,4 @@
-// Each change that a policy can ask for, and each question, over one world that has every kind of attribute and
-// relationship.
+// Each change and each request of a policy, over one world that has every kind of attribute and relationship.
 
 import BlockingTests
 import Expressions
@@ -13,7 +12,7 @@ import Testing
 @testable import MigrationEngine
 @testable import PolicyMigration
 
-/// A world whose objects a policy makes by hand in `begin`.
+/// A world whose objects a policy inserts in `begin`.
 enum EveryKind {
   static let attributes = [
     attribute("int16", .integer16), attribute("int32", .integer32), attribute("int64", .integer64),
@@ -39,7 +38,7 @@ enum EveryKind {
     Dictionary(uniqueKeysWithValues: attributes.map { ($0.name, source($0.name)) })
   }
 
-  /// A mapping of the nodes with a policy, and one of the tags without.
+  /// Makes a mapping of the nodes with a policy, and one of the tags without.
   static func world(_ rows: String = "", options: EngineOptions = EngineOptions()) throws -> PolicyWorld {
     let world = try PolicyWorld(
       from: model, to: model,
@@ -53,7 +52,7 @@ enum EveryKind {
     return world
   }
 
-  /// Runs a policy whose `begin` does everything.
+  /// Runs a policy whose `begin` does all the work.
   static func begin(
     _ rows: String = "", _ body: @escaping (Pen) throws -> Void
   ) throws -> PolicyWorld {
@@ -93,7 +92,7 @@ enum EveryKind {
           return nil
         }
       ]))
-    // The policy sees content; the staged store goes on referring to the file.
+    // The policy sees the content; the staged store still refers to the file.
     #expect(seen == [.data([0xff, 0xd8]), .null, .data([1, 2, 3, 4])])
     let columns = EveryKind.attributes.map { "Z" + $0.name.uppercased() }.joined(separator: ", ")
     let types = EveryKind.attributes.map { "typeof(Z\($0.name.uppercased()))" }.joined(separator: ", ")
@@ -165,7 +164,7 @@ enum EveryKind {
   @Test func toOnesAndOrderedToManysFollowEachOther() throws {
     let world = try EveryKind.begin { pen in
       let (a, b) = (try pen.insert("Node", ["string": .string("a")]), try pen.insert("Leaf", ["string": .string("b")]))
-      // References in one batch may run ahead of what they refer to.
+      // References in one batch may precede the insertion of their objects.
       let c = try pen.insert("Node", ["parent": .object(a), "string": .string("c")])
       let d = try pen.insert("Node", ["parent": .object(a), "string": .string("d")])
       let e = try pen.insert("Leaf", ["parent": .object(a), "string": .string("e")])
@@ -182,7 +181,7 @@ enum EveryKind {
       pen.set(d, ["parent": .object(b)])
       #expect(try pen.children(a) == [e, b])
       #expect(try pen.children(b) == [d])
-      // Pointing to where it points already keeps its place.
+      // Setting the same object keeps its position.
       pen.set(e, ["parent": .object(a)])
       #expect(try pen.children(a) == [e, b])
       pen.set(b, ["parent": .null])
@@ -204,11 +203,11 @@ enum EveryKind {
       pen.set(nodes[0], ["home": .object(homes[0])])
       pen.set(nodes[1], ["home": .object(homes[1])])
       pen.set(homes[0], ["node": .object(nodes[1])])
-      // n1 left h1, h0 left n0.
+      // n1 has left h1, and h0 has left n0.
       _ = try pen.insert("Home", ["name": .string("h3"), "node": .object(nodes[1])])
       pen.set(nodes[2], ["home": .object(homes[2])])
       pen.set(nodes[2], ["home": .null])
-      // Partners are each other's.
+      // Partners are the inverse of each other.
       pen.set(nodes[0], ["partner": .object(nodes[1])])
       pen.set(nodes[2], ["partner": .object(nodes[1])])
       pen.set(nodes[3], ["partner": .object(nodes[3])])
@@ -236,7 +235,7 @@ enum EveryKind {
       pen.operations.append(.remove(nodes[0], relationship: "tags", [tags[2]]))
       #expect(try pen.members(nodes[0], "tags") == [tags[1], tags[0]])
       #expect(try pen.members(tags[2], "nodes").isEmpty)
-      // Without an inverse: a target has room for one owner.
+      // Without an inverse: a target can have only one owner.
       pen.set(nodes[0], ["loose": .objects([tags[0], tags[1]]), "single": .object(tags[2])])
       pen.operations.append(.add(nodes[1], relationship: "loose", [tags[1]]))
       #expect(try pen.members(nodes[0], "loose") == [tags[0]])
@@ -297,7 +296,7 @@ enum EveryKind {
     #expect(try world.rows("SELECT count(*) FROM \(try world.pairs("Node", "tags").table)") == [["0"]])
   }
 
-  // MARK: Questions
+  // MARK: Requests
 
   @Test func questionsAreAnsweredFromBothSidesAsTheyAre() throws {
     let world = try EveryKind.world(
@@ -312,7 +311,7 @@ enum EveryKind {
       ClosurePolicies([
         "P": { call, pen in
           guard case .endInstanceCreation = call else { return nil }
-          // Values; to-ones with their concrete entity; to-manys where they are named, in order.
+          // Values; to-ones with their concrete entity; to-manys in order if they are named.
           let children = try pen.objects(.values([at(.source, "Node", 1)], properties: ["children", "int16"]))
           #expect(
             children.first?.values == [
@@ -322,7 +321,7 @@ enum EveryKind {
           #expect(all.first?.values["parent"] == .object(at(.source, "Node", 1)))
           #expect(all.first?.values.count == EveryKind.attributes.count + 1 + 4)
           #expect(all.first?.values["children"] == nil)
-          // Objects of an entity and below it.
+          // The objects of an entity and its subentities.
           func fetched(_ side: PolicyObjectID.Side, _ entity: String, _ predicate: String?, _ limit: Int? = nil) throws
             -> [PolicyObjectID]
           {
@@ -339,7 +338,7 @@ enum EveryKind {
             ])
           #expect(try fetched(.source, "Node", "parent.string == 'a'", 1) == [at(.source, "Node", 2)])
           #expect(try fetched(.source, "Node", nil, 0).isEmpty)
-          // Leaves are not the mapping's; tags are found by arithmetic.
+          // The mapping does not include leaves; tags are found by arithmetic.
           #expect(try fetched(.destination, "Node", nil) == [at(.destination, "Node", 1), at(.destination, "Node", 2)])
           #expect(
             try pen.ids(
@@ -370,7 +369,7 @@ enum EveryKind {
             try pen.ids(.sourceInstances(mapping: "Nodes", destinations: [at(.destination, "Node", 2)])) == [
               at(.source, "Node", 2), at(.source, "Leaf", 3),
             ])
-          // Lookup tables: keys of different types are different keys, and tables do not meet.
+          // Lookup tables: keys of different types are different keys, and tables are separate.
           for (index, key) in PolicyPieceTests.values.enumerated() {
             #expect(try pen.ask(.lookup(table: "t", key: key)) == .value(.null))
             #expect(try pen.ask(.remember(table: "t", key: key, .integer(Int64(index)))) == .done)
@@ -382,7 +381,7 @@ enum EveryKind {
           #expect(try pen.ask(.remember(table: "t", key: .null, .string("new"))) == .done)
           #expect(try pen.ask(.lookup(table: "t", key: .null)) == .value(.string("new")))
           #expect(try pen.ask(.log("made \(3) objects")) == .done)
-          // What cannot be answered is refused, and the hop goes on.
+          // A request that cannot be answered is refused, and the hop continues.
           let refused: [PolicyRequest] = [
             .fetch(side: .source, entity: "Nobody", predicate: nil, limit: nil),
             .fetch(side: .source, entity: "Node", predicate: "nothing == 1", limit: nil),

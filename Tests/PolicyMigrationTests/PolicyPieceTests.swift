@@ -11,7 +11,7 @@ import Testing
 @testable import PolicyMigration
 
 @Suite(.blocking) struct PolicyPieceTests {
-  /// One value per kind, and each type's extremes.
+  /// One value of each kind, and the extremes of each type.
   static let values: [PolicyValue] = [
     .null, .boolean(true), .boolean(false), .integer(0), .integer(1), .integer(-32_769), .integer(40_000),
     .integer(.min), .integer(.max), .double(0.5), .double(.infinity), .double(.nan), .decimal("10.110"),
@@ -21,7 +21,7 @@ import Testing
     .objects([PolicyObjectID(side: .destination, entity: "Ä", key: 7)]), .list([.integer(1), .list([.null])]),
   ]
 
-  /// A value that a type takes comes back as it was; what it does not take is refused, never bent.
+  /// A value that a type accepts is read back unchanged; any other is refused, never converted.
   @Test func everyTypeTakesItsOwnValuesAndGivesThemBack() throws {
     let connection = try Connection(path: "/unused", access: .memory)
     var taken: [AttributeType: [PolicyValue]] = [:]
@@ -32,7 +32,7 @@ import Testing
         for value in Self.values {
           guard let stored = form.stored(value) else { continue }
           if !external { taken[type, default: []].append(value) }
-          // Through a column of the affinity that the type's columns have.
+          // Through a column with the affinity of the type's columns.
           try connection.execute("DROP TABLE IF EXISTS t; CREATE TABLE t (a \(Self.column(type)))")
           try connection.run("INSERT INTO t VALUES (?)", [stored])
           let read = try #require(try connection.value("SELECT a FROM t"))
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  /// The same value in the type's own kind.
+  /// Returns the value in the type's own kind.
   private static func normal(_ value: PolicyValue, _ type: AttributeType) -> PolicyValue {
     switch (type, value) {
     case (.boolean, .integer(let number)): .boolean(number != 0)
@@ -109,7 +109,7 @@ import Testing
       if case .double(let number) = value, number.isNaN { continue }
       if case .date(let number) = value, number.isNaN { continue }
       #expect(PolicyValue(packed: bytes) == value)
-      // No cut of it is a value.
+      // No prefix of it is a value.
       for count in 0..<bytes.count { #expect(PolicyValue(packed: Array(bytes.prefix(count))) == nil) }
     }
     #expect(Set(Self.values.map { $0.packed }).count == Self.values.count)

@@ -1,5 +1,5 @@
-// Hops with policies over small stores: models and rows of our own, mapping models as values, and policies as closures
-// in the test's own process. What comes out is read with SQL, by the names of the destination's layout.
+// Hops with policies over small stores: the tests' own models and rows, mapping models as values, and policies as
+// closures in the test's process. The tests read the results with SQL, by the names of the destination's layout.
 
 import Diagnostics
 import Expressions
@@ -71,7 +71,7 @@ func made(by mapping: String, of relationship: String) -> ExpressionNode {
 
 // MARK: Policies
 
-/// What a policy in a test is given for one call.
+/// The interface to one call for a policy in a test.
 final class Pen {
   let introduction: PolicyIntroduction
   private(set) var keys: [String: Int64]
@@ -87,7 +87,7 @@ final class Pen {
     self.answering = answering
   }
 
-  /// A question, before which everything is sent.
+  /// Sends a request, after all changes.
   func ask(_ request: PolicyRequest) throws -> PolicyAnswer {
     if !operations.isEmpty {
       let sent = operations
@@ -147,11 +147,10 @@ struct PolicyTrouble: Error {
   init(_ reason: String) { self.reason = reason }
 }
 
-/// A policy as a closure over calls; what is not handled is answered as the default policy does.
+/// A policy as a closure over calls; nil runs the default.
 typealias ClosurePolicy = (PolicyCall, Pen) throws -> PolicyReply?
 
-/// Policies in this process, by class name.
-/// Unchecked: it stays on the thread of its test.
+/// Policies in this process, by class name. Unchecked: each stays on the thread of its test.
 final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
   private let policies: [String: ClosurePolicy]
   /// Called before each call, with its number in the hop; may throw.
@@ -200,7 +199,8 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
       }
     }
 
-    /// As a program does: at work before the engine is done with the batch before, and standard objects as numbers.
+    /// Works as a program does: in parallel with the engine, which stores the previous batch, and with standard objects
+    /// as numbers.
     func create(
       _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
       answering: (PolicyRequest) throws -> PolicyAnswer
@@ -259,7 +259,7 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
 
 // MARK: Stores
 
-/// A source store, a mapping, and the staged store that comes of them.
+/// A source store, a mapping, and the staged store that the hop makes.
 final class PolicyWorld {
   let folder: FilePath
   let source: StoreSchema
@@ -268,13 +268,13 @@ final class PolicyWorld {
   var options = EngineOptions()
   private(set) var notes: [HopNote] = []
   private(set) var reports = 0
-  /// Called with each progress; false stops the hop.
+  /// Called with each progress report; returning false stops the hop.
   var observer: (HopProgress) -> Bool = { _ in true }
 
   private var sourcePath: FilePath { folder.appending("Source.sqlite") }
   private var stagedPath: FilePath { folder.appending("staged") }
 
-  /// Makes the source store with rows by `sql`.
+  /// Makes the source store, with the rows of `sql`.
   init(
     from old: [Entity], to new: [Entity], _ mappings: [[ExplicitEntityMapping]], _ sql: String, framework: Int64 = 1344
   ) throws {
@@ -305,7 +305,7 @@ final class PolicyWorld {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  /// Runs the hop; the staged store stays for `rows`, and for a next run.
+  /// Runs the hop; the staged store remains for `rows`, and for another run.
   @discardableResult
   func run(_ policies: any PolicyProvider, isFinal: Bool = true) throws -> StagedStore {
     if !FileManager.default.fileExists(atPath: stagedPath.string) {
@@ -327,13 +327,13 @@ final class PolicyWorld {
     return staged
   }
 
-  /// Bytes of the source store.
+  /// Returns the bytes of the source store.
   func sourceBytes() throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: sourcePath.string))) }
 
-  /// The rows of a query on the staged store, values as text, nil as "–".
+  /// Returns the rows of a query on the staged store, with values as text and nil as "–".
   func rows(_ sql: String) throws -> [[String]] { try rows(sql, of: stagedPath) }
 
-  /// The same on the source store.
+  /// Returns the same of the source store.
   func sourceRows(_ sql: String) throws -> [[String]] { try rows(sql, of: sourcePath) }
 
   private func rows(_ sql: String, of path: FilePath) throws -> [[String]] {
@@ -351,7 +351,8 @@ final class PolicyWorld {
     }
   }
 
-  /// A many-to-many of the destination: table, the columns of the owner and of the target, the order of the targets.
+  /// Returns the storage of a many-to-many of the destination: table, the columns of the owner and of the target, and
+  /// the order of the targets.
   func pairs(_ entity: String, _ relationship: String) throws -> (
     table: String, owner: String, target: String, order: String
   ) {
@@ -368,7 +369,7 @@ final class PolicyWorld {
   }
 }
 
-/// The error that a body throws, as ours.
+/// Returns the HopdError that a body throws.
 func policyError(_ body: () throws -> Void) -> HopdError? {
   do {
     try body()

@@ -1,6 +1,6 @@
-// What a policy does by hooks or methods, in any order, is in the store or in an error. A policy that acts at random
-// keeps a book of what it has done: objects, values, both ends of relationships, associations and tables. The staged
-// store must agree with it; and where one of its changes was impossible, the hop must have failed.
+// Every change that a policy makes in hooks or methods, in any order, is in the store or causes an error. A policy that
+// acts at random records its changes: objects, values, both ends of relationships, associations and tables. The staged
+// store must agree with the record; and if one of the changes was invalid, the hop must have failed.
 
 import BlockingTests
 import Diagnostics
@@ -18,7 +18,7 @@ import Testing
 @testable import PolicyMigration
 
 @Suite(.blocking, .serialized) struct RestlessPolicyTests {
-  /// Items with methods for an attribute and two relationships, and notes that only the policy makes.
+  /// Items with methods for an attribute and two relationships, and notes that only the policy creates.
   static func world() throws -> PolicyWorld {
     let model = [
       entity(
@@ -47,7 +47,7 @@ import Testing
     return world
   }
 
-  /// The notes of the staged store as a book has them: tag, text, item, tags of its peers.
+  /// Returns the notes of the staged store in the form of the record: tag, text, item, tags of its peers.
   static func notes(_ world: PolicyWorld) throws -> [String] {
     let pairs = try world.pairs("Note", "peers")
     let rows = try world.rows(
@@ -117,7 +117,7 @@ import Testing
   }
 }
 
-/// Does something at random in every hook and method, and writes down what must come of it.
+/// Makes random changes in every hook and method, and records the expected result.
 private final class RestlessPolicy: EntityMigrationPolicy {
   struct Entry {
     var text = "new"
@@ -131,13 +131,13 @@ private final class RestlessPolicy: EntityMigrationPolicy {
   nonisolated(unsafe) static var book: [String: Entry] = [:]
   nonisolated(unsafe) static var items: [ManagedObject] = []
   nonisolated(unsafe) static var associated: [Int64: Set<PolicyObjectID>] = [:]
-  /// Keys of a table: some that look alike, and one that is not even equal to itself.
+  /// Keys of a table: some that look alike, and one that does not equal itself.
   static let keys: [PolicyValue] = [1, 1.0, "1", true, .double(.nan), "e\u{301}", "\u{e9}"]
-  /// What is kept under each.
+  /// The value of each key.
   nonisolated(unsafe) static var table: [Int: PolicyValue] = [:]
   nonisolated(unsafe) static var gone: [ManagedObject] = []
   nonisolated(unsafe) static var count = 0
-  /// After so many acts an object is changed that was deleted; nil once it is done.
+  /// The number of changes after which a deleted object is changed; nil after that.
   nonisolated(unsafe) static var sabotage: Int?
 
   static func start(_ seed: UInt64) {
@@ -157,7 +157,7 @@ private final class RestlessPolicy: EntityMigrationPolicy {
 
   private static func any(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
 
-  /// The object as it was kept, or by its id.
+  /// Returns the object that was kept, or one by its id.
   private func note(_ tag: String, _ manager: MigrationPolicy.MigrationManager) throws -> ManagedObject? {
     guard let kept = Self.book[tag]?.note else { return nil }
     return Self.any(2) == 0 ? kept : try manager.object(with: kept.objectID)
@@ -187,7 +187,7 @@ private final class RestlessPolicy: EntityMigrationPolicy {
         Self.book[tag]?.text = text
       case (2, _): try delete(tag, note, manager)
       case (3, _):
-        // What is read is what was written, and asking sends everything out.
+        // The value read is the value written, and a request sends all changes.
         #expect(try note.string(forKey: "text") == Self.book[tag]?.text)
         let found = try manager.fetch("Note", where: "%K == %@", "tag", .string(tag))
         #expect(try found.map { try $0.string(forKey: "text") } == [Self.book[tag]?.text])
@@ -207,7 +207,7 @@ private final class RestlessPolicy: EntityMigrationPolicy {
         Self.book[tag]?.peers.insert(other)
       case (9, _):
         guard let peer = try self.note(other, manager) else { continue }
-        // From the other end: those that have it as a peer are replaced.
+        // From the other end: the objects that have it as a peer are replaced.
         try peer.setValue([note], forKey: "peersOf")
         for name in tags { Self.book[name]?.peers.remove(other) }
         Self.book[tag]?.peers.insert(other)
@@ -273,7 +273,7 @@ private final class RestlessPolicy: EntityMigrationPolicy {
     forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
   ) throws { try act(manager) }
 
-  /// Associations and tables are gone with the hop, so they are looked at here.
+  /// Associations and tables end with the hop, so they are checked here.
   override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
     for source in try manager.fetch("Item", in: .source) {
       let made = try manager.destinationInstances(forEntityMappingNamed: "Items", sourceInstances: [source])

@@ -1,4 +1,4 @@
-/// The policy that acts at random, in Python: the seed and the file for its book are its arguments.
+/// The policy that acts at random, in Python: its arguments are the seed and the file for its record.
 enum RestlessPython {
   static let program = #"""
     import random

@@ -1,4 +1,4 @@
-// The check of the pages in its own thread: the same answers, also for a damaged file, and it ends when it is told to.
+// The check of pages in its own thread: the same results, also for a damaged file, and it stops when it is cancelled.
 
 import BlockingTests
 import FoundationEssentials
@@ -29,13 +29,13 @@ import Testing
     try withFile { path in
       let check = try #require(PageCheck(path, pragma: pragma))
       #expect(try check.finish { true } == ["ok"])
-      // Nobody minds a second end.
+      // A second cancel has no effect.
       check.cancel()
     }
   }
 
-  /// One page is spoilt; what is answered is what the same statement answers here: problems, or an error where the page
-  /// holds up the check itself.
+  /// One page is damaged. The result is that of the same statement here: problems, or an error if the page stops the
+  /// check itself.
   @Test func damageIsFound() throws {
     try withFile { path in
       let handle = try #require(FileHandle(path: path))
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Through the file that another connection has open: the same answers, no second descriptor, and the lock stays.
+  /// Through the file that another connection has open: the same results, no second descriptor, and the lock remains.
   @Test(arguments: [false, true]) func aBorrowedFileIsChecked(_ isSpoilt: Bool) throws {
     try withFile { path in
       if isSpoilt { try #require(FileHandle(path: path)).spoil(page: 700) }
@@ -61,7 +61,7 @@ import Testing
       let found = answers { try check.finish { true } }
       #expect((found == ["ok"]) == !isSpoilt)
       #expect(try Self.descriptors(of: path) == descriptors)
-      // Somebody else still finds the file locked, and this one still writes to it.
+      // Another process still finds the file locked, and this connection can still write to it.
       #expect(try Self.lockHolder(of: path) == getpid())
       try holder.execute("CREATE TABLE more (k); COMMIT")
     }
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  /// Who has a lock on the file, by what the kernel tells of all locks.
+  /// Returns the process that has a lock on the file, from the kernel's list of locks.
   private static func lockHolder(of path: FilePath) throws -> Int32? {
     let inode = try FileManager.default.attributesOfItem(atPath: path.string)[.systemFileNumber] as? Int ?? 0
     let locks = String(decoding: try Data(contentsOf: URL(filePath: "/proc/locks")), as: UTF8.self)
@@ -97,7 +97,7 @@ import Testing
   @Test func itEndsWhenItIsTold() throws {
     try withFile { path in
       try #require(PageCheck(path, pragma: "integrity_check")).cancel()
-      // One that nobody ends ends with its owner.
+      // A check that is never cancelled ends with its owner.
       _ = PageCheck(path, pragma: "integrity_check")
     }
   }
@@ -108,7 +108,7 @@ import Testing
   }
 }
 
-/// A file that is written behind SQLite's back.
+/// A file that is written without SQLite.
 private struct FileHandle {
   private let descriptor: FileDescriptor
 

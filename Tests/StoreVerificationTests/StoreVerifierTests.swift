@@ -1,4 +1,4 @@
-// A good store passes every check; each way of spoiling it fails the check that is there for it.
+// A good store passes every check; each kind of damage fails the check for it.
 
 import BlockingTests
 import Diagnostics
@@ -45,7 +45,7 @@ import Testing
 
   private let schema: StoreSchema = {
     var schema = StoreSchema(model: model, frameworkVersion: 1344)
-    // As after the migration of a store with history: no rows, and numbers that go on.
+    // As after the migration of a store with history: no rows, and numbers that continue.
     var history = HistoryLayout.made(byFramework: 1344, tombstones: 1)
     history.numbers = history.numbers.map {
       PrimaryKeyEntry(number: $0.number, name: $0.name, parent: 0, highWaterMark: 77)
@@ -54,7 +54,7 @@ import Testing
     return schema
   }()
 
-  /// Makes a filled store, spoils it, and gives the checks that fail.
+  /// Makes a filled store, damages it, and returns the checks that fail.
   private func failures(
     isExact: Bool = true, rows: Int64 = 80, preparing first: String = "", spoiling sql: String = ""
   ) throws -> Set<String> {
@@ -164,7 +164,7 @@ import Testing
     #expect(try failures(spoiling: sql).contains(check))
   }
 
-  /// Takes objects out of a sound store so that it stays sound, with gaps in its keys.
+  /// Removes objects from a sound store so that it stays sound, with gaps in its keys.
   private static let gaps = """
     DELETE FROM Z_1TAGS WHERE Z_4TAGS IN (2, 5) OR Z_1BOOKS IN (3, 8);
     DELETE FROM ZTAG WHERE Z_PK IN (2, 5);
@@ -174,7 +174,7 @@ import Testing
     DELETE FROM ZPERSON WHERE Z_PK IN (4, 9);
     """
 
-  /// One row somewhere, of one table, changed in one place: `?` is the row. Each with the check that must fail.
+  /// One changed value in one row of a table, each with the check that must fail: `?` is the row.
   private static let damages: [(table: String, rows: String, sql: String, check: String)] = [
     ("ZBOOK", "1", "UPDATE ZBOOK SET Z_ENT = 5 WHERE Z_PK = ?", "row-entities"),
     ("ZTAG", "1", "UPDATE ZTAG SET Z_ENT = NULL WHERE Z_PK = ?", "row-entities"),
@@ -203,12 +203,12 @@ import Testing
     ("Z_1TAGS", "1", "UPDATE Z_1TAGS SET Z_FOK_4TAGS = NULL WHERE rowid = ?", "order-keys"),
   ]
 
-  /// Whichever row it is, in a store whose keys have gaps: a reference to one of the gaps is one to nothing.
+  /// For any row, in a store whose keys have gaps: a reference to a gap leads to no object.
   @Test(arguments: [UInt64](1...3))
   func damageAnywhereIsFound(_ seed: UInt64) throws {
     #expect(try failures(rows: 300, preparing: Self.gaps) == [])
     for (index, damage) in Self.damages.enumerated() {
-      // A number from 0 that looks random, and another for each damage.
+      // A pseudorandom number from 0, different for each damage.
       let chosen = (seed &* 2_654_435_761 &+ UInt64(index) &* 40_503) % 1_000
       let key = damage.table == "Z_1TAGS" ? "rowid" : "Z_PK"
       let row =
@@ -221,14 +221,14 @@ import Testing
     }
   }
 
-  /// A file so large that its pages are checked in a thread of their own; the last check is theirs.
+  /// A file so large that its pages are checked in a thread of their own; the last check is that thread's.
   @Test func aLargeStoreIsVerifiedByTwo() throws {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-verify-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
     let path = folder.appending("store.sqlite")
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: 60_000, seed: 3)
-    // As a staged store is while it is verified.
+    // In the journal mode of a staged store during its verification.
     try Connection.ofApp(path).execute("PRAGMA journal_mode = DELETE")
     let location = StoreLocation(database: path)
     let (expectation, metadata) = try StoreReader.withUnchangedStore(at: location) {
@@ -256,12 +256,12 @@ import Testing
     #expect(error?.code == .interrupted)
   }
 
-  /// What stands in a sibling's row belongs to nobody: an added default is written there by Core Data too.
+  /// A value in a sibling's row belongs to no property: Core Data writes an added default there, too.
   @Test func valuesInRowsWithoutThePropertyDoNotCount() throws {
     #expect(try failures(spoiling: "UPDATE ZBOOK SET ZURL = 'x' WHERE Z_ENT = 1") == [])
   }
 
-  /// What Apple's in-place migrations leave is not a fault of a store that somebody else made.
+  /// Differences that Apple's in-place migrations leave are not faults of a store that an app made.
   @Test(arguments: [
     "CREATE INDEX Z_Book_oldIndex ON ZBOOK (ZPAGES)",
     "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Novel' WHERE Z_NAME = 'EBook'",

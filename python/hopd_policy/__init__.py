@@ -9,11 +9,11 @@
 
     run(BookToBookPolicy)
 
-Methods that FUNCTION($entityPolicy, "authorOf:manager:", $source, $manager) calls are written as `authorOf_manager`.
-They give a value, an object, or a list of objects. What a policy does in hooks and methods is in the store or in an
-error.
+FUNCTION($entityPolicy, "authorOf:manager:", $source, $manager) calls a method that is written as `authorOf_manager`. It
+returns a value, an object, or a list of objects. Every change that hooks and methods make is in the store, or an error
+reports it.
 
-docs/POLICIES.md of hopd tells the rest. Nothing but the standard library is needed.
+See docs/POLICIES.md of hopd for the rest. The module needs only the standard library.
 """
 
 from ._manager import MigrationManager

@@ -1,6 +1,7 @@
-"""A policy's handle on the migration, after NSMigrationManager, and the objects that it hands out.
+"""A policy's access to the migration, modelled on NSMigrationManager.
 
-Changes are gathered and go out with the reply to the call, or before a question whose answer they could change.
+The manager collects changes and sends them with the reply to the call, or before a request whose answer depends on
+them.
 """
 
 from ._objects import Entity, EntityMapping, ManagedObject, ReadObjects, StageDescription, wires
@@ -8,13 +9,13 @@ from ._predicate import order, predicate
 from ._tables import PolicyTable
 from ._values import ObjectID, PolicyError
 
-# Objects that `each` fetches at a time.
+# The number of objects that `each` fetches at a time.
 _PAGE = 500
 
 _OUTSIDE = "a change was made outside hooks and methods: it cannot reach the store"
 
 class _NoCall:
-    """Stands for the list of changes between calls, when no message could take a change along."""
+    """Replaces the list of changes between calls, when no message could carry a change."""
 
     def __init__(self):
         self.was_used = False
@@ -28,7 +29,7 @@ class _NoCall:
 
 
 class MigrationManager:
-    """The migration, as a policy sees it."""
+    """The migration, as a policy sees it: inserts, changes, fetches and associates objects."""
 
     def __init__(self, introduction, exchange):
         self.mapping = EntityMapping(introduction)
@@ -51,13 +52,13 @@ class MigrationManager:
         self._associations = {}
         self._has_foreign_associations = False
         self._tables = {}
-        # Why changes could not be sent: then the call fails, whatever the policy makes of the exception.
+        # The reason why changes could not be sent: the call then fails, even if the policy catches the exception.
         self._lost = None
 
     # Objects
 
     def insert_new_object(self, entity_name):
-        """Inserts a new object of the destination model; attributes have the model's defaults until they are set."""
+        """Inserts an object of the destination model; its attributes have the model's defaults until they are set."""
         entity = self._entity(entity_name, "destination")
         if entity.is_abstract:
             raise PolicyError(f"{entity_name} is abstract: no object can be of it")
@@ -69,8 +70,8 @@ class MigrationManager:
         return self._insert(object_id, entity, None, None, ["insert", object_id.wire(), {}])
 
     def insert_standard_instance(self, source):
-        """Default creation: the object that the mapping's attribute expressions make of a source, associated with
-        it."""
+        """Default creation: inserts the object that the mapping's attribute expressions make of a source object, and
+        associates the two. Only for the source of the running `create_destination_instances`, and only once."""
         standard = self._standards.pop(source.object_id, None)
         if standard is None:
             raise PolicyError("default creation is for a source that was just offered, and only once")
@@ -87,16 +88,16 @@ class MigrationManager:
         return new
 
     def delete(self, object):
-        """Deletes an object of the destination; what points to it becomes None."""
+        """Deletes a destination object. References to it become None."""
         if object.object_id.side != "destination":
             raise PolicyError("the source store is never changed")
         self._changes.append(["delete", object.object_id.wire()])
-        # What comes after this joins nothing that comes before it.
+        # Later changes must not be merged with earlier ones of the deleted object.
         self._batch += 1
         self._objects.pop(object.object_id, None)
 
     def object(self, object_id):
-        """An object by its id; no question is asked."""
+        """Returns the object with an id, without a request to hopd."""
         known = self._objects.get(object_id)
         if known is None:
             known = ManagedObject(object_id, self._entity(object_id.entity, object_id.side), self)
@@ -104,10 +105,10 @@ class MigrationManager:
         return known
 
     def fetch(self, entity_name, where=None, *arguments, side="destination", limit=None, offset=0, sort=()):
-        """Objects of an entity and below; %@ in the predicate stands for a value or an object, %K for a key path.
+        """Fetches the objects of an entity and its subentities.
 
-        They come in the order of `sort`, as "name" or ["name", "-date"], and else by primary key; the first `offset` of
-        them are left out.
+        In the predicate %@ stands for a value or an object, %K for a key path. `sort` is "name" or ["name", "-date"];
+        without it the order is by primary key. The first `offset` objects are skipped.
         """
         request = self._fetch_request(entity_name, where, arguments, side, limit, sort)
         if offset:
@@ -115,9 +116,9 @@ class MigrationManager:
         return self._found(request, side == "destination")
 
     def each(self, entity_name, where=None, *arguments, side="destination"):
-        """Every object of an entity and below, by primary key, for a `for` loop that may change and delete them.
+        """Yields every object of an entity and its subentities, by primary key; the loop may change and delete them.
 
-        A few hundred are fetched at a time and let go again, so this serves any number of objects.
+        It fetches a few hundred at a time and then releases them, so it serves any number of objects.
         """
         request = self._fetch_request(entity_name, where, arguments, side, _PAGE, ())
         while True:
@@ -131,7 +132,7 @@ class MigrationManager:
             self._let_go()
 
     def _let_go(self):
-        """Sends what was changed and lets go of every object: one that is used again is asked for again."""
+        """Sends the changes and releases all objects. An object that is used again is fetched again."""
         self._flush()
         self._objects.clear()
         self._generation += 1
@@ -153,7 +154,7 @@ class MigrationManager:
     # Associations
 
     def associate(self, source_instance, destination_instance, mapping=None):
-        """associateSourceInstance:withDestinationInstance:forEntityMapping: for the mapping at work."""
+        """associateSourceInstance:withDestinationInstance:forEntityMapping:, for the entity mapping that is running."""
         if mapping is not None and mapping.name != self.mapping.name:
             raise PolicyError(f"a policy associates for its own mapping, {self.mapping.name}")
         source, destination = source_instance.object_id, destination_instance.object_id
@@ -165,16 +166,16 @@ class MigrationManager:
         self._changes.append(["associate", source.wire(), destination.wire()])
 
     def destination_instances(self, mapping_name, source_instances=None):
-        """destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources, or of
-        all."""
+        """destinationInstancesForEntityMappingNamed:sourceInstances:, the objects that an entity mapping made of these
+        sources, or of all sources."""
         if isinstance(source_instances, ManagedObject):
             source_instances = [source_instances]
         request = {"request": "destinationInstances", "mapping": mapping_name}
         if source_instances is not None:
             sources = [one.object_id for one in source_instances]
             associations = self._associations
-            # What the mapping at work has just made of this call's sources is known here, unless sources were
-            # associated out of turn.
+            # Associations that the running mapping made of this call's sources are at hand, unless sources were
+            # associated outside their turn.
             if (
                 mapping_name == self.mapping.name
                 and not self._has_foreign_associations
@@ -196,40 +197,39 @@ class MigrationManager:
 
     @property
     def root_entity_names(self):
-        """Names of the entities without parent in the destination, or the one store of a stage: with those below them
-        they are all objects."""
+        """The names of the entities without a parent, of the destination or of the stage's one store. Fetching each of
+        them, subentities included, covers every object."""
         return sorted(name for name, entity in self._entities["destination"].items() if entity.root == name)
 
     @property
     def store_path(self):
-        """Path of the database that is migrated; None where hopd does not tell."""
+        """The path of the database that is migrated; None if hopd does not pass it."""
         return self._store_path
 
     @property
     def store_metadata(self):
-        """The store's metadata as they were before the migration: texts, numbers, dates and data, and lists of
-        these."""
+        """The store's metadata before the migration: texts, numbers, dates, data, and lists of these."""
         return dict(self._store_metadata)
 
     # Tables and journal
 
     @property
     def user_info(self):
-        """The manager's userInfo: a table, shared by all policies of the hop."""
+        """Core Data's userInfo of the manager: a table that all policies of the hop share."""
         return self.table("userInfo")
 
     def table(self, name):
-        """A table that lives as long as the hop and is shared by all its policies."""
+        """Returns a table that lives as long as the hop. All policies of the hop share it."""
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = PolicyTable(name, self)
         return table
 
     def log(self, line):
-        """A line for the journal. Keys and counts, please: the journal is no place for people's data."""
+        """Writes a line to the journal. Write keys and counts: people's data does not belong in the journal."""
         self._ask({"request": "log", "line": str(line)})
 
-    # Questions
+    # Requests
 
     def _entity(self, name, side):
         entity = self._entities[side].get(name)
@@ -246,8 +246,8 @@ class MigrationManager:
         return value
 
     def _current(self, kept):
-        """The one object of this id in this call: a kept one, without what it knew of a store that has changed
-        since."""
+        """The one instance for this id in this call. A kept destination object loses its values, because the store has
+        changed since."""
         other = self._objects.get(kept.object_id)
         if other is not None:
             return other
@@ -294,7 +294,7 @@ class MigrationManager:
             yield shapes[row[0]], row
 
     def _shapes(self, message):
-        """Side, entity, and where in a row each column stands."""
+        """Side, entity, and the position of each column in a row."""
         return [
             (side, self._entity(entity, side), {name: index + 2 for index, name in enumerate(columns)})
             for side, entity, columns in message["shapes"]
@@ -307,7 +307,7 @@ class MigrationManager:
             self._send({"request": "apply", "operations": changes})
 
     def _send(self, changes):
-        """Sends changes. Where that fails they are lost, and so is the call."""
+        """Sends changes. If that fails, the changes are lost and the call fails."""
         try:
             self._ask(changes)
         except BaseException as error:
@@ -335,14 +335,14 @@ class MigrationManager:
         self._changes = []
 
     def _check_end(self):
-        """Raises where a change was made between calls or could not be sent, also where the policy let that pass."""
+        """Raises if a change was made between calls or could not be sent, even if the policy caught the exception."""
         if self._lost is not None:
             raise self._lost
         if self._no_call.was_used:
             raise PolicyError(_OUTSIDE)
 
     def _end_call(self):
-        """The changes that were not sent yet; nothing else of the call is kept."""
+        """Returns the changes that were not sent yet, and releases everything else of the call."""
         try:
             for table in self._tables.values():
                 table._flush()

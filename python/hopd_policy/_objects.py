@@ -1,4 +1,4 @@
-"""The objects that policies work with, and what they are told of the mapping and the entities."""
+"""The objects of policies, and the descriptions of the entity mapping, the stage and the entities."""
 
 from types import MappingProxyType
 
@@ -8,7 +8,7 @@ _RELATIONSHIPS = ("to-one", "to-many", "ordered to-many")
 
 
 class ReadObjects(list):
-    """What was read of a to-many or a table. It is a copy: changing it would reach no store, so that is an error."""
+    """A list read from a to-many or a table. It is a copy: a change would not reach the store, so it is an error."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class ReadObjects(list):
 
 
 class EntityMapping:
-    """The entity mapping that a policy belongs to, as the mapping model has it."""
+    """The entity mapping that a policy belongs to, as the mapping model describes it."""
 
     def __init__(self, introduction):
         self.name = introduction["mapping"]
@@ -37,12 +37,12 @@ class EntityMapping:
         self._expressions = introduction["expressions"]
 
     def value_expression(self, property_name):
-        """Text of a property's value expression; None where it has none."""
+        """Returns the text of a property's value expression; None if it has none."""
         return self._expressions.get(property_name)
 
 
 class StageDescription:
-    """The stage at work: its hook, "willMigrate" or "didMigrate", and the versions that its hop goes between."""
+    """The stage that is running: its hook, "willMigrate" or "didMigrate", and the versions of its hop."""
 
     def __init__(self, introduction):
         self.hook = introduction["stage"]
@@ -51,7 +51,7 @@ class StageDescription:
 
 
 class Entity:
-    """An entity of a model: its name, its root, and kind and destination of its properties."""
+    """An entity of a model: its name, its root, and the kind and destination of its properties."""
 
     __slots__ = ("name", "root", "is_abstract", "properties", "relationships", "to_many")
 
@@ -76,7 +76,7 @@ class ManagedObject:
         self._manager = manager
         self._generation = manager._generation
         self._values = None
-        # Values that came as a row stay there: most are never looked at.
+        # Values that arrived in a row stay there: most are never read.
         self._columns = columns
         self._row = row
         self._operation = None
@@ -88,16 +88,16 @@ class ManagedObject:
 
     @property
     def attribute_names(self):
-        """Names of the stored attributes, inherited ones included."""
+        """The names of the stored attributes, inherited ones included."""
         return sorted(n for n in self._entity.properties if n not in self._entity.relationships)
 
     @property
     def relationship_names(self):
-        """Names of the relationships."""
+        """The names of the relationships."""
         return sorted(self._entity.relationships)
 
     def destination_entity_name(self, relationship):
-        """The entity that a relationship leads to; objects of its subentities may stand there."""
+        """Returns the destination entity of a relationship. The objects may also be of its subentities."""
         if relationship not in self._entity.relationships:
             raise PolicyError(f"{self.entity_name} has no relationship {relationship}")
         return self._entity.properties[relationship][1]
@@ -106,7 +106,7 @@ class ManagedObject:
         return key in self._entity.properties
 
     def __iter__(self):
-        """Names of the properties, as `in` knows them."""
+        """The names of the properties, the same as for `in`."""
         return iter(sorted(self._entity.properties))
 
     def __eq__(self, other):
@@ -119,7 +119,7 @@ class ManagedObject:
         return f"<{self.object_id.side} {self.object_id.entity} {self.object_id.key}>"
 
     def value_for_key(self, key):
-        """A value: an object or None for a to-one, a list of objects for a to-many."""
+        """Returns a value: an object or None for a to-one, a list of objects for a to-many."""
         manager = self._manager
         if self._generation != manager._generation:
             return manager._current(self)._get(key)
@@ -129,7 +129,7 @@ class ManagedObject:
 
     def _get(self, key):
         is_relationship = key in self._entity.relationships
-        # The other end of a relationship may have been changed through another object: a destination's are asked for.
+        # A change of another object may have changed the inverse here: a destination object's are always fetched.
         if not (is_relationship and self.object_id.side == "destination"):
             values = self._values
             if values is not None and key in values:
@@ -147,7 +147,7 @@ class ManagedObject:
         return self._manager._load(self, key)
 
     def set_value_for_key(self, value, key):
-        """Sets a value of a destination object. The other end of a relationship follows."""
+        """Sets a value of a destination object. hopd updates the inverse relationship."""
         entity = self._entity
         if self.object_id.side != "destination":
             raise PolicyError(f"{entity.name}.{key} belongs to the source store, which is never changed")
@@ -165,7 +165,7 @@ class ManagedObject:
             return
         if isinstance(value, (ManagedObject, ObjectID)):
             raise PolicyError(f"{entity.name}.{key} is an attribute: it takes no object")
-        # A value that cannot be sent is told here, where it is set, and not with a later message.
+        # A value that cannot be sent raises here, where it is set, and not with a later message.
         target._set(key, attribute_value(value))
 
     def __setitem__(self, key, value):
@@ -177,8 +177,8 @@ class ManagedObject:
         if self._values is None:
             self._values = {}
         self._values[key] = value
-        # An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last
-        # setting.
+        # No other code reads an attribute before the changes are sent, so it is merged into the object's insertion or
+        # last setting.
         operation = self._operation
         if operation is not None and self._batch == manager._batch:
             if len(operation) == 2:
@@ -192,11 +192,11 @@ class ManagedObject:
         self._batch = manager._batch
 
     def add(self, objects, key):
-        """Adds objects to a to-many relationship."""
+        """Adds objects to a to-many relationship of a destination object."""
         self._to_many("add", objects, key)
 
     def remove(self, objects, key):
-        """Takes objects out of a to-many relationship."""
+        """Removes objects from a to-many relationship of a destination object."""
         self._to_many("remove", objects, key)
 
     def _to_many(self, what, objects, key):
@@ -206,7 +206,7 @@ class ManagedObject:
 
 
 def _step(key, entity):
-    """What to write for a key path: objects are asked key by key."""
+    """The next step for an author who passed a key path where a single key is needed: read the objects key by key."""
     first, _, rest = key.partition(".") if isinstance(key, str) else ("", "", "")
     if not rest or first not in entity.relationships:
         return ""
@@ -216,7 +216,7 @@ def _step(key, entity):
 
 
 def wires(objects):
-    """Objects as they are sent: one, or any collection of them."""
+    """Returns objects in the form in which they are sent: one, or any collection of them."""
     if isinstance(objects, ManagedObject):
         objects = (objects,)
     if isinstance(objects, (str, bytes, dict)) or not hasattr(objects, "__iter__"):

@@ -1,4 +1,4 @@
-"""The base class of policies, and the loop that serves hopd: frames of JSON over standard input and output."""
+"""The base classes of policies and stages, and the main loop: frames of JSON over standard input and output."""
 
 import atexit
 import gc
@@ -17,7 +17,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class _Serving:
-    """Whether run() was called: a program that only defines its policies ends at once, and would not say why."""
+    """Whether run() was called: a program that only defines its policies ends at once, so it prints the reason."""
 
     def __init__(self):
         self.has_begun = False
@@ -38,9 +38,9 @@ _serving = _Serving()
 
 
 class EntityMigrationPolicy:
-    """The hooks of one entity mapping, after NSEntityMigrationPolicy; the defaults do what Core Data's do.
+    """The hooks of one entity mapping, modelled on NSEntityMigrationPolicy; the defaults do what Core Data's do.
 
-    One instance per entity mapping and migration; it may keep state between hooks.
+    Each migration makes one instance per entity mapping; it may keep state between hooks.
     """
 
     def __init_subclass__(cls, **arguments):
@@ -48,30 +48,30 @@ class EntityMigrationPolicy:
         _serving.expect(cls)
 
     def begin(self, mapping, manager):
-        """Called first."""
+        """Called before every other hook."""
 
     def create_destination_instances(self, source, mapping, manager):
-        """Makes what comes of a source; the default is default creation and association."""
+        """Creates the destination objects of a source object; the default inserts one and associates it."""
         manager.insert_standard_instance(source)
 
     def end_instance_creation(self, mapping, manager):
-        """Called when every source was offered."""
+        """Called after the last source object."""
 
     def create_relationships(self, destination, mapping, manager):
-        """Called after hopd has set the relationships that the mapping has expressions for."""
+        """Called for each destination object, after hopd has set the relationships with expressions in the mapping."""
 
     def end_relationship_creation(self, mapping, manager):
-        """Called when every destination was offered."""
+        """Called after the relationships of the last object."""
 
     def perform_custom_validation(self, mapping, manager):
-        """Raises where the result is not acceptable; nothing is replaced then."""
+        """Raise to reject the result. The user's store then stays unchanged."""
 
     def end(self, mapping, manager):
-        """Called last."""
+        """Called after every other hook."""
 
     def method(self, selector, arguments, manager):
-        """FUNCTION($entityPolicy, "hexFor:with:", a, b) calls `hexFor_with(a, b)`: it gives an attribute's value, or
-        the object or objects of a relationship."""
+        """Runs a method that an expression calls: FUNCTION($entityPolicy, "hexFor:with:", a, b) calls
+        `hexFor_with(a, b)`, which returns an attribute's value, or the object or objects of a relationship."""
         name = selector.rstrip(":").replace(":", "_")
         function = None if name.startswith("_") else getattr(self, name, None)
         if function is None:
@@ -80,9 +80,9 @@ class EntityMigrationPolicy:
 
 
 class CustomMigrationStage:
-    """The hooks of one hop, after NSCustomMigrationStage and SwiftData's MigrationStage.custom.
+    """The hooks of one hop, modelled on NSCustomMigrationStage and SwiftData's MigrationStage.custom.
 
-    The program runs once for each hook: state between them is kept in tables of the manager.
+    The program runs once for each hook: keep state between hooks in the manager's tables.
     """
 
     def __init_subclass__(cls, **arguments):
@@ -99,21 +99,21 @@ class CustomMigrationStage:
 
 
 def run(*policies, named=None):
-    """Serves hopd until it is done. Policies and stages go by the names of their classes, or by those in `named`."""
+    """Serves hopd until the input ends. Policies and stages have the names of their classes, or those in `named`."""
     classes = {policy.__name__: policy for policy in policies}
     classes.update(named or {})
     _serving.has_begun = True
-    # Standard output belongs to the protocol: what a policy prints goes to standard error, and so to the journal.
+    # Standard output belongs to the protocol: a policy's prints go to standard error, and so to the journal.
     output = os.dup(1)
     os.dup2(2, 1)
-    # What the start has made lives as long as the program; what a call makes is counted away when it ends.
+    # Objects made at the start live as long as the program; reference counts free those of a call when it ends.
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     _Session(classes, sys.stdin.buffer, output).serve()
 
 
-# What Core Data calls the hooks, and what they are easily called by mistake, in small letters without underscores.
+# Core Data's names of the hooks, and names that are written by mistake, in lower case without underscores.
 _HOOKS = {
     "begin": ["beginentitymapping"],
     "create_destination_instances": ["createdestinationinstancesforsourceinstance", "createdestinationinstance"],
@@ -127,7 +127,7 @@ _STAGE_HOOKS = {"will_migrate": ["willmigratehandler"], "did_migrate": ["didmigr
 
 
 def _check_hooks(policy):
-    """Raises where a method looks like a hook and is none: nobody would call it, and what it does would not happen."""
+    """Raises if a method has a name like a hook but is not one: it would never be called."""
     hooks = _STAGE_HOOKS if issubclass(policy, CustomMigrationStage) else _HOOKS
     misnamed = {other: hook for hook, others in hooks.items() for other in [hook.replace("_", ""), *others]}
     for name in dir(policy):
@@ -140,7 +140,7 @@ def _check_hooks(policy):
 
 
 def _check_returned(result, hook):
-    """Raises where a hook says that it failed, or has not run at all."""
+    """Raises if a hook returned False, or has not run at all."""
     if result is False:
         raise PolicyError(f"{hook} returned False")
     if hasattr(result, "__await__") or hasattr(result, "send") or hasattr(result, "asend"):
@@ -148,7 +148,7 @@ def _check_returned(result, hook):
 
 
 def _result(value, selector):
-    """What a method gives, as it is sent: a value, an object, or a collection of objects."""
+    """Returns a method's result in the form in which it is sent: a value, an object, or a collection of objects."""
     if isinstance(value, ManagedObject):
         return value.object_id
     if hasattr(value, "__await__"):
@@ -220,7 +220,7 @@ class _Session:
             self.write({"reply": "failed", "reason": _text(error)})
             return
         manager = MigrationManager(introduction, self.ask)
-        # Threads of the policy may outlive the last call; the exit status tells hopd what they left behind.
+        # Threads of the policy may outlive the last call; the exit status tells hopd that a change was lost.
         atexit.register(_end, manager)
         self.write({"hello": PROTOCOL})
         while True:
@@ -246,7 +246,7 @@ def _end(manager):
 
 
 def _print(error):
-    """The way to an error, without this library's own steps: hopd quotes the last ten lines."""
+    """Prints the traceback of an error without this library's own frames: hopd quotes the last ten lines."""
     steps = traceback.extract_tb(error.__traceback__)
     own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) != _FOLDER]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(own)] if own else []
@@ -320,7 +320,7 @@ def _argument(value, manager, own):
 
 
 def _create(policy, manager, message):
-    # The hot loop: rows stand in pairs, a source and its standard object.
+    # The hot loop: rows are pairs of a source object and its standard object.
     mapping = manager.mapping
     shapes = manager._shapes(message)
     rows = message["rows"]

@@ -1,4 +1,4 @@
-"""Predicates of fetches: the text with its arguments, and the order of what is found."""
+"""Predicates of fetches: the text with its arguments, and the sort order."""
 
 import math
 import re
@@ -9,15 +9,15 @@ from decimal import Decimal
 from ._objects import ManagedObject
 from ._values import URI, Date, PolicyError, Transformable
 
-# What stands in quotes is text; elsewhere a % begins a place for an argument.
+# Quoted parts are text; elsewhere a % begins a placeholder for an argument.
 _PLACES = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|%(@|K|l{0,2}[dDiuUfF])|%(.?)""", re.DOTALL)
 _PATH = re.compile(r"[^\W\d]\w*(\.@?[^\W\d]\w*)*")
 
 
 def predicate(text, arguments, objects):
-    """The text with every argument in its place: %@ a value, %K a key path, %d and %f a number.
+    """Returns the text with every argument inserted: %@ is a value, %K a key path, %d and %f a number.
 
-    Objects get a name in the text, under which `objects` has their ids.
+    An object becomes a variable in the text; `objects` has its id under the variable's name.
     """
     if not arguments:
         return text
@@ -45,14 +45,14 @@ def predicate(text, arguments, objects):
 
 
 def key_path(path):
-    """A key path as it stands in a predicate; every key is marked as a name, so that none is read as a word."""
+    """Returns a key path for a predicate, with every key marked as a name, so that none is read as a keyword."""
     if not isinstance(path, str) or not _PATH.fullmatch(path):
         raise PolicyError("%K takes a key path, as name or author.name")
     return ".".join(key if key.startswith("@") else "#" + key for key in path.split("."))
 
 
 def order(sort):
-    """The order of a fetch: `"name"`, `"-date"`, or a list of these."""
+    """Returns the sort order of a fetch, from `"name"`, `"-date"`, or a list of these."""
     if isinstance(sort, str):
         sort = [sort]
     result = []
@@ -66,7 +66,7 @@ def order(sort):
 
 
 def literal(value, objects):
-    """A value as it stands in the text of a predicate."""
+    """Returns a value in the syntax of predicates."""
     if value is None:
         return "NULL"
     if isinstance(value, ManagedObject):

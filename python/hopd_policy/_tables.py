@@ -8,9 +8,9 @@ from ._values import Date, ObjectID, PolicyError, attribute_value
 
 
 class PolicyTable:
-    """A table that lives as long as the hop and is shared by all its policies: `table[key]`, `table[key] = value`.
+    """A table that lives as long as the hop: `table[key]`, `table[key] = value`. All policies of the hop share it.
 
-    Keys and values are what attributes hold; values may also be an object or a list.
+    Keys and values are values of attributes; a value may also be an object or a list.
     """
 
     def __init__(self, name, manager):
@@ -23,7 +23,7 @@ class PolicyTable:
         return self.get(key)
 
     def get(self, key, default=None):
-        """The value or object under a key; `default` where there is none."""
+        """Returns the value or object under a key; `default` if there is none."""
         key = _sendable(key)
         place = _place(key)
         if place in self._known:
@@ -34,7 +34,7 @@ class PolicyTable:
         return default if value is None else self._manager._resolved(value)
 
     def setdefault(self, key, value):
-        """The value under a key; where there is none, `value`, which is kept from then on."""
+        """Returns the value under a key; if there is none, stores and returns `value`."""
         found = self.get(key)
         if found is not None:
             return found
@@ -68,7 +68,7 @@ class PolicyTable:
 
 
 def _sendable(value):
-    """A key or a value as it is kept here: no object, nothing that changes afterwards, nothing that cannot be sent."""
+    """Returns a key or a value in the form that a table keeps: without objects, immutable, and fit to be sent."""
     if isinstance(value, ManagedObject):
         return value.object_id
     if isinstance(value, ObjectID):
@@ -89,7 +89,7 @@ def _wire(value):
 
 
 def _place(key):
-    """What tells keys apart as hopd does: 1, 1.0 and True are one key to a dict, and three to a table."""
+    """Returns a key that is distinct where hopd's are: 1, 1.0 and True are one key of a dict, and three of a table."""
     if isinstance(key, list):
         return (list, tuple(_place(one) for one in key))
     if isinstance(key, Decimal):

@@ -1,4 +1,4 @@
-"""Values as JSON and back: what JSON has no form for stands in an object with one key that begins with "$"."""
+"""Values as JSON and back: a value without a form in JSON is an object with one key that begins with "$"."""
 
 import base64
 import json
@@ -11,11 +11,12 @@ _EPOCH = datetime(2001, 1, 1, tzinfo=timezone.utc)
 
 
 class PolicyError(Exception):
-    """What a policy did wrong or could not do. The text is shown to operators: it should name no user's values."""
+    """An error of a policy: what it did wrong, or could not do. Operators see the text: it should contain no values of
+    users."""
 
 
 class Variable:
-    """Stands for what only the program has: the manager, the mapping or the policy as a method's argument."""
+    """A method's argument that only the program can supply: the manager, the mapping or the policy."""
 
     __slots__ = ("name",)
 
@@ -24,7 +25,7 @@ class Variable:
 
 
 class Date:
-    """A moment as Core Data keeps it: seconds since 2001-01-01 UTC, which a datetime would round."""
+    """A date as Core Data stores it: seconds since 2001-01-01 UTC, which a datetime would round."""
 
     __slots__ = ("seconds",)
 
@@ -37,7 +38,7 @@ class Date:
 
     @property
     def datetime(self):
-        """The moment with a precision of microseconds, in UTC."""
+        """The date with a precision of microseconds, in UTC."""
         return _EPOCH + timedelta(seconds=self.seconds)
 
     def __eq__(self, other):
@@ -85,7 +86,7 @@ class Transformable(_Wrapped):
 
 
 class ObjectID:
-    """Store ("source" or "destination"), entity and primary key of an object."""
+    """The store ("source" or "destination"), entity and primary key of an object."""
 
     __slots__ = ("side", "entity", "key")
 
@@ -149,7 +150,7 @@ def _number(value):
 
 
 def _tag(value):
-    """The form of a value that the JSON encoder does not know."""
+    """Returns the form of a value that the JSON encoder cannot encode."""
     if isinstance(value, ObjectID):
         return {"$object": value.wire()}
     if isinstance(value, Date):
@@ -174,7 +175,7 @@ _EXACT = frozenset(_KINDS)
 
 
 def attribute_value(value):
-    """The value of an attribute, as it can be sent now and later; raises for what no attribute takes."""
+    """Returns an attribute's value in a form that can be sent now and later; raises if no attribute accepts it."""
     kind = type(value)
     if kind is int and not -(2**63) <= value < 2**63:
         raise PolicyError("a whole number beyond 64 bits fits no attribute")
@@ -188,7 +189,7 @@ def attribute_value(value):
 
 
 def _unfit(value):
-    """The error for a value that no attribute takes, with what to give instead."""
+    """Returns the error for a value that no attribute accepts, with the value to use instead."""
     if isinstance(value, date):
         instead = ": give a datetime with time zone, or Date(seconds since 2001-01-01 UTC)"
     elif isinstance(value, (dict, list, tuple, set, frozenset)):
@@ -202,7 +203,7 @@ _encoder = json.JSONEncoder(default=_tag, separators=(",", ":"), ensure_ascii=Fa
 
 
 def _finite(value):
-    """The value with numbers that JSON does not have in their tagged form."""
+    """Returns the value with numbers that JSON does not have in their tagged form."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$double": _number(value)}
     if isinstance(value, dict):

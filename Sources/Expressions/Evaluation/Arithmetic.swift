@@ -1,5 +1,6 @@
 // Arithmetic on values (docs/formats/expressions.md, "Arithmetic"), the same for the evaluator and for the functions
-// that SQL calls: integers are checked, decimals stay decimal, a NaN is nil as SQLite has no other word for it.
+// that SQL calls: integers are checked, decimals stay decimal, and NaN becomes nil because SQLite can store it only as
+// NULL.
 
 import Diagnostics
 
@@ -7,7 +8,7 @@ import Diagnostics
   import Glibc
 #endif
 
-/// Arithmetic of expressions.
+/// The arithmetic of expressions.
 enum Arithmetic {
   /// `+ - * / **`; nil on either side gives nil.
   static func apply(
@@ -35,7 +36,7 @@ enum Arithmetic {
       result = one / other
     case .power: result = pow(one, other)
     }
-    // A moment and a span give a moment; two moments give the span between them.
+    // A date and an interval give a date; two dates give the interval between them.
     switch (left, right, operation) {
     case (.date, .date, .subtract): return number(result)
     case (.date, _, .add), (.date, _, .subtract), (_, .date, .add): return result.isNaN ? .null : .date(result)
@@ -64,7 +65,7 @@ enum Arithmetic {
     return result
   }
 
-  /// nil where a side is an infinity or too large to be a decimal: then doubles are used.
+  /// Returns nil if a side is infinite or too large for a decimal: then doubles are used.
   private static func decimal(
     _ operation: ArithmeticOperator, _ left: ExpressionValue, _ right: ExpressionValue
   ) throws(HopdError) -> ExpressionValue? {
@@ -82,7 +83,7 @@ enum Arithmetic {
     return .decimal(result)
   }
 
-  /// The number as a decimal.
+  /// Returns the number as a decimal.
   static func decimal(_ value: ExpressionValue) -> DecimalNumber? {
     switch value {
     case .boolean(let value): DecimalNumber(value ? 1 : 0)
@@ -93,7 +94,7 @@ enum Arithmetic {
     }
   }
 
-  /// A double as a value; NaN is nil.
+  /// Returns a double as a value; NaN becomes nil.
   static func number(_ value: Double) -> ExpressionValue { value.isNaN ? .null : .double(value) }
 
   /// Unary minus.
@@ -106,7 +107,7 @@ enum Arithmetic {
     }
   }
 
-  /// Functions of one number: abs, ceiling, floor, trunc, and those of reals.
+  /// Functions of one number: abs, ceiling, floor, trunc, and the functions of reals.
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     if function.isOfReals {
@@ -143,7 +144,7 @@ enum Arithmetic {
     }
   }
 
-  /// Operations on the bits of integers of 64 bits; `right` is not used for the complement.
+  /// Bit operations on 64-bit integers. `right` is not used for the complement.
   static func bits(
     _ function: ExpressionFunction, _ left: ExpressionValue, _ right: ExpressionValue
   ) throws(HopdError) -> ExpressionValue {
@@ -157,7 +158,7 @@ enum Arithmetic {
     case .bitwiseXor: return .integer(one ^ other)
     case .onesComplement: return .integer(~one)
     default:
-      // C does not say what a shift by more bits than there are gives.
+      // C leaves shifts by more bits than the type has undefined.
       guard (0...63).contains(other) else { throw .overflow("a shift by 0 to 63 bits") }
       return .integer(function == .leftShift ? one << other : one >> other)
     }
@@ -168,7 +169,7 @@ enum Arithmetic {
     if left.isNull || right.isNull { return .null }
     if let one = left.asInteger, let other = right.asInteger {
       guard other != 0 else { throw .divisionByZero() }
-      // The smallest integer by -1 has a quotient that does not fit, and the remainder 0.
+      // The smallest integer divided by -1 has a quotient that does not fit, and the remainder 0.
       return .integer(one.remainderReportingOverflow(dividingBy: other).partialValue)
     }
     let name = ExpressionFunction.modulus.rawValue
@@ -179,7 +180,7 @@ enum Arithmetic {
 }
 
 extension ExpressionFunction {
-  /// Does it make a double of any number?
+  /// Whether the function makes a double of any number.
   var isOfReals: Bool {
     switch self {
     case .squareRoot, .logarithm, .naturalLogarithm, .exponential: true
@@ -188,8 +189,8 @@ extension ExpressionFunction {
   }
 }
 
-/// A sum that does not depend on the order of its terms: integers in 128 bits, doubles without rounding until the end
-/// (Shewchuk's partial sums). So the rows may come as they like.
+/// A sum that does not depend on the order of its terms, so rows may be read in any order: integers are added in 128
+/// bits, doubles without rounding until the end (Shewchuk's partial sums).
 struct ValueSum {
   private var integers: Int128 = 0
   private var partials: [Double] = []
@@ -198,7 +199,7 @@ struct ValueSum {
   private var hasDouble = false
   private(set) var count = 0
 
-  /// Takes a term; nil counts as 0.
+  /// Adds a term; nil counts as 0.
   mutating func add(_ value: ExpressionValue) throws(HopdError) {
     count += 1
     switch value {
@@ -226,7 +227,7 @@ struct ValueSum {
       let (large, small) = term.magnitude < partial.magnitude ? (partial, term) : (term, partial)
       let high = large + small
       guard high.isFinite else {
-        // Beyond the doubles: the infinity stays, as it would in a plain sum.
+        // Out of the range of doubles: the infinity stays, as it would in a plain sum.
         special = (special ?? 0) + high
         return
       }
@@ -241,7 +242,7 @@ struct ValueSum {
     partials.append(term)
   }
 
-  /// The partial sums rounded once.
+  /// The partial sums, rounded once.
   private var real: Double {
     if let special { return special }
     var rest = partials
@@ -253,7 +254,7 @@ struct ValueSum {
       low = next - (high - before)
       if low != 0 { break }
     }
-    // Half way between two doubles the rest decides.
+    // Halfway between two doubles, the lower partial sums decide.
     if let next = rest.last, (low < 0 && next < 0) || (low > 0 && next > 0) {
       let twice = low * 2
       let other = high + twice
@@ -262,7 +263,7 @@ struct ValueSum {
     return high
   }
 
-  /// The sum; 0 of nothing.
+  /// Returns the sum; 0 if there are no terms.
   func sum() throws(HopdError) -> ExpressionValue {
     if let decimals {
       guard let integers = DecimalNumber("\(integers)"),
@@ -279,7 +280,7 @@ struct ValueSum {
     return .integer(sum)
   }
 
-  /// The average; nil of nothing.
+  /// Returns the average; nil if there are no terms.
   func average() throws(HopdError) -> ExpressionValue {
     if count == 0 { return .null }
     if decimals != nil { return try Arithmetic.apply(.divide, sum(), .integer(Int64(count))) }

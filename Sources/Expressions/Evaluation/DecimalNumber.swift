@@ -1,11 +1,12 @@
-// Decimal arithmetic as NSDecimalNumber has it: 38 digits, rounded half up where more would be needed, exponents from
-// -128 to 127. Written on digits, not on machine words: rows with decimals are few, and this way it is plainly right.
+// Decimal arithmetic as NSDecimalNumber does it: 38 digits, rounded half up if more would be needed, exponents from
+// -128 to 127. It works on digits and not on machine words: rows with decimals are few, and digits are easier to
+// verify.
 
 import ManagedObjectModel
 
 /// A decimal number of at most 38 digits.
 package struct DecimalNumber: Sendable, Hashable {
-  /// Digits, highest first, without zeros at either end; none for 0.
+  /// The digits, highest first, without zeros at either end; empty for 0.
   private let digits: [UInt8]
   /// The number is digits × 10^exponent.
   private let exponent: Int
@@ -14,7 +15,7 @@ package struct DecimalNumber: Sendable, Hashable {
   private static let precision = 38
   private static let exponents = -128...127
 
-  /// nil where the number is too large; what is too small becomes 0.
+  /// Returns nil if the number is too large; a number that is too small becomes 0.
   private init?(_ digits: [UInt8], exponent: Int, isNegative: Bool) {
     var digits = Array(digits.drop { $0 == 0 })
     var exponent = exponent
@@ -33,7 +34,7 @@ package struct DecimalNumber: Sendable, Hashable {
       exponent += 1
     }
     if digits.isEmpty { exponent = 0 }
-    // A great exponent may still be written with zeros behind the digits.
+    // A large exponent may still be written as zeros after the digits.
     guard exponent <= DecimalNumber.exponents.upperBound + limit - digits.count else { return nil }
     self.digits = digits
     self.exponent = exponent
@@ -46,7 +47,7 @@ package struct DecimalNumber: Sendable, Hashable {
     self.isNegative = isNegative
   }
 
-  /// The integer.
+  /// The integer as a decimal.
   package init(_ value: Int64) {
     var digits = String(value.magnitude).utf8.map { $0 - 0x30 }
     var exponent = 0
@@ -57,13 +58,13 @@ package struct DecimalNumber: Sendable, Hashable {
     self.init(unchecked: digits, exponent: digits.isEmpty ? 0 : exponent, isNegative: value < 0)
   }
 
-  /// The shortest decimal that reads back as the double; nil for infinities, NaN and what is too large.
+  /// The shortest decimal that reads back as the double; nil for infinities, NaN and numbers that are too large.
   package init?(_ value: Double) {
     guard value.isFinite else { return nil }
     self.init(value.description)
   }
 
-  /// Optional sign, digits, at most one point, optional exponent; nothing else.
+  /// Reads an optional sign, digits with at most one point, and an optional exponent; nil for any other text.
   package init?(_ text: String) {
     guard let parts = DecimalParts(text), parts.count <= 100_000 else { return nil }
     var exponent = -parts.places
@@ -77,13 +78,13 @@ package struct DecimalNumber: Sendable, Hashable {
   /// The nearest double.
   package var double: Double { Double("\(isNegative ? "-" : "")\(digitText)e\(exponent)") ?? 0 }
 
-  /// The number as an integer, where it is one and fits.
+  /// The number as an integer; nil if it is not whole or does not fit.
   package var integer: Int64? {
     guard exponent >= 0, exponent + digits.count <= 19 else { return digits.isEmpty ? 0 : nil }
     return Int64("\(isNegative ? "-" : "")\(digitText)\(String(repeating: "0", count: exponent))")
   }
 
-  /// Is it 0?
+  /// Whether the number is 0.
   package var isZero: Bool { digits.isEmpty }
 
   private var digitText: String {
@@ -92,7 +93,7 @@ package struct DecimalNumber: Sendable, Hashable {
 
   // MARK: Order
 
-  /// -1, 0 or 1.
+  /// Returns -1, 0 or 1.
   package func order(_ other: DecimalNumber) -> Int {
     if isNegative != other.isNegative { return isNegative ? -1 : 1 }
     let magnitude = DecimalNumber.magnitudeOrder(self, other)
@@ -107,9 +108,9 @@ package struct DecimalNumber: Sendable, Hashable {
       ? -1 : right.digits.lexicographicallyPrecedes(left.digits) ? 1 : 0
   }
 
-  // MARK: Arithmetic: nil where the result is too large
+  // MARK: Arithmetic: nil if the result is too large
 
-  /// The number with the other sign.
+  /// The number with the opposite sign.
   package var negated: DecimalNumber {
     DecimalNumber(unchecked: digits, exponent: exponent, isNegative: !isNegative && !isZero)
   }
@@ -117,12 +118,12 @@ package struct DecimalNumber: Sendable, Hashable {
   /// The number without its sign.
   package var magnitude: DecimalNumber { DecimalNumber(unchecked: digits, exponent: exponent, isNegative: false) }
 
-  /// Sum.
+  /// The sum.
   package func adding(_ other: DecimalNumber) -> DecimalNumber? {
     if isZero { return other }
     if other.isZero { return self }
     let low = min(exponent, other.exponent)
-    // Exponents are bounded, so the digits are at most a few hundred.
+    // Exponents are bounded, so there are at most a few hundred digits.
     let left = digits + Array(repeating: 0, count: exponent - low)
     let right = other.digits + Array(repeating: 0, count: other.exponent - low)
     if isNegative == other.isNegative {
@@ -135,10 +136,10 @@ package struct DecimalNumber: Sendable, Hashable {
       : DecimalNumber(DecimalNumber.difference(right, left), exponent: low, isNegative: other.isNegative)
   }
 
-  /// Difference.
+  /// The difference.
   package func subtracting(_ other: DecimalNumber) -> DecimalNumber? { adding(other.negated) }
 
-  /// Product.
+  /// The product.
   package func multiplied(by other: DecimalNumber) -> DecimalNumber? {
     var product = [Int](repeating: 0, count: digits.count + other.digits.count)
     for (row, one) in digits.reversed().enumerated() {
@@ -154,10 +155,11 @@ package struct DecimalNumber: Sendable, Hashable {
       result.reversed(), exponent: exponent + other.exponent, isNegative: isNegative != other.isNegative)
   }
 
-  /// Quotient; the divisor is not 0.
+  /// The quotient. The divisor must not be 0.
   package func divided(by other: DecimalNumber) -> DecimalNumber? {
     guard !other.isZero else { return nil }
-    // Enough digits that the last one kept is rounded right; a rest makes the digit behind it odd, never exactly 5.
+    // Enough digits to round the last kept one correctly. A remainder makes the digit after it odd, so it is never
+    // exactly 5.
     let places = DecimalNumber.precision + 2 + other.digits.count
     var rest: [UInt8] = []
     var quotient: [UInt8] = []
@@ -181,13 +183,13 @@ package struct DecimalNumber: Sendable, Hashable {
     return DecimalNumber(kept, exponent: 0, isNegative: isNegative) ?? self
   }
 
-  /// The greatest whole number that is not greater.
+  /// The greatest whole number that is not greater than this one.
   package var floor: DecimalNumber? {
     let whole = truncated
     return isNegative && whole != self ? whole.subtracting(DecimalNumber(1)) : whole
   }
 
-  /// The smallest whole number that is not smaller.
+  /// The smallest whole number that is not smaller than this one.
   package var ceiling: DecimalNumber? { negated.floor?.negated }
 
   // MARK: Digits
@@ -206,7 +208,7 @@ package struct DecimalNumber: Sendable, Hashable {
     return result.reversed()
   }
 
-  /// The greater less the smaller.
+  /// Returns the greater number less the smaller.
   private static func difference(_ left: [UInt8], _ right: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var borrow: Int8 = 0

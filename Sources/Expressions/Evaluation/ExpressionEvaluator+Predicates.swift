@@ -27,7 +27,7 @@ extension ExpressionEvaluator {
     case .modulus: return try Arithmetic.modulus(value, one(arguments[1], bindings))
     case .uppercase, .lowercase, .length, .canonical: return try TextFunction.apply(function, value)
     case .concatenate:
-      // Every argument is evaluated, also behind a nil: which rows fail must not hang on the order.
+      // Every argument is evaluated, also after a nil: which rows fail must not depend on the order.
       var values = [value]
       for argument in arguments.dropFirst() { values.append(try one(argument, bindings)) }
       return try TextFunction.concatenate(values)
@@ -35,7 +35,7 @@ extension ExpressionEvaluator {
     }
   }
 
-  /// What `combine` makes of a collection's members; nil of nil.
+  /// Returns the result of `combine` on a collection's members; nil for nil.
   private func collection(
     _ name: String, _ value: ExpressionValue, _ combine: ([ExpressionValue]) throws -> ExpressionValue
   ) throws -> ExpressionValue {
@@ -61,15 +61,15 @@ extension ExpressionEvaluator {
       }
       let members: [ExpressionValue]
       switch (left, left.value) {
-      // A to-one without an object is a member, as an attribute without a value is.
+      // A to-one without an object counts as a member, as an attribute without a value does.
       case (.many(let ends, _), .list(let values)): members = values + (ends.contains(nil) ? [.null] : [])
-      // Here a member without a value counts, as it does in Core Data's SQL.
+      // A member without a value counts here, as it does in Core Data's SQL.
       case (.members(let values), _): members = values
       case (_, .null): members = []
       case (_, .list(let values)): members = values
       default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is not a collection")
       }
-      // Nothing to compare, nothing that can fail.
+      // Without members no comparison is made, so none can fail.
       if members.isEmpty { return comparison.modifier != .any }
       let right = try one(comparison.right, bindings)
       switch comparison.modifier {
@@ -80,7 +80,7 @@ extension ExpressionEvaluator {
     }
   }
 
-  /// One comparison, without modifier (docs/formats/expressions.md, "nil").
+  /// Makes one comparison, without modifier (docs/formats/expressions.md, "nil").
   private func compare(_ comparison: Comparison, _ left: ExpressionValue, _ right: ExpressionValue) throws -> Bool {
     func fold(_ value: ExpressionValue) -> ExpressionValue {
       guard case .string(let text) = value, comparison.folds else { return value }
@@ -94,7 +94,7 @@ extension ExpressionEvaluator {
     case .greater: return fold(left).order(fold(right)).map { $0 > 0 } ?? false
     case .greaterOrEqual: return fold(left).order(fold(right)).map { $0 >= 0 } ?? false
     case .in:
-      // For texts it is the question whether one is part of the other.
+      // IN on texts: whether the left text is part of the right one.
       if case .string = right { return try compare(comparison.swapped(.contains), right, left) }
       guard case .list(let members) = right else { return false }
       let value = fold(left)

@@ -1,20 +1,20 @@
-// Evaluates expressions and predicates on one object at a time; this defines what they mean
-// (docs/formats/expressions.md, "One meaning"). SQL is an optimisation that must agree with this, row by row.
+// Evaluates expressions and predicates on one object at a time. Its results define their meaning
+// (docs/formats/expressions.md, "One meaning"). SQL is an optimisation that must agree with it, row by row.
 
 import Diagnostics
 import ManagedObjectModel
 
 /// Evaluates expressions and predicates on instances.
 package struct ExpressionEvaluator {
-  /// Which model the objects are of, and what `$source` is.
+  /// The model of the objects, and the entity of `$source`.
   package let scope: ExpressionScope
-  /// Where the objects are.
+  /// Reads the objects.
   package let source: any InstanceSource
-  /// `now()`: seconds since 2001-01-01 UTC.
+  /// The value of `now()`: seconds since 2001-01-01 UTC.
   package let moment: Double
-  /// The destination objects that a lookup finds for source objects; without it lookups are refused.
+  /// Returns the destination objects of source objects; nil if lookups are refused.
   package var lookup: ((InstanceLookup, [InstanceID]?) throws -> [InstanceID])?
-  /// A policy's method with its arguments; without it calls are refused.
+  /// Calls a policy's method with its arguments; nil if such calls are refused.
   package var policyMethod: ((String, [ExpressionValue]) throws -> ExpressionValue)?
   let patterns = PatternCache()
 
@@ -25,21 +25,21 @@ package struct ExpressionEvaluator {
     self.moment = moment
   }
 
-  /// The value of an expression; `object` is `$source`, in a filter SELF.
+  /// Returns the value of an expression. `object` is `$source`; in a filter it is SELF.
   package func value(
     _ node: ExpressionNode, on object: InstanceID?, variables: [String: InstanceID] = [:]
   ) throws -> ExpressionValue {
     try located(object) { try evaluate(node, Bindings(object: object, variables: variables)).value }
   }
 
-  /// Does the predicate hold?
+  /// Whether the predicate is true for the object.
   package func isTrue(
     _ predicate: PredicateNode, on object: InstanceID?, variables: [String: InstanceID] = [:]
   ) throws -> Bool {
     try located(object) { try holds(predicate, Bindings(object: object, variables: variables)) }
   }
 
-  /// The objects that an expression reaches, in order, each once; nil gives none.
+  /// Returns the objects that an expression reaches, in order, each once; nil gives none.
   package func objects(
     _ node: ExpressionNode, on object: InstanceID?, variables: [String: InstanceID] = [:]
   ) throws -> [InstanceID] {
@@ -67,20 +67,20 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// What names mean.
+  /// The objects that SELF and the variables refer to.
   struct Bindings {
     var object: InstanceID?
     var variables: [String: InstanceID]
   }
 
-  /// What a part of a key path reaches. Entities are kept where there is no object: what follows a nil to-one still has
-  /// a kind.
+  /// The result of a part of a key path. The entity is kept even without an object, because the rest of the path needs
+  /// it.
   enum Reached {
     case one(InstanceID?, entity: String)
-    /// Objects of a collection; nil where a to-one of a member is nil.
+    /// The objects of a collection; nil for a member whose to-one is nil.
     case many([InstanceID?], entity: String?)
     case values([ExpressionValue])
-    /// What a key path over a collection gives, one value for each member: for KVC the set of these values.
+    /// The values of a key path over a collection, one for each member: KVC makes a set of them.
     case members([ExpressionValue])
     case single(ExpressionValue)
 
@@ -138,7 +138,7 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// The expression as one value.
+  /// Evaluates the expression to one value.
   func one(_ node: ExpressionNode, _ bindings: Bindings) throws -> ExpressionValue {
     try evaluate(node, bindings).value
   }
@@ -148,7 +148,7 @@ package struct ExpressionEvaluator {
     return .one(id, entity: id.entity)
   }
 
-  /// A value as objects: one, several, or none for nil.
+  /// Returns a value as objects: one, several, or none for nil.
   private func collectionObjects(_ value: ExpressionValue) throws -> [InstanceID] {
     switch value {
     case .null: []
@@ -179,7 +179,7 @@ package struct ExpressionEvaluator {
   // MARK: Key paths
 
   private func path(_ base: ExpressionNode, _ steps: [KeyPathStep], _ bindings: Bindings) throws -> Reached {
-    // Numbers of Float attributes are written with fewer digits: what the getter is behind says which they are.
+    // Numbers of Float attributes are written with fewer digits, so the getter's operand must be tracked.
     var isFloat = false
     if case .key(let name)? = steps.last, ValueGetter.isWritten(name) {
       isFloat = ExpressionTyping.isFloat(
@@ -262,7 +262,7 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// A collection operator with the path it works on.
+  /// Applies a collection operator to its path.
   private func collect(
     _ operation: CollectionOperator, _ reached: Reached, _ path: ArraySlice<KeyPathStep>, isFloat: Bool
   ) throws -> Reached {
@@ -279,7 +279,7 @@ package struct ExpressionEvaluator {
     let result = try follow(members, path, isFloat: isFloat)
     let values: [ExpressionValue]
     switch (result, result.value) {
-    // The operator asks every member, and what they give is not a set.
+    // The operator applies to every member, and the members' values do not form a set.
     case (.members(let all), _): values = all
     case (_, .list(let all)): values = all
     default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is not a collection")
@@ -295,7 +295,7 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// @count, @sum, @avg, @min, @max of values (docs/formats/expressions.md, "Collections").
+  /// Combines values by @count, @sum, @avg, @min or @max (docs/formats/expressions.md, "Collections").
   static func combine(_ operation: CollectionOperator, _ values: [ExpressionValue]) throws -> ExpressionValue {
     switch operation {
     case .sum, .average:

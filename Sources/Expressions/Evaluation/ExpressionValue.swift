@@ -1,14 +1,14 @@
-// What an expression gives on one object, and what is asked of the place the objects come from. Equality and order are
+// The value of an expression for one object, and the interface through which objects are read. Equality and order are
 // those of predicates (docs/formats/expressions.md, "nil" and "Strings"): numbers by value whatever their kind, text by
 // code units, never by locale.
 
 /// An object: its concrete entity and its primary key.
 package struct InstanceID: Sendable, Hashable {
   package let entity: String
-  /// Z_PK.
+  /// The primary key, Z_PK.
   package let key: Int64
 
-  /// Names an object.
+  /// Makes an id.
   package init(entity: String, key: Int64) {
     self.entity = entity
     self.key = key
@@ -28,30 +28,30 @@ package enum ExpressionValue: Sendable {
   case data([UInt8])
   /// 16 bytes.
   case uuid([UInt8])
-  /// What a column has of a transformable, or of a binary with external storage: carried, never looked into.
+  /// The column's content for a transformable, or for a binary with external storage: copied, never decoded.
   case carried([UInt8])
   case object(InstanceID)
   /// A collection: each object once, or one value per path.
   case list([ExpressionValue])
 
-  /// Is it nil?
+  /// Whether the value is nil.
   package var isNull: Bool { if case .null = self { true } else { false } }
 
-  /// Is it a collection?
+  /// Whether the value is a collection.
   var isList: Bool { if case .list = self { true } else { false } }
 }
 
-/// Where the objects are.
+/// Reads the objects of a store.
 package protocol InstanceSource {
-  /// The value of an attribute, own or inherited, of an object.
+  /// Returns the value of an object's attribute, own or inherited.
   func value(ofAttribute attribute: String, in object: InstanceID) throws -> ExpressionValue
-  /// The objects of a relationship: in its order where it has one, else by key; one or none of a to-one. References to
-  /// objects that are not there give none.
+  /// Returns the objects of a relationship: in its order if it is ordered, else by key; at most one for a to-one.
+  /// References to missing objects give none.
   func objects(ofRelationship relationship: String, in object: InstanceID) throws -> [InstanceID]
 }
 
 extension ExpressionValue {
-  /// The number as a double, dates as their seconds; nil for what is not a number.
+  /// The number as a double, a date as its seconds; nil for other values.
   var asDouble: Double? {
     switch self {
     case .boolean(let value): value ? 1 : 0
@@ -71,7 +71,7 @@ extension ExpressionValue {
     }
   }
 
-  /// -1, 0 or 1 as this is before, with or behind the other; nil where the two have no order, as with nil.
+  /// Returns -1, 0 or 1 if the value is before, equal to or after the other; nil if the two have no order, as with nil.
   package func order(_ other: ExpressionValue) -> Int? {
     switch (self, other) {
     case (.string(let left), .string(let right)):
@@ -95,7 +95,7 @@ extension ExpressionValue {
     }
   }
 
-  /// An integer against a double, without rounding either, as SQLite compares them.
+  /// Compares an integer with a double without rounding either, as SQLite does.
   private static func order(_ left: Int64, _ right: Double) -> Int? {
     if right.isNaN { return nil }
     if right >= 0x1p63 { return -1 }
@@ -108,7 +108,7 @@ extension ExpressionValue {
 }
 
 extension ExpressionValue: Hashable {
-  /// `==` of predicates: both nil, or the same value.
+  /// `==` of predicates: both are nil, or have the same value.
   package static func == (left: ExpressionValue, right: ExpressionValue) -> Bool {
     switch (left, right) {
     case (.null, .null): true

@@ -1,5 +1,5 @@
-// What the getters of Foundation's classes give (docs/formats/expressions.md, "Getters"): for key paths on objects, and
-// for the function that SQL calls.
+// The getters of Foundation's classes (docs/formats/expressions.md, "Getters"): for key paths on objects, and for the
+// function that SQL calls.
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,8 +11,7 @@ import PersistentStore
 
 /// Getters on values.
 enum GetterValue {
-  /// The getter's value; nil has no getter and gives nil. `isFloat` says that a number is one of a Float attribute,
-  /// which has fewer digits.
+  /// Returns the getter's value; nil for nil. `isFloat` marks a number of a Float attribute, which has fewer digits.
   static func apply(
     _ getter: ValueGetter, to value: ExpressionValue, isFloat: Bool
   ) throws(HopdError) -> ExpressionValue {
@@ -67,7 +66,7 @@ enum GetterValue {
     }
   }
 
-  /// Without its fraction; what does not fit is an error of the row, where C would cut bits off.
+  /// Returns the number without its fraction. A number that does not fit is an error of the row; C would cut bits off.
   private static func truncated(
     _ value: ExpressionValue, in range: ClosedRange<Int64>, _ getter: ValueGetter
   ) throws(HopdError) -> Int64 {
@@ -83,7 +82,7 @@ enum GetterValue {
     return whole
   }
 
-  /// 16 significant digits of a double, 7 of a float.
+  /// Writes 16 significant digits of a double, 7 of a float.
   private static func text(of value: ExpressionValue, isFloat: Bool) -> String {
     guard case .double(let real) = value else { return ValueCast.text(of: value) ?? "" }
     if real.isInfinite { return real < 0 ? "-inf" : "+inf" }
@@ -92,9 +91,9 @@ enum GetterValue {
     return String(decoding: bytes.prefix(max(0, Int(count))).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// A moment as NSDate describes it: "2001-01-01 00:00:00 +0000".
+  /// Writes a date as NSDate describes it: "2001-01-01 00:00:00 +0000".
   private static func text(ofDate seconds: Double) throws(HopdError) -> String {
-    // Before the Gregorian calendar, and where a year has no four digits, texts of dates are not agreed on.
+    // Before the Gregorian calendar, and for years without four digits, there is no agreed text of a date.
     guard let whole = Int64(exactly: seconds.rounded(.down)), (-13_190_860_800..<252_423_993_600).contains(whole),
       let (day, time) = DateText.parts(secondsSince2001: whole)
     else { throw .cast(to: "the text of a date: its year is not between 1583 and 9999") }
@@ -128,12 +127,12 @@ enum GetterValue {
     return sign == UInt8(ascii: "-")
   }
 
-  /// The number that the text begins with, or 0; the nearest end of the range where it is beyond.
+  /// Returns the number at the beginning of the text, or 0; out of range, the nearest bound.
   private static func leadingInteger(_ text: String, in range: ClosedRange<Int64>) -> Int64 {
     min(max(AttributeDefault.leadingInteger(withoutLeadingSpace(text)), range.lowerBound), range.upperBound)
   }
 
-  /// The number that the text begins with, or 0.
+  /// Returns the number at the beginning of the text, or 0.
   private static func leadingDouble(_ text: String) -> Double {
     let all = withoutLeadingSpace(text)
     var rest = all
@@ -158,7 +157,7 @@ enum GetterValue {
     return strtod(String(decoding: all.prefix(all.count - end.count), as: UTF8.self), nil)
   }
 
-  /// Y, y, T, t or a digit from 1 to 9, behind space, a sign and zeros.
+  /// Whether the text begins with Y, y, T, t or a digit from 1 to 9, after spaces, a sign and zeros.
   private static func isTrue(_ text: String) -> Bool {
     var rest = withoutLeadingSpace(text)
     _ = takeSign(&rest)

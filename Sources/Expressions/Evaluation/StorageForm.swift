@@ -1,5 +1,5 @@
-// From values to what a column holds and back (docs/formats/store-layout.md, "Values in columns"), checked by the
-// attribute's type: what does not fit is an error of the row, never cut or wrapped.
+// Converts values to the content of columns and back (docs/formats/store-layout.md, "Values in columns"), checked by
+// the attribute's type: a value that does not fit is an error of the row, never cut or wrapped.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,9 +8,9 @@ import SQLite
 
 /// The storage form of values.
 package enum StorageForm {
-  /// The value that a column of the attribute holds.
+  /// Returns the value that a column of the attribute holds.
   ///
-  /// Content with external storage is in the column's own form on both sides: prefix byte or reference
+  /// Content with external storage has the column's own form on both sides: prefix byte or reference
   /// (docs/formats/store-layout.md, "External binary data").
   package static func stored(_ value: ExpressionValue, as attribute: Attribute) throws(HopdError) -> SQLiteValue {
     if case .carried(let bytes) = value, attribute.type == .transformable || attribute.type == .binary {
@@ -20,7 +20,7 @@ package enum StorageForm {
     return try stored(value, as: attribute.type)
   }
 
-  /// The same for attributes without external storage.
+  /// Returns the same for attributes without external storage.
   static func stored(_ value: ExpressionValue, as type: AttributeType) throws(HopdError) -> SQLiteValue {
     if value.isNull { return .null }
     switch type {
@@ -29,7 +29,7 @@ package enum StorageForm {
       return .integer(try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.xmlName ?? "its attribute"))
     case .double, .date, .float:
       guard let number = value.asDouble else { throw unfit(type) }
-      // An expression without a result is nil, as where Core Data saves the NaN that NSExpression computes.
+      // NaN is stored as nil, as Core Data stores the NaN that an NSExpression computes.
       if number.isNaN { return .null }
       guard let real = type.real(number) else { throw .overflow("a float") }
       return .real(real)
@@ -37,7 +37,7 @@ package enum StorageForm {
       if case .integer(let integer) = value { return .integer(integer) }
       guard value.asDouble != nil else { throw unfit(type) }
       guard let decimal = Arithmetic.decimal(value) else { throw .overflow("a decimal number") }
-      // As SQLite's NUMERIC affinity keeps it: whole numbers as integers.
+      // Whole numbers become integers, as under SQLite's NUMERIC affinity.
       let real = decimal.double
       return decimal.integer.map { .integer($0) } ?? .real(real)
     case .string, .uri:
@@ -56,7 +56,7 @@ package enum StorageForm {
     }
   }
 
-  /// The value as SQL works with it: Booleans 0 and 1, dates and decimals as numbers.
+  /// Returns the value in the form that SQL expressions use: Booleans 0 and 1, dates and decimals as numbers.
   package static func plain(_ value: ExpressionValue) throws(HopdError) -> SQLiteValue {
     switch value {
     case .null: return .null
@@ -71,7 +71,7 @@ package enum StorageForm {
     }
   }
 
-  /// The value of an attribute from its column.
+  /// Returns the value of an attribute from its column.
   package static func value(_ stored: SQLiteValue, of attribute: Attribute) -> ExpressionValue {
     switch (stored, attribute.type) {
     case (.null, _): return .null

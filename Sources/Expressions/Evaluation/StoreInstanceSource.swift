@@ -1,12 +1,12 @@
-// The objects of a store, read one value at a time through prepared statements: slow beside SQL over many rows, and
-// always right. It reads on the connection that may be in the middle of another statement, which SQLite allows.
+// Reads the objects of a store one value at a time through prepared statements: slower than SQL over many rows, but the
+// reference for it. It uses a connection that may be executing another statement, which SQLite allows.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// Objects of one store.
+/// Reads the objects of one store.
 package final class StoreInstanceSource: InstanceSource {
   private let reader: StoreReader
   private let schema: StoreSchema
@@ -15,14 +15,14 @@ package final class StoreInstanceSource: InstanceSource {
   private var attributes: [PropertyKey: (attribute: Attribute, sql: String)] = [:]
   private var relationships: [PropertyKey: String?] = [:]
 
-  /// Reads the store that `schema` lays out.
+  /// Reads the store with the layout of `schema`.
   package init(reader: StoreReader, schema: StoreSchema) {
     self.reader = reader
     self.schema = schema
     entityNames = schema.entityNames
   }
 
-  /// The object of a row, by the row's entity number.
+  /// Returns the object of a row, by the row's entity number.
   package func object(number: Int64, key: Int64) throws(HopdError) -> InstanceID {
     guard let entity = entityNames[number] else {
       throw HopdError(
@@ -66,7 +66,7 @@ package final class StoreInstanceSource: InstanceSource {
     return found
   }
 
-  /// The query for a relationship's objects; nil where it has no storage.
+  /// Returns the query for a relationship's objects; nil if it has no storage.
   private func relationship(_ key: PropertyKey) throws -> String? {
     guard let entity = schema.model.entity(named: key.entity), let table = schema.table(of: key.entity),
       let relationship = schema.model.allRelationships(of: entity)[key.property],
@@ -75,7 +75,7 @@ package final class StoreInstanceSource: InstanceSource {
     else { throw HopdError.invalid("\(key.entity) has no stored relationship \(key.property)") }
     let quoted = SQLiteIdentifier.quoted
     let start = "SELECT t.Z_PK, t.Z_ENT FROM \(reader.qualified(target.name)) AS t "
-    // Members that the destination does not admit are none; a root admits its whole table.
+    // Members of entities that the destination does not include are left out; a root entity includes its whole table.
     let numbers = schema.numbersOfSubtree(of: relationship.destinationEntityName).map(String.init)
     let membership =
       target.rootEntity == relationship.destinationEntityName

@@ -1,11 +1,12 @@
-// Functions on text, and the string operators with their modifiers: what the evaluator and the functions that SQL calls
-// share.
+// Functions on text, and the string operators with their modifiers: shared by the evaluator and the functions that SQL
+// calls.
 
 import Diagnostics
 
 /// Functions on text.
 enum TextFunction {
-  /// uppercase:, lowercase: with Unicode's full mapping and no locale; length: in UTF-16 units; canonical:.
+  /// Applies uppercase: or lowercase: with Unicode's full mapping and no locale, length: in UTF-16 units, or
+  /// canonical:.
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     guard case .string(let text) = value else {
@@ -19,12 +20,12 @@ enum TextFunction {
     }
   }
 
-  /// Small letters; a capital sigma at the end of a word becomes a final one (Unicode, SpecialCasing), which the
-  /// standard library leaves out.
+  /// Returns the text in lower case. A capital sigma at the end of a word becomes a final one (Unicode, SpecialCasing),
+  /// which the standard library omits.
   private static func lowercased(_ text: String) -> String {
     guard text.unicodeScalars.contains("\u{3a3}") else { return text.lowercased() }
     let scalars = Array(text.unicodeScalars)
-    // Whether a cased letter comes next, case-ignorable characters aside, for each place; from the end.
+    // For each position, from the end: whether a cased letter follows, after any case-ignorable characters.
     var isFollowed = [Bool](repeating: false, count: scalars.count)
     var state = false
     for index in scalars.indices.reversed() {
@@ -46,7 +47,7 @@ enum TextFunction {
     return result
   }
 
-  /// concat: the texts behind one another; nil where one of them is nil.
+  /// concat: joins the texts; nil if one of them is nil.
   static func concatenate(_ values: [ExpressionValue]) throws(HopdError) -> ExpressionValue {
     var result = ""
     var hasNull = false
@@ -60,7 +61,8 @@ enum TextFunction {
     return hasNull ? .null : .string(result)
   }
 
-  /// Does a string operator hold? MATCHES knows case itself, as folding would change the pattern's classes.
+  /// Whether a string operator is true. MATCHES handles case itself, because folding would change the pattern's
+  /// classes.
   static func holds(
     _ comparison: Comparison, _ text: String, _ pattern: String, patterns: PatternCache
   ) throws(HopdError) -> Bool {
@@ -77,10 +79,10 @@ enum TextFunction {
 }
 
 extension Comparison {
-  /// Does any text differ for it from what it is?
+  /// Whether the modifiers change any text.
   var folds: Bool { ignoresCase || ignoresDiacritics }
 
-  /// The text without what the modifiers leave aside.
+  /// Returns the text folded according to the modifiers.
   func folded(_ text: String) -> String {
     guard folds else { return text }
     return operation == .like
@@ -88,6 +90,6 @@ extension Comparison {
       : TextFolding.fold(text, ignoringCase: ignoresCase, ignoringDiacritics: ignoresDiacritics)
   }
 
-  /// As the value of `hopd_fold`: case 1, diacritics 2, one character for each 4.
+  /// The modifiers as the argument of `hopd_fold`: 1 for case, 2 for diacritics, 4 for one character per character.
   var foldFlags: Int { (ignoresCase ? 1 : 0) + (ignoresDiacritics ? 2 : 0) + (operation == .like ? 4 : 0) }
 }

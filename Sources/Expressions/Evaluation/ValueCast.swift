@@ -1,4 +1,4 @@
-// CAST, checked: the whole text must be the number, and it must fit (docs/formats/expressions.md, "CAST"). SQLite's own
+// CAST, checked: the whole text must be a number, and it must fit (docs/formats/expressions.md, "CAST"). SQLite's own
 // CAST never fails, so it is not used.
 
 import Diagnostics
@@ -6,7 +6,7 @@ import ManagedObjectModel
 
 /// CAST of a value.
 enum ValueCast {
-  /// The value as `target`; nil stays nil.
+  /// Returns the value as `target`; nil stays nil.
   static func apply(_ target: CastTarget, to value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     switch target {
@@ -22,7 +22,7 @@ enum ValueCast {
       guard let decimal = Arithmetic.decimal(value) else { throw .cast(to: "a decimal number") }
       return .decimal(decimal)
     case .date:
-      // Text has no agreed form of dates.
+      // There is no agreed text of a date.
       if case .string = value { throw .cast(to: "a date") }
       guard let seconds = value.asDouble else { throw .cast(to: "a date") }
       return .date(seconds)
@@ -36,7 +36,7 @@ enum ValueCast {
     }
   }
 
-  /// Shortest text that reads back equal; whole numbers without a point. nil where the value has no text.
+  /// Returns the shortest text that reads back equal, whole numbers without a point; nil if the value has no text.
   static func text(of value: ExpressionValue) -> String? {
     switch value {
     case .string(let text): text
@@ -55,7 +55,8 @@ enum ValueCast {
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
   }
 
-  /// Sign, digits with at most one point, exponent: `Double(_:)` would take "inf" and hexadecimal too.
+  /// Whether the text is a sign, digits with at most one point, and an exponent. `Double(_:)` would accept "inf" and
+  /// hexadecimal too.
   private static func isNumber(_ text: String) -> Bool {
     guard text.utf8.contains(where: { (0x30...0x39).contains($0) }), text.utf8.count <= 100_000 else { return false }
     return text.utf8.allSatisfy { byte in
@@ -69,7 +70,7 @@ enum ValueCast {
       guard isNumber(text) else { throw .cast(to: "a number") }
       if let integer = Int64(text) { return .integer(integer) }
       guard let real = Double(text) else { throw .cast(to: "a number") }
-      // Digits alone that do not fit 64 bits would lose some of them.
+      // Converting digits without point or exponent that exceed 64 bits would lose some of them.
       guard text.utf8.contains(where: { ".eE".utf8.contains($0) }) else { throw .overflow("64 bits") }
       guard real.isFinite else { throw .overflow("a double") }
       return .double(real)
@@ -81,7 +82,7 @@ enum ValueCast {
     }
   }
 
-  /// The value as an integer, where it is one exactly.
+  /// Returns the value as an integer if it is exactly one.
   static func integer(
     _ value: ExpressionValue, in range: ClosedRange<Int64>, _ target: String
   ) throws(HopdError) -> Int64 {
@@ -97,7 +98,7 @@ enum ValueCast {
     return result
   }
 
-  /// The nearest float, as a double.
+  /// Returns the nearest float, as a double.
   static func float(_ value: Double) throws(HopdError) -> Double {
     let float = Float(value)
     guard float.isFinite || !value.isFinite else { throw .overflow("a float") }

@@ -1,11 +1,11 @@
 // median:, mode: and stddev: of a collection's values (docs/formats/expressions.md, "Functions"). None depends on the
-// order of the values; nil is left out.
+// order of the values; nil is ignored.
 
 import Diagnostics
 
 /// Statistics of numbers.
 enum ValueStatistics {
-  /// The middle value, or the mean of the two in the middle; nil of nothing.
+  /// Returns the middle value, or the mean of the two in the middle; nil if there are none.
   static func median(_ values: [ExpressionValue]) throws(HopdError) -> ExpressionValue {
     let sorted = try sorted(values)
     guard !sorted.isEmpty else { return .null }
@@ -21,7 +21,7 @@ enum ValueStatistics {
     try Arithmetic.apply(.divide, Arithmetic.apply(.add, one, other), .integer(2))
   }
 
-  /// The values that come most often, each once, the least first.
+  /// Returns the most frequent values, each once, in ascending order.
   static func mode(_ values: [ExpressionValue]) throws(HopdError) -> [ExpressionValue] {
     var runs: [(value: ExpressionValue, count: Int)] = []
     for value in try sorted(values) {
@@ -35,7 +35,7 @@ enum ValueStatistics {
     return runs.filter { $0.count == most }.map(\.value)
   }
 
-  /// The root of the mean of the squares of the distances from the mean; nil of nothing.
+  /// Returns the standard deviation of the values as a whole population; nil if there are none.
   static func standardDeviation(_ values: [ExpressionValue]) throws(HopdError) -> ExpressionValue {
     let numbers = try sorted(values).compactMap(\.asDouble)
     guard !numbers.isEmpty else { return .null }

@@ -1,8 +1,8 @@
-// Patterns of MATCHES, read once: in a hop nearly always the same one is used for every row.
+// Keeps parsed patterns of MATCHES: a hop uses nearly always the same pattern for every row.
 
 import Diagnostics
 
-/// The patterns read last. Belongs to one evaluator or one connection.
+/// The patterns parsed last. Belongs to one evaluator or one connection.
 final class PatternCache {
   private struct Key: Hashable {
     let text: [UInt8]
@@ -11,12 +11,12 @@ final class PatternCache {
 
   private var patterns: [Key: RegularPattern] = [:]
 
-  /// The pattern of a text.
+  /// Returns the pattern of a text.
   func pattern(_ text: String, ignoringCase: Bool) throws(HopdError) -> RegularPattern {
     let key = Key(text: Array(text.utf8), ignoresCase: ignoringCase)
     if let known = patterns[key] { return known }
     let pattern = try RegularPattern(text, ignoringCase: ignoringCase)
-    // Patterns may come from rows: a bound, not a leak.
+    // Patterns may come from rows, so the cache is bounded.
     if patterns.count >= 100 { patterns.removeAll() }
     patterns[key] = pattern
     return pattern

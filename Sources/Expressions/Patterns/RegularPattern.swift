@@ -1,13 +1,13 @@
-// Patterns of MATCHES, which must match the whole text (docs/formats/expressions.md, "Strings"). A machine of our own
-// in place of Swift's Regex: that one backtracks without any bound, and both patterns and texts may be strangers'. Here
-// every match takes at most (length of the text) × (size of the pattern) steps, and what ICU has beyond the common part
-// is refused by name.
+// Patterns of MATCHES, which must match the whole text (docs/formats/expressions.md, "Strings"). The project has its
+// own matcher because Swift's Regex backtracks without bound, and both patterns and texts may be hostile. Here every
+// match takes at most (length of the text) × (size of the pattern) steps. ICU's features beyond the common subset are
+// refused by name.
 
 import Diagnostics
 
-/// A pattern, ready to match.
+/// A compiled pattern.
 package struct RegularPattern: Sendable {
-  /// What one character must be.
+  /// The characters that one position accepts.
   struct CharacterSet: Sendable {
     var ranges: [ClosedRange<UInt32>] = []
     var isNegated = false
@@ -18,7 +18,7 @@ package struct RegularPattern: Sendable {
   enum Instruction: Sendable {
     case scalar(UInt32)
     case set(CharacterSet)
-    /// Any character but a line's end.
+    /// Any character except a line terminator.
     case any
     case split(Int, Int)
     case jump(Int)
@@ -28,22 +28,22 @@ package struct RegularPattern: Sendable {
 
   enum Assertion: Sendable { case start, end, wordBoundary, noWordBoundary }
 
-  /// Instructions of the largest pattern.
+  /// The most instructions of a pattern.
   package static let largestProgram = 20_000
-  /// Steps of one match.
+  /// The most steps of a match.
   package static let mostSteps = 50_000_000
 
   private let program: [Instruction]
   private let ignoresCase: Bool
 
-  /// Reads a pattern; what is not supported is named.
+  /// Compiles a pattern. The error names a feature that is not supported.
   package init(_ text: String, ignoringCase: Bool = false) throws(HopdError) {
     var parser = RegularPatternParser(text, ignoringCase: ignoringCase)
     program = try parser.program()
     ignoresCase = ignoringCase
   }
 
-  /// Does the whole text match?
+  /// Whether the whole text matches.
   package func matches(_ text: String) throws(HopdError) -> Bool {
     let scalars = text.unicodeScalars.map { ignoresCase ? TextFolding.foldedCase($0).value : $0.value }
     var steps = 0
@@ -71,8 +71,8 @@ package struct RegularPattern: Sendable {
     return current.contains { if case .done = program[$0] { true } else { false } }
   }
 
-  /// Adds where an instruction leads without a character. `marks` keeps each instruction from being added twice at a
-  /// place.
+  /// Adds the instructions reached from one without consuming a character. `marks` prevents adding an instruction twice
+  /// at a position.
   private func follow(
     _ start: Int, at place: Int, _ scalars: [UInt32], _ list: inout [Int], _ marks: inout [Int], _ steps: inout Int
   ) {
@@ -107,7 +107,7 @@ package struct RegularPattern: Sendable {
     (0x0a...0x0d).contains(scalar) || scalar == 0x85 || scalar == 0x2028 || scalar == 0x2029
   }
 
-  /// ASCII only: ICU takes Unicode's letters too, which a pattern writes as a range.
+  /// ASCII only. ICU includes Unicode's letters; a pattern has to list those as ranges.
   static let wordSet = CharacterSet(ranges: [0x30...0x39, 0x41...0x5a, 0x5f...0x5f, 0x61...0x7a])
   static let digitSet = CharacterSet(ranges: [0x30...0x39])
   static let spaceSet = CharacterSet(ranges: [0x09...0x0d, 0x20...0x20])

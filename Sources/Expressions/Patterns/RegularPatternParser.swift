@@ -1,12 +1,12 @@
-// From the text of a pattern to the instructions of `RegularPattern`. The grammar is the part that ICU and everybody
-// else agree on: classes, groups, alternation, quantifiers, anchors, \d \w \s \b and escapes.
+// Compiles the text of a pattern to the instructions of `RegularPattern`. The grammar is the part that ICU shares with
+// other engines: classes, groups, alternation, quantifiers, anchors, \d \w \s \b and escapes.
 
 import Diagnostics
 
 struct RegularPatternParser {
   typealias Instruction = RegularPattern.Instruction
 
-  /// What a part of the pattern is, before it is laid out.
+  /// A part of the pattern, before it becomes instructions.
   private indirect enum Part {
     case empty
     case one(Instruction)
@@ -62,7 +62,7 @@ struct RegularPatternParser {
   private mutating func quantified() throws(HopdError) -> Part {
     let part = try atom()
     guard let (least, most) = try quantifier() else { return part }
-    // Lazy quantifiers take the same texts when the whole text must match; possessive ones do not.
+    // Lazy quantifiers match the same whole texts; possessive ones do not.
     _ = take("?")
     if rest.first == "+" { throw refusal("a possessive quantifier") }
     if let next = rest.first, "*?{".unicodeScalars.contains(next) { throw refusal("one quantifier behind another") }
@@ -82,7 +82,7 @@ struct RegularPatternParser {
     return (least, most)
   }
 
-  /// Takes the character, if it is the next one.
+  /// Consumes the character if it is the next one.
   private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
     guard rest.first == scalar else { return false }
     rest.removeFirst()
@@ -131,7 +131,7 @@ struct RegularPatternParser {
     return literal(try characterEscape())
   }
 
-  /// \d \D \w \W \s \S.
+  /// Reads \d \D \w \W \s \S.
   private mutating func classEscape() -> RegularPattern.CharacterSet? {
     var set: RegularPattern.CharacterSet
     switch rest.first {
@@ -224,7 +224,7 @@ struct RegularPatternParser {
     return result
   }
 
-  // MARK: Laying out
+  // MARK: Instructions
 
   private mutating func append(_ instruction: Instruction) throws(HopdError) -> Int {
     guard emitted.count < RegularPattern.largestProgram else {
@@ -256,7 +256,7 @@ struct RegularPatternParser {
       for _ in 0..<least {
         let before = emitted.count
         try emit(inner)
-        // What takes no room may be repeated without end.
+        // A part that consumes no character needs no further repetition.
         if emitted.count == before { return }
       }
       guard let most else {

@@ -3,7 +3,7 @@
 
 /// String operators.
 enum TextComparison {
-  /// Does `left operation right` hold? An empty pattern never matches.
+  /// Whether `left operation right` is true. An empty pattern never matches.
   static func holds(_ operation: Comparison.Operator, _ left: String, _ right: String) -> Bool {
     guard !right.isEmpty else { return false }
     switch operation {
@@ -15,7 +15,7 @@ enum TextComparison {
     }
   }
 
-  /// Knuth, Morris and Pratt: texts and patterns are strangers', so no quadratic search.
+  /// Knuth-Morris-Pratt: texts and patterns may be hostile, so the search must not be quadratic.
   private static func contains(_ text: [UInt8], _ part: [UInt8]) -> Bool {
     guard part.count <= text.count else { return false }
     var fallback = [Int](repeating: 0, count: part.count)
@@ -35,7 +35,7 @@ enum TextComparison {
   }
 }
 
-/// A pattern of LIKE: `*` is any text, `?` one character (a Unicode scalar), a backslash takes the next one literally.
+/// A pattern of LIKE: `*` matches any text, `?` one character (a Unicode scalar); a backslash escapes the next one.
 struct WildcardPattern {
   /// A part of a pattern.
   enum Part: Equatable {
@@ -62,12 +62,12 @@ struct WildcardPattern {
       default: parts.append(.scalar(scalar))
       }
     }
-    // A backslash at the end stands for itself.
+    // A backslash at the end is a literal backslash.
     if isEscaped { parts.append(.scalar("\\")) }
     self.parts = parts
   }
 
-  /// Does the whole text match? On a mismatch only the last `*` takes more: no other choice can help.
+  /// Whether the whole text matches. After a mismatch only the last `*` is extended: no other choice can help.
   func matches(_ text: String) -> Bool {
     let scalars = Array(text.unicodeScalars)
     var (place, part) = (0, 0)

@@ -1,6 +1,6 @@
-// Folding for `[c]` and `[d]` (docs/formats/expressions.md, "Strings"): case by Unicode's full folding, texts in their
-// canonical decomposition, diacritics by leaving its marks out. SQLite knows ASCII only and the standard library offers
-// none of it, hence a table of our own.
+// Folding for `[c]` and `[d]` (docs/formats/expressions.md, "Strings"): case by Unicode's full folding, texts in
+// canonical decomposition, diacritics by removing their marks. SQLite folds ASCII only and the standard library has no
+// folding, so the project has its own tables.
 
 /// Folding of text.
 package enum TextFolding {
@@ -21,7 +21,7 @@ package enum TextFolding {
 
   private static let longFolds = table(TextFoldingTable.longFolds)
   private static let decompositions = table(TextFoldingTable.decompositions)
-  /// Marks that make another letter of one that is not Latin, Greek or Cyrillic, by that letter.
+  /// The marks that form a separate letter with a base that is not Latin, Greek or Cyrillic, by that base.
   private static let compositions: [UInt32: [[Unicode.Scalar]]] = {
     var table: [UInt32: [[Unicode.Scalar]]] = [:]
     for word in TextFoldingTable.compositions.split(whereSeparator: \.isWhitespace) {
@@ -32,7 +32,7 @@ package enum TextFolding {
     }
     return table
   }()
-  /// What is left of decompositions without combining marks.
+  /// The decompositions without combining marks.
   private static let bases = decompositions.compactMapValues { parts in
     let kept = parts.filter { $0.properties.canonicalCombiningClass == .notReordered }
     return kept.isEmpty ? nil : kept
@@ -52,7 +52,7 @@ package enum TextFolding {
 
   // MARK: Whole texts
 
-  /// The text folded; two texts are equal under `[c]`, `[d]` or `[cd]` when their folded forms are.
+  /// Returns the folded text. Two texts are equal under `[c]`, `[d]` or `[cd]` if their folded forms are.
   package static func fold(_ text: String, ignoringCase: Bool, ignoringDiacritics: Bool) -> String {
     if text.utf8.allSatisfy({ $0 < 0x80 }) {
       guard ignoringCase else { return text }
@@ -60,7 +60,7 @@ package enum TextFolding {
     }
     var result = String.UnicodeScalarView()
     var rest = decomposed(text)[...]
-    // A mark with nothing before it is no diacritic of anything.
+    // A mark without a base is not a diacritic.
     while let scalar = rest.popFirst() {
       if ignoringCase { result.append(contentsOf: fullFold(scalar)) } else { result.append(scalar) }
       let marks = rest.prefix { isMark($0) }
@@ -74,7 +74,7 @@ package enum TextFolding {
     scalar.value >= 0x300 && scalar.properties.isGraphemeExtend
   }
 
-  /// The marks that are no diacritics: が is a letter of its own, not か with something on it.
+  /// The marks that are not diacritics: が is a letter of its own, not か with a mark.
   private static func partOfLetter(
     _ base: Unicode.Scalar, _ marks: ArraySlice<Unicode.Scalar>
   ) -> ArraySlice<Unicode.Scalar> {
@@ -82,7 +82,7 @@ package enum TextFolding {
     return marks.prefix(letters.filter { marks.starts(with: $0) }.map(\.count).max() ?? 0)
   }
 
-  /// Folded with one character for each: for patterns, where `?` and `.` count characters.
+  /// Folds each character to one character: for patterns, in which `?` and `.` count characters.
   package static func simplyFolded(_ text: String, ignoringCase: Bool, ignoringDiacritics: Bool) -> String {
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -101,8 +101,8 @@ package enum TextFolding {
     return String(result)
   }
 
-  /// Text as `canonical:` gives it: without case, and Latin, Greek and Cyrillic letters without marks; other letters
-  /// keep theirs, as written.
+  /// Returns the text of `canonical:`: without case, and Latin, Greek and Cyrillic letters without marks; other letters
+  /// keep their marks, as written.
   package static func canonical(_ text: String) -> String {
     var result = String.UnicodeScalarView()
     var dropsMarks = false
@@ -118,12 +118,12 @@ package enum TextFolding {
     return String(result)
   }
 
-  /// Letters below are Latin, Greek and Cyrillic (docs/formats/expressions.md, "Strings").
+  /// The letters below are Latin, Greek and Cyrillic (docs/formats/expressions.md, "Strings").
   private static let firstAfterCyrillic: UInt32 = 0x510
 
   // MARK: Decomposition
 
-  /// The text's canonical decomposition, marks in canonical order.
+  /// Returns the text's canonical decomposition, with marks in canonical order.
   private static func decomposed(_ text: String) -> [Unicode.Scalar] {
     var result: [Unicode.Scalar] = []
     for scalar in text.unicodeScalars {
@@ -141,14 +141,14 @@ package enum TextFolding {
     return result
   }
 
-  /// A syllable is a leading consonant, a vowel and perhaps a trailing consonant, by its number.
+  /// Appends a syllable by its number: a leading consonant, a vowel and perhaps a trailing consonant.
   private static func appendHangul(_ number: UInt32, to result: inout [Unicode.Scalar]) {
     let trailing = number % 28
     let parts = [0x1100 + number / 588, 0x1161 + number % 588 / 28] + (trailing > 0 ? [0x11a7 + trailing] : [])
     result += parts.compactMap(Unicode.Scalar.init)
   }
 
-  /// Runs of marks sorted by their combining class; those of equal class keep their order.
+  /// Sorts runs of marks by their combining class; marks of equal class keep their order.
   private static func order(_ scalars: inout [Unicode.Scalar]) {
     var start = 0
     while start < scalars.count {
@@ -178,12 +178,12 @@ package enum TextFolding {
     longFolds[scalar.value] ?? [foldedCase(scalar)]
   }
 
-  /// Simple case folding of one character.
+  /// Returns the simple case folding of one character.
   static func foldedCase(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
     if scalar.isASCII {
       return (0x41...0x5a).contains(scalar.value) ? Unicode.Scalar(UInt8(scalar.value) + 0x20) : scalar
     }
-    // The last run that begins at or before it.
+    // Finds the last run that begins at or before the character.
     var (low, high) = (0, runs.count)
     while low < high {
       let middle = (low + high) / 2

@@ -1,15 +1,16 @@
-// Expressions that run on instances in the middle of a statement: the statement calls one function with the
-// expression's index and the row's key and entity, and the function evaluates it through the same connection.
+// Expressions that are evaluated on objects while a statement runs: the statement calls one function with the
+// expression's index and the row's key and entity, and the function evaluates the expression through the same
+// connection.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// The expressions of a hop that are evaluated on instances, by index. The caller keeps it as long as statements that
+/// The expressions of a hop that are evaluated on instances, by index. The caller must keep it while statements that
 /// use it run: the connection does not.
 package final class ExpressionFallbacks {
-  /// An expression and what its value becomes.
+  /// An expression, and the form of its result.
   enum Work: Sendable {
     case value(ExpressionNode)
     case stored(ExpressionNode, Attribute)
@@ -17,13 +18,13 @@ package final class ExpressionFallbacks {
     case objects(ExpressionNode)
   }
 
-  /// Why an expression is here, for the plan.
+  /// The reason why an expression is not SQL, for the plan.
   package struct Reason: Sendable, Hashable {
-    /// Entity of the rows.
+    /// The entity of the rows.
     package let entity: String
     /// The destination's property; nil for filters and keys.
     package let property: String?
-    /// In words.
+    /// The reason in words.
     package let reason: String
   }
 
@@ -31,15 +32,15 @@ package final class ExpressionFallbacks {
     let work: Work
     let scope: ExpressionScope
     let moment: Double
-    /// Names of the variables whose rows follow the row's own.
+    /// The names of the variables whose rows follow the row's own in the arguments.
     let variables: [String]
     let place: Place
   }
 
   private var entries: [Entry] = []
-  /// Each reason once, in order.
+  /// The reasons, each once, in order.
   package private(set) var reasons: [Reason] = []
-  /// Does anything that was compiled to SQL hold the moment that `now()` is? Then the SQL is that run's own.
+  /// Whether compiled SQL contains the moment of `now()`. Such SQL cannot be used for another run.
   package private(set) var asksForMoment = false
   private var source: StoreInstanceSource?
   private var evaluators: [Int: ExpressionEvaluator] = [:]
@@ -47,14 +48,14 @@ package final class ExpressionFallbacks {
   /// Makes an empty collection.
   package init() {}
 
-  /// Does anything run on instances?
+  /// Whether no expression is evaluated on instances.
   package var isEmpty: Bool { entries.isEmpty }
 
-  /// Registers the function on a connection that has the store's tables in `space`.
+  /// Registers the function on a connection. `space` has the names of the store's tables.
   package func register(on connection: Connection, schema: StoreSchema, space: SourceTables) throws(SQLiteError) {
     source = StoreInstanceSource(reader: StoreReader(connection: connection, space: space), schema: schema)
     evaluators = [:]
-    // Weak: the source keeps statements, and they the connection, which keeps this closure.
+    // Weak: the source keeps statements, these keep the connection, and it keeps this closure.
     try connection.registerFailingFunction(ExpressionFunctions.evaluate.text, argumentCount: -1) { [weak self] values in
       guard let self else {
         throw HopdError(.internalError, "an expression was evaluated after its hop", hint: "please report this")
@@ -63,16 +64,16 @@ package final class ExpressionFallbacks {
     }
   }
 
-  /// Lets go of the connection. Statements that call the function fail from here on.
+  /// Releases the connection. Statements that call the function fail from here on.
   package func unregister() {
     source = nil
     evaluators = [:]
   }
 
-  /// Notes that the moment went into SQL.
+  /// Records that compiled SQL contains the moment.
   func noteMoment() { asksForMoment = true }
 
-  /// The SQL that evaluates `work` on a row.
+  /// Returns the SQL that evaluates `work` on a row.
   func call(
     _ work: Work, _ compiler: SQLExpressionCompiler, _ row: SQLRow, property: String?, because reason: String
   ) -> SQLExpression {
@@ -120,7 +121,7 @@ package final class ExpressionFallbacks {
         return .text("[\(keys.joined(separator: ","))]")
       }
     } catch let error as HopdError {
-      // The row that the statement is about, not one that was reached from it.
+      // The error names the statement's own row, not one that was reached from it.
       var failure = error
       failure.place = Place(row: object?.key).filled(from: entry.place).filled(from: error.place)
       throw failure

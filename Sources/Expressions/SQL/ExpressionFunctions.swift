@@ -1,12 +1,12 @@
-// The functions that compiled expressions call. Each runs the evaluator's own code, so the two cannot disagree. Those
-// that may fail get, as last arguments, the property they work for and the key of the row: the error names them, never
-// a value.
+// The SQL functions that compiled expressions call. Each runs the evaluator's own code, so the two cannot disagree. A
+// function that may fail takes as last arguments the property and the key of the row: its error names these, never a
+// value.
 
 import Diagnostics
 import ManagedObjectModel
 import SQLite
 
-/// Functions of expressions in SQL.
+/// The SQL functions of expressions.
 package enum ExpressionFunctions {
   static let real = SQLExpression.function("hopd_real")
   static let fold = SQLExpression.function("hopd_fold")
@@ -28,8 +28,8 @@ package enum ExpressionFunctions {
   /// Evaluates an expression of `ExpressionFallbacks` on the object of a row.
   package static let evaluate = SQLExpression.function("hopd_checked_evaluate", .mayFail)
 
-  /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's
-  /// schema.
+  /// Registers all functions that compiled expressions call, except that of `ExpressionFallbacks`. A store's schema
+  /// cannot call any of them.
   package static func register(on connection: Connection) throws(SQLiteError) {
     try registerText(on: connection)
     try registerNumbers(on: connection)
@@ -93,7 +93,7 @@ package enum ExpressionFunctions {
     try registerSum(average, on: connection) { sum in try sum.average() }
   }
 
-  /// A sum over rows; where it overflows is known at its end, so the row is kept from the terms.
+  /// A sum over rows. An overflow is noticed only at the end, so the first term's row is kept for the error.
   private static func registerSum(
     _ name: SQLExpression, on connection: Connection, _ result: @escaping (ValueSum) throws -> ExpressionValue
   ) throws(SQLiteError) {
@@ -127,7 +127,7 @@ package enum ExpressionFunctions {
     }
   }
 
-  /// What a getter's value is in SQL: numbers of Float attributes and moments look like others there.
+  /// The kind of a getter's operand: in SQL, numbers of Float attributes and dates look like other numbers.
   enum GetterOperand: Int64 {
     case plain, uuid, date, float
   }
@@ -154,7 +154,7 @@ package enum ExpressionFunctions {
     }
   }
 
-  /// Runs `body`; an error of it gets the place that the last two arguments say.
+  /// Runs `body` and adds to its errors the place from the last two arguments.
   private static func named(
     _ values: [SQLiteValue], _ body: () throws -> ExpressionValue
   ) throws -> SQLiteValue {
@@ -165,7 +165,7 @@ package enum ExpressionFunctions {
     }
   }
 
-  /// "Entity.property" and the row's key, behind the other arguments.
+  /// The place in the last two arguments: "Entity.property" and the row's key.
   private static func place(_ values: [SQLiteValue]) -> Place {
     guard values.count >= 2, case .text(let site) = values[values.count - 2] else { return Place() }
     let parts = site.split(separator: ".", maxSplits: 1).map(String.init)
@@ -173,7 +173,7 @@ package enum ExpressionFunctions {
     return Place(entity: parts.first, property: parts.count > 1 ? parts[1] : nil, row: key)
   }
 
-  /// What SQL passes, as a value: text is text, numbers are numbers.
+  /// Returns an argument from SQL as a value: texts as texts, numbers as numbers.
   private static func value(_ stored: SQLiteValue, isUUID: Bool = false) -> ExpressionValue {
     switch stored {
     case .null: .null

@@ -1,5 +1,5 @@
 // Key paths as joins (docs/formats/expressions.md, "Key paths"; docs/formats/store-layout.md, "To-one relationships"
-// and "Join tables"), and what works on their ends: collection operators, SUBQUERY, elements.
+// and "Join tables"), and the operations on their results: collection operators, SUBQUERY, elements.
 
 import ManagedObjectModel
 import PersistentStore
@@ -53,7 +53,7 @@ extension SQLExpressionCompiler {
     return of(chain, .column(column, of: chain.alias), kind(of: attribute), isColumn: true)
   }
 
-  /// An expression of the objects at the end of a chain: one value, or one per member.
+  /// Returns an expression on the objects at the end of a chain: one value, or one per member.
   private func of(_ chain: SQLChain, _ expression: SQLExpression, _ kind: SQLKind, isColumn: Bool) -> SQLReached {
     let fragment = SQLFragment(sql: chain.scalar(expression), kind: kind, isColumn: isColumn && chain.tail.isEmpty)
     guard chain.isCollection else { return .value(fragment) }
@@ -137,7 +137,7 @@ extension SQLExpressionCompiler {
 
   // MARK: Objects
 
-  /// The chain as a collection of objects, each once.
+  /// Returns the chain as a collection of objects, each once.
   func once(_ chain: SQLChain) throws(NotCompilable) -> SQLChain {
     var chain = chain
     chain.mergeTail()
@@ -176,7 +176,7 @@ extension SQLExpressionCompiler {
     var inner = frame
     inner.row.variables[variable] = SQLRow(alias: chain.alias, entity: chain.entity)
     let condition = try self.predicate(predicate, inner).sql
-    // SQL may test members that instances leave out, and leave out members that instances test.
+    // SQL may test members that instances skip, and skip members that instances test.
     if condition.mayFail {
       throw NotCompilable("the predicate of a SUBQUERY may fail for a member")
     }
@@ -212,7 +212,7 @@ extension SQLExpressionCompiler {
       "(SELECT \(chain.alias).Z_PK FROM \(chain.allTables.joined(separator: ", "))"
       + " WHERE \(chain.allConditions.joined(separator: " AND "))"
       + " ORDER BY \(order.joined(separator: ", ")) LIMIT 1 OFFSET \(offset))"
-    // A negative position is none; SQLite would take it as the first.
+    // A negative index matches no member; SQLite would take it as the first.
     return .objects(
       SQLChain(
         tail: ["\(qualified(table.name)) AS \(alias)"], tailConditions: [offset < 0 ? "0" : "\(alias).Z_PK = \(key)"],
@@ -244,7 +244,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// The members of a collection as values; objects as their keys, each once.
+  /// Returns the members of a collection as values; objects as their keys, each once.
   func values(of reached: SQLReached) throws(NotCompilable) -> SQLValues {
     switch reached {
     case .values(let values): return values
@@ -265,10 +265,10 @@ extension SQLExpressionCompiler {
         kind = joined
       }
       try checkMembers(members)
-      // SQLite bounds the terms of a compound SELECT at 500.
+      // SQLite allows 500 terms in a compound SELECT.
       guard members.count <= 400 else { throw NotCompilable("a list has more than 400 members") }
       let alias = counter.next()
-      // A plus takes the first member's affinity away, which would make doubles of the other members' integers.
+      // A plus removes the first member's affinity, which would convert the other members' integers to doubles.
       let rows = members.map { "SELECT +\($0.sql) AS v" as SQLExpression }.joined(separator: " UNION ALL ")
       return SQLValues(
         tables: ["(\(rows)) AS \(alias)"], conditions: [],
@@ -277,7 +277,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// On instances all members are evaluated; SQL leaves out those it does not need.
+  /// On instances all members are evaluated; SQL skips those it does not need.
   private func checkMembers(_ members: [SQLFragment]) throws(NotCompilable) {
     if members.contains(where: { $0.sql.mayFail }) {
       throw NotCompilable("a member of a list may fail")
@@ -310,7 +310,7 @@ extension SQLExpressionCompiler {
     let from: SQLExpression = "(\(values.select)) AS \(alias)"
     if operation == .min || operation == .max {
       let name = operation == .min ? "min" : "max"
-      // Which of an equal integer and double comes out depends on the order.
+      // The order decides whether an equal integer or double is the result.
       guard kind != .number else { throw NotCompilable("\(operation.rawValue) works on integers and doubles at once") }
       return SQLFragment(sql: "(SELECT \(name)(\(alias).v) FROM \(from))", kind: kind)
     }
@@ -323,9 +323,9 @@ extension SQLExpressionCompiler {
       kind: operation == .average ? .real : isInteger ? .integer(.min ... .max) : .number)
   }
 
-  // MARK: Kinds ahead
+  // MARK: Kinds before compilation
 
-  /// The entity of the objects that an expression gives, and whether it may be several, without compiling it.
+  /// Returns the entity of an expression's objects, and whether there may be several, without compiling it.
   func staticEntity(_ node: ExpressionNode, _ row: SQLRow) -> (entity: String, isToMany: Bool)? {
     switch node {
     case .selfObject, .variable("source"): return (row.entity, false)

@@ -1,6 +1,6 @@
 // Predicates as SQL (docs/formats/expressions.md, "nil", "Collections" and "Strings"). SQL's logic has three values and
-// ours two: a comparison with NULL is made 0 only where the difference shows, under NOT and in ALL; elsewhere WHERE and
-// CASE take both alike, and indexes can serve.
+// that of predicates two. A comparison with NULL is made 0 only where the difference matters, under NOT and in ALL;
+// elsewhere WHERE and CASE treat NULL as 0, and indexes can be used.
 
 import ManagedObjectModel
 import SQLite
@@ -22,8 +22,8 @@ extension SQLExpressionCompiler {
     var conditions: [SQLCondition] = []
     for part in parts { conditions.append(try predicate(part, frame)) }
     guard let last = conditions.last else { return SQLCondition(sql: isAnd ? "1" : "0", isTwoValued: true) }
-    // What may fail is evaluated only if the parts before it ask for it, as on instances; SQLite's AND and OR do not
-    // promise that.
+    // A part that may fail is evaluated only if the parts before it require it, as on instances; SQLite's AND and OR do
+    // not promise that.
     if conditions.contains(where: { $0.sql.mayFail }) {
       var sql = last.twoValued
       for condition in conditions.dropLast().reversed() {
@@ -52,7 +52,7 @@ extension SQLExpressionCompiler {
     let values = try values(of: reached)
     let condition = try compare(comparison, values.member, frame)
     let test = comparison.modifier == .all ? condition.negated : condition.sql
-    // A term that may fail must not meet rows that the joins leave out.
+    // A term that may fail must not be evaluated for rows that the joins leave out.
     let guarded: SQLExpression = test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
     let exists: SQLExpression = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
@@ -66,7 +66,8 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// Is it the to-one of each member of a collection? The joins of SQL leave out members that have none.
+  /// Whether the expression ends in the to-one of each member of a collection. SQL's joins leave out members without
+  /// one.
   private func endsInToOne(_ node: ExpressionNode, _ frame: Frame) -> Bool {
     guard case .keyPath(let base, let steps) = node, case .key(let name)? = steps.last else { return false }
     let path: ExpressionNode = steps.count == 1 ? base : .keyPath(base, Array(steps.dropLast()))
@@ -76,7 +77,7 @@ extension SQLExpressionCompiler {
     return scope.model.allRelationships(of: found)[name]?.isToMany == false
   }
 
-  /// One comparison of a value with the right side.
+  /// Compares a value with the right side.
   private func compare(
     _ comparison: Comparison, _ left: SQLFragment, _ frame: Frame
   ) throws(NotCompilable) -> SQLCondition {
@@ -137,14 +138,14 @@ extension SQLExpressionCompiler {
     let value = fold(left, comparison)
     let reached = try reach(comparison.right, frame)
     if case .value(let right) = reached {
-      // For texts it is the question whether one is part of the other.
+      // IN on texts: whether the left text is part of the right one.
       if right.kind == .string { return try text(comparison.swapped(.contains), right, left, frame) }
       guard right.kind == .null else { throw NotCompilable("IN needs a collection") }
       return .never(after: [value, right])
     }
     if case .list(let members) = reached {
       if value.kind.valueClass == .carried { throw .carried }
-      // A member that may be nil is compared on its own: nil is a member only of what contains it.
+      // A member that may be nil is compared separately: a collection contains nil only if one of its members is nil.
       var tests: [SQLExpression] = []
       var constants: [SQLExpression] = []
       for member in members.map({ fold($0, comparison) }) {
@@ -166,8 +167,8 @@ extension SQLExpressionCompiler {
       sql: "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(test.sql))", isTwoValued: true)
   }
 
-  /// OR as a balanced tree: SQLite bounds the depth of expressions at 1000, and lists may have 10,000 members. Where a
-  /// member may fail all are evaluated, as on instances.
+  /// OR as a balanced tree: SQLite limits the depth of expressions to 1000, and lists may have 10,000 members. If a
+  /// member may fail, all are evaluated, as on instances.
   private static func any(_ tests: [SQLExpression]) -> SQLExpression {
     let sign = tests.mayFail ? "|" : "OR"
     func joined(_ tests: ArraySlice<SQLExpression>) -> SQLExpression {
@@ -180,7 +181,7 @@ extension SQLExpressionCompiler {
 
   // MARK: Text
 
-  /// Text without what `[c]` and `[d]` leave aside.
+  /// Returns the text folded as `[c]` and `[d]` require.
   private func fold(_ fragment: SQLFragment, _ comparison: Comparison) -> SQLFragment {
     guard comparison.folds, fragment.kind == .string else { return fragment }
     if case .string(let text)? = fragment.constant { return literal(.string(comparison.folded(text))) }
@@ -210,7 +211,7 @@ extension SQLExpressionCompiler {
     return SQLCondition(sql: "\(ExpressionFunctions.string)(\(name), \(text.sql), \(pattern.sql))", isTwoValued: false)
   }
 
-  /// Operators that plain SQL has, exact also for text with NULs; nil for the rest.
+  /// Returns the operators that plain SQL has, exact also for texts with NULs; nil for the others.
   private func plain(_ operation: Comparison.Operator, _ text: SQLFragment, _ pattern: String) -> SQLExpression? {
     switch operation {
     case .contains: return "(instr(\(text.sql), \(literal(.string(pattern)).sql)) > 0)"
@@ -227,7 +228,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// Patterns without `?` and with `*` at the ends only.
+  /// Returns LIKE for patterns without `?` and with `*` at the ends only.
   private func like(_ text: SQLFragment, _ parts: [WildcardPattern.Part]) -> SQLExpression? {
     var middle = String.UnicodeScalarView()
     let isOpenAtStart = parts.first == .any
@@ -246,7 +247,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// The first text behind all that begin with `text`: UTF-8 keeps the order of scalars.
+  /// Returns the first text after all that begin with `text`: UTF-8 keeps the order of scalars.
   static func successor(of text: String) -> String? {
     var scalars = Array(text.unicodeScalars)
     while let last = scalars.popLast() {

@@ -1,10 +1,10 @@
-// What key paths over collections give, as sets, and the getters of values (docs/formats/expressions.md, "Collections"
-// and "Getters").
+// The values of key paths over collections, as sets, and the getters of values (docs/formats/expressions.md,
+// "Collections" and "Getters").
 
 import SQLite
 
 extension SQLExpressionCompiler {
-  /// What a key path over a collection gives, as the set that KVC makes of it; anything else as it is.
+  /// Returns the values of a key path over a collection as the set that KVC makes of them; any other result unchanged.
   func asSet(_ reached: SQLReached) -> SQLReached {
     guard case .values(var values) = reached, values.isPath else { return reached }
     values.isPath = false
@@ -13,7 +13,7 @@ extension SQLExpressionCompiler {
     return .values(values)
   }
 
-  /// The same values as a table of their own.
+  /// Returns the same values as a table of their own.
   func materialised(_ values: SQLValues) -> SQLValues {
     let alias = counter.next()
     return SQLValues(
@@ -28,7 +28,7 @@ extension SQLExpressionCompiler {
     switch reached {
     case .value(let fragment): return .value(try self.getter(getter, fragment, frame, isFloat: isFloat))
     case .values(var values):
-      // The getter is in front of what is distinct so far.
+      // The getter applies to the values that are distinct so far.
       if values.isDistinct { values = materialised(values) }
       values.member = try self.getter(getter, values.member, frame, isFloat: isFloat)
       return .values(values)

@@ -1,5 +1,5 @@
-// From a value to what a column of the destination holds: nothing to do where the types make sure of it, else a checked
-// function.
+// Converts a value to the content of a destination column: unchanged if the types guarantee that it fits, else by a
+// checked function.
 
 import ManagedObjectModel
 import PersistentStore
@@ -32,11 +32,11 @@ extension SQLExpressionCompiler {
     default: break
     }
     let isUUID = value.kind == .uuid ? "1" : "0"
-    // A decimal's digits are those of its double.
+    // A decimal has the digits of its double.
     return "\(ExpressionFunctions.store)(\(attribute.type.rawValue), \(isUUID), \(value.sql)\(frame.site))"
   }
 
-  /// A key path to content that is only carried, in the form of the destination; nil for all other expressions.
+  /// Returns a key path to content that is only copied, in the destination's form; nil for all other expressions.
   ///
   /// The SQL for content that leaves external storage calls `ExternalDataForm.contentFunction`, which the engine
   /// registers.

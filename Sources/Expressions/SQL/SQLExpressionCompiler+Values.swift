@@ -1,12 +1,12 @@
-// Values as SQL (docs/formats/expressions.md, "Arithmetic" and "CAST"): plain operators where they cannot differ from
-// the evaluator, else functions that run the evaluator's own code.
+// Values as SQL (docs/formats/expressions.md, "Arithmetic" and "CAST"): plain operators if they cannot differ from the
+// evaluator, else functions that run the evaluator's own code.
 
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
 extension SQLExpressionCompiler {
-  /// What an expression reaches.
+  /// Compiles an expression to what it reaches: a value, objects, values, or a list.
   func reach(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLReached {
     switch node {
     case .constant(let constant): return .value(literal(ExpressionValue(constant)))
@@ -35,7 +35,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// The expression as one value.
+  /// Compiles an expression to one value.
   func scalar(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLFragment {
     switch try reach(node, frame) {
     case .value(let fragment): return fragment
@@ -71,7 +71,7 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// A double, bit for bit: SQLite's reading of decimal text is not always the nearest double (3.40), so only small
+  /// Writes a double exactly: SQLite does not always read decimal text as the nearest double (3.40), so only small
   /// whole numbers are written as text.
   static func real(_ value: Double) -> SQLExpression {
     if value.isNaN { return .null }
@@ -111,12 +111,12 @@ extension SQLExpressionCompiler {
       case (true, _, _), (_, true, _): .real
       default: left.kind.isReal || right.kind.isReal ? .real : .number
       }
-    // A double on one side makes a double of the other, as in the evaluator.
+    // A double on one side makes the other a double, as in the evaluator.
     guard kind != .number, operation != .divide else { return checked(kind) }
     return SQLFragment(sql: "(\(one) \(operation.rawValue) \(other))", kind: kind)
   }
 
-  /// The range of a result that cannot overflow; nil where it can.
+  /// Returns the range of a result that cannot overflow; nil if it can.
   static func range(
     _ operation: ArithmeticOperator, _ left: ClosedRange<Int64>, _ right: ClosedRange<Int64>
   ) -> ClosedRange<Int64>? {
@@ -241,7 +241,8 @@ extension SQLExpressionCompiler {
     return SQLFragment(sql: sql, kind: .integer(.min ... .max))
   }
 
-  /// `||`, which is NULL where one of the texts is. Halves of halves: a long list stays a shallow tree for SQLite.
+  /// `||`, which is NULL if one of the texts is. The list is split in halves, so that it stays a shallow tree for
+  /// SQLite.
   private func concatenated(_ arguments: [ExpressionNode], _ frame: Frame) throws(NotCompilable) -> SQLFragment {
     var operands: [SQLFragment] = []
     for argument in arguments { operands.append(try scalar(argument, frame)) }
@@ -257,7 +258,7 @@ extension SQLExpressionCompiler {
     return SQLFragment(sql: texts.first ?? .null, kind: .string)
   }
 
-  /// A number for a function: dates as their seconds, no decimals.
+  /// Compiles a function's argument to a number: dates as their seconds, no decimals.
   private func number(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLFragment {
     let operand = try scalar(node, frame)
     if operand.kind == .null { return operand }

@@ -1,15 +1,15 @@
-// Expressions as SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. What cannot be
-// compiled exactly is refused with a reason, or, with fallbacks, becomes a call that evaluates the expression on the
-// row's object. The API is here; the rules are in the extensions: paths, values, predicates, storage.
+// Compiles expressions to SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. An
+// expression without an exact form in SQL is refused with a reason or, with fallbacks, becomes a call that evaluates it
+// on the row's object. The API is here; the rules are in the extensions: paths, values, predicates, storage.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// Why an expression cannot be SQL.
+/// The reason why an expression cannot be SQL.
 package struct NotCompilable: Error, Sendable, Hashable, CustomStringConvertible {
-  /// In words, for the plan.
+  /// The reason in words, for the plan.
   package let reason: String
 
   init(_ reason: String) { self.reason = reason }
@@ -20,15 +20,15 @@ package struct NotCompilable: Error, Sendable, Hashable, CustomStringConvertible
   package var description: String { reason }
 }
 
-/// A row that an expression is about: the alias of its table in the statement, its entity, and what variables mean
-/// there.
+/// The row that an expression is evaluated on: the alias of its table in the statement, its entity, and the rows of
+/// variables.
 package struct SQLRow: Sendable, Hashable {
   package let alias: String
   package let entity: String
-  /// Further rows by the names of variables, without `$`: `each`, and those of SUBQUERY.
+  /// Other rows by variable name, without `$`: `each`, and those of SUBQUERY.
   package var variables: [String: SQLRow]
 
-  /// Names a row.
+  /// Makes a row.
   package init(alias: String, entity: String, variables: [String: SQLRow] = [:]) {
     self.alias = alias
     self.entity = entity
@@ -36,25 +36,25 @@ package struct SQLRow: Sendable, Hashable {
   }
 }
 
-/// The objects that an expression reaches from a row, as parts of a SELECT: they go behind FROM and into WHERE,
-/// correlated or joined with the row's table as the caller likes.
+/// The objects that an expression reaches from a row, as parts of a SELECT for FROM and WHERE. The caller may correlate
+/// them or join them with the row's table.
 package struct SQLObjects: Sendable, Hashable {
-  /// Tables with aliases, comma-separated.
+  /// The tables with aliases, comma-separated.
   package let from: SQLExpression
-  /// What joins them with each other and with the row.
+  /// The condition that joins them with each other and with the row.
   package let condition: SQLExpression
   /// The alias whose rows are the objects.
   package let alias: String
-  /// Their declared entity; subentities included.
+  /// The declared entity of the objects; subentities included.
   package let entity: String
-  /// At most one object per row.
+  /// Whether there is at most one object per row.
   package let isToOne: Bool
-  /// Terms of ORDER BY that give the relationship's order, or that of keys.
+  /// The terms of ORDER BY: the relationship's order, or that of keys.
   package let order: SQLExpression
-  /// May one object come several times? Then it counts once, at its first place.
+  /// Whether one object may occur several times. It counts once, at its first position.
   package let mayRepeat: Bool
 
-  /// The objects' keys: SELECT of Z_PK.
+  /// The objects' keys: a SELECT of Z_PK.
   package var keys: SQLExpression {
     "SELECT \(mayRepeat ? "DISTINCT " : "")\(alias).Z_PK FROM \(from) WHERE \(condition)"
   }
@@ -69,9 +69,9 @@ package struct SQLExpressionCompiler {
   let fallbacks: ExpressionFallbacks?
   let counter = AliasCounter()
 
-  /// Compiles against the store that `schema` lays out and whose tables are in `space`. `moment` is `now()`.
+  /// Compiles against a store with the layout of `schema`; `space` has the names of its tables. `moment` is `now()`.
   ///
-  /// With `fallbacks` what cannot be SQL is evaluated on instances.
+  /// With `fallbacks`, expressions that cannot be SQL are evaluated on instances.
   package init(
     scope: ExpressionScope, schema: StoreSchema, space: SourceTables, moment: Double,
     fallbacks: ExpressionFallbacks? = nil
@@ -83,25 +83,25 @@ package struct SQLExpressionCompiler {
     self.fallbacks = fallbacks
   }
 
-  // MARK: What the engine asks for
+  // MARK: The engine's entry points
 
-  /// An SQL scalar; Booleans 0 and 1, dates and decimals as numbers, objects as Z_PK.
+  /// Returns a scalar: Booleans as 0 and 1, dates and decimals as numbers, objects as Z_PK.
   package func value(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     try compiled(.value(node), row) { () throws(NotCompilable) in
       try scalar(node, frame(row, property: nil)).sql
     }
   }
 
-  /// An SQL scalar in the storage form of a destination attribute; a value that does not fit is an error of the row.
+  /// Returns a scalar in the storage form of a destination attribute; a value that does not fit is an error of the row.
   package func value(
     _ node: ExpressionNode, row: SQLRow, storedAs attribute: Attribute
   ) throws(NotCompilable) -> SQLExpression {
     let frame = frame(row, property: attribute.name)
-    // Carried content stays in SQL, where files of external storage can be asked for.
+    // Copied content stays in SQL, which can read the files of external storage.
     if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
     if attribute.type == .binary, !attribute.allowsExternalStorage, reachesExternalStorage(node) {
-      // Which value it is, and whether that is in a file, is known on the object. It comes in the form of external
-      // storage, as that has room for either, and leaves it in SQL.
+      // Only evaluation on the object shows which value it is and whether it is in a file. The result has the form of
+      // external storage, which can express both; SQL then converts it to plain content.
       var external = attribute
       external.allowsExternalStorage = true
       return "\(ExternalDataForm.contentFunction)(\(try stored(node, frame, as: external)))"
@@ -117,24 +117,25 @@ package struct SQLExpressionCompiler {
     }
   }
 
-  /// May a value of the expression come from an attribute with external storage?
+  /// Whether a value of the expression may come from an attribute with external storage.
   package func reachesExternalStorage(_ node: ExpressionNode) -> Bool {
     var typing = ExpressionTyping(scope)
     _ = typing.type(of: node)
     return typing.externalValues > 0
   }
 
-  /// A condition that is 1 or 0, never NULL.
+  /// Returns a condition that is 1 or 0, never NULL.
   package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     try condition(predicate, row) { $0.twoValued }
   }
 
-  /// A condition for WHERE, where NULL means the same as 0; indexes can serve it.
+  /// Returns a condition for WHERE, where NULL means 0; indexes can be used for it.
   package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     try condition(predicate, row) { $0.sql }
   }
 
-  /// SQLite tests the terms of WHERE in the order it likes: one that may fail must not meet rows that others leave out.
+  /// SQLite tests the terms of WHERE in any order: one that may fail must not be evaluated for rows that others leave
+  /// out.
   private func condition(
     _ predicate: PredicateNode, _ row: SQLRow, _ form: (SQLCondition) -> SQLExpression
   ) throws(NotCompilable) -> SQLExpression {
@@ -147,7 +148,7 @@ package struct SQLExpressionCompiler {
     return "CASE WHEN \(row.alias).Z_ENT \(membership) THEN \(sql) ELSE 0 END"
   }
 
-  /// The objects that an expression reaches.
+  /// Returns the objects that an expression reaches.
   package func objects(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLObjects {
     if let reason = Self.needsEngine(node) { throw NotCompilable(reason) }
     do throws(NotCompilable) {
@@ -173,14 +174,14 @@ package struct SQLExpressionCompiler {
 
   // MARK: Frames
 
-  /// Where an expression stands while it is compiled.
+  /// The context of an expression while it is compiled.
   struct Frame {
     var row: SQLRow
-    /// The last two arguments of functions that may fail: what the error names.
+    /// The last two arguments of functions that may fail: the place that the error names.
     let site: String
   }
 
-  /// Gives aliases that no other part of the same compiler has.
+  /// Makes aliases that are unique within one compiler.
   final class AliasCounter {
     private var count = 0
     func next() -> String {
@@ -209,7 +210,8 @@ package struct SQLExpressionCompiler {
     }
   }
 
-  /// What neither SQL nor an evaluator on the source can do: objects of the destination, methods of a policy.
+  /// Returns why neither SQL nor an evaluator on the source can evaluate the expression: it needs objects of the
+  /// destination, or methods of a policy.
   static func needsEngine(_ node: ExpressionNode) -> String? {
     switch node {
     case .destinationInstances: "objects of the destination are looked up inside an expression"

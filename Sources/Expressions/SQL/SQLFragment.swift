@@ -1,31 +1,31 @@
-// Pieces of SQL with what is known of their values. Every piece stands for itself: a column, a literal, a call, or
-// something in parentheses, so pieces are put together without thinking of precedence.
+// Pieces of SQL with the facts known of their values. Every piece is a column, a literal, a call, or in parentheses, so
+// pieces can be combined without regard to precedence.
 
 import PersistentStore
 import SQLite
 
-/// What kind of value a piece of SQL gives. NULL is always possible.
+/// The kind of value that a piece of SQL returns. NULL is always possible.
 enum SQLKind: Hashable {
   case null
   /// 0 or 1.
   case boolean
   case integer(ClosedRange<Int64>)
-  /// A Float attribute's double: it fits such an attribute.
+  /// A double of a Float attribute: it fits such an attribute.
   case float
   case real
-  /// An integer or a double, row by row.
+  /// An integer or a double, which differs by row.
   case number
   case decimal
   case string
   case date
   case data
   case uuid
-  /// Content that is only carried; with external storage in the column's own form.
+  /// Content that is only copied; with external storage in the column's own form.
   case carried(isExternal: Bool)
-  /// Z_PK of an object of that root entity's table.
+  /// The Z_PK of an object in that root entity's table.
   case object(root: String)
 
-  /// Values of different classes are never equal and have no order.
+  /// The class of a value. Values of different classes are never equal and have no order.
   enum Class: Hashable {
     case null, number, text, data, uuid, carried
     case object(String)
@@ -43,7 +43,7 @@ enum SQLKind: Hashable {
     }
   }
 
-  /// The integers it may be, where it is one.
+  /// The integers that a value of the kind may be; nil for other kinds.
   var range: ClosedRange<Int64>? {
     switch self {
     case .boolean: 0...1
@@ -52,10 +52,10 @@ enum SQLKind: Hashable {
     }
   }
 
-  /// Always a double or NULL?
+  /// Whether the value is always a double or NULL.
   var isReal: Bool { self == .real || self == .float }
 
-  /// The kind of either; nil where SQL could not tell them apart again.
+  /// Returns a kind for both; nil if SQL could not tell them apart again.
   func joined(_ other: SQLKind) -> SQLKind? {
     if self == other || other == .null { return self }
     if self == .null { return other }
@@ -72,19 +72,19 @@ enum SQLKind: Hashable {
 struct SQLFragment {
   let sql: SQLExpression
   let kind: SQLKind
-  /// Its value, where it is a constant.
+  /// The value, if it is a constant.
   var constant: ExpressionValue?
-  /// Is it a bare column, which may be written twice?
+  /// Whether it is a bare column, which may be written twice.
   var isColumn = false
 
   static let null = SQLFragment(sql: .null, kind: .null, constant: .null)
 
-  /// As a double: dates may be integers in their columns.
+  /// The value as a double: dates may be integers in their columns.
   var real: SQLExpression { kind == .real || kind == .float ? sql : "CAST(\(sql) AS REAL)" }
 }
 
 extension SQLFragment {
-  /// NULL, whatever the operands are; those that may fail are evaluated all the same, as on instances.
+  /// NULL for all operands; those that may fail are still evaluated, as on instances.
   static func null(after operands: SQLFragment...) -> SQLFragment {
     let failing = operands.filter { $0.sql.mayFail }
     if failing.isEmpty { return .null }
@@ -93,8 +93,8 @@ extension SQLFragment {
 }
 
 extension SQLCondition {
-  /// 0, whatever the operands are; those that may fail are evaluated all the same. `&` has no short way out, unlike
-  /// AND.
+  /// 0 for all operands; those that may fail are still evaluated, as on instances. Unlike AND, `&` does not
+  /// short-circuit.
   static func never(after operands: [SQLFragment]) -> SQLCondition {
     let failing = operands.filter { $0.sql.mayFail }
     if failing.isEmpty { return SQLCondition(sql: "0", isTwoValued: true) }
@@ -106,34 +106,34 @@ extension SQLCondition {
 /// A condition.
 struct SQLCondition {
   let sql: SQLExpression
-  /// Is it never NULL?
+  /// Whether it is never NULL.
   let isTwoValued: Bool
 
   var twoValued: SQLExpression { isTwoValued ? sql : "(\(sql) IS TRUE)" }
   var negated: SQLExpression { isTwoValued ? "(NOT \(sql))" : "(\(sql) IS NOT TRUE)" }
 }
 
-/// Objects on the way along a key path.
+/// The objects reached by the first steps of a key path.
 struct SQLChain {
-  /// Tables up to the last to-many, and what joins them.
+  /// The tables up to the last to-many, and the conditions that join them.
   var tables: [SQLExpression] = []
   var conditions: [SQLExpression] = []
-  /// To-ones behind it: where one is nil the value is nil, so for values they stay a query of their own.
+  /// The to-ones after it. A nil to-one makes the value nil, so for values they remain a query of their own.
   var tail: [SQLExpression] = []
   var tailConditions: [SQLExpression] = []
   var alias: String
   var entity: String
   var isCollection = false
   var mayRepeat = false
-  /// Were objects made single in a way that gave up the order in which they are reached?
+  /// Whether duplicates were removed in a way that loses the order in which objects are reached.
   var hasLostOrder = false
   var order: [SQLExpression] = []
 
-  /// The alias at the end of `tables`.
+  /// All tables: those up to the last to-many, and the to-ones after it.
   var allTables: [SQLExpression] { tables + tail }
   var allConditions: [SQLExpression] { conditions + tailConditions }
 
-  /// The to-ones become part of the join: for objects, and before a further to-many.
+  /// Makes the to-ones part of the join: for objects, and before a further to-many.
   mutating func mergeTail() {
     tables += tail
     conditions += tailConditions
@@ -141,7 +141,7 @@ struct SQLChain {
     tailConditions = []
   }
 
-  /// `expression` of the last object, as a scalar of the row or of the collection's member.
+  /// Returns `expression` of the last object, as a scalar of the row or of the collection's member.
   func scalar(_ expression: SQLExpression) -> SQLExpression {
     tail.isEmpty
       ? expression
@@ -149,16 +149,16 @@ struct SQLChain {
   }
 }
 
-/// Values of a collection.
+/// The values of a collection.
 struct SQLValues {
   var tables: [SQLExpression]
   var conditions: [SQLExpression]
   var member: SQLFragment
-  /// Each value once.
+  /// Whether each value occurs once.
   var isDistinct = false
-  /// Without nil.
+  /// Whether nil is left out.
   var dropsNull = false
-  /// One for each member of a collection, at the end of a key path: for KVC a set.
+  /// Whether there is one value for each member of a collection, at the end of a key path: KVC makes a set of them.
   var isPath = false
 
   var from: SQLExpression { tables.joined(separator: ", ") }
@@ -168,13 +168,13 @@ struct SQLValues {
     return all.isEmpty ? "1" : all.joined(separator: " AND ")
   }
 
-  /// SELECT of the members as `v`.
+  /// A SELECT of the members as `v`.
   var select: SQLExpression {
     "SELECT \(isDistinct ? "DISTINCT " : "")\(member.sql) AS v FROM \(from) WHERE \(condition)"
   }
 }
 
-/// What an expression reaches.
+/// The result of compiling an expression.
 enum SQLReached {
   case value(SQLFragment)
   case objects(SQLChain)

@@ -1,7 +1,7 @@
-// Archived expressions of mapping models made into trees (docs/formats/expressions.md, "Archived expressions"). The
+// Reads archived expressions of mapping models into trees (docs/formats/expressions.md, "Archived expressions"). The
 // class decides what an object is, not the number NSExpressionType: `$source.x` has the number of a function. Shapes
 // that no file has shown are refused with the class's name. Archives are graphs: depth and objects are counted, because
-// one list may be in itself many times.
+// one list may contain itself many times.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,19 +12,19 @@ package struct ArchivedExpressionReader {
   var nodes = ExpressionLimits.archivedNodes
   var bytes = ExpressionLimits.textBytes
 
-  /// The expression that an archived object is.
+  /// Returns the expression of an archived object.
   package static func expression(_ object: ArchivedObject) throws(HopdError) -> ExpressionNode {
     var reader = ArchivedExpressionReader()
     return try reader.expression(object, depth: 0)
   }
 
-  /// The predicate that an archived object is.
+  /// Returns the predicate of an archived object.
   package static func predicate(_ object: ArchivedObject) throws(HopdError) -> PredicateNode {
     var reader = ArchivedExpressionReader()
     return try reader.predicate(object, depth: 0)
   }
 
-  /// Counts an object; nothing is read that is deeper or more than a text may be.
+  /// Counts an object. Throws beyond the depth and the number that are allowed.
   mutating func count(_ object: ArchivedObject, _ depth: Int) throws(HopdError) {
     nodes -= 1
     guard depth <= ExpressionLimits.nesting, nodes >= 0 else {
@@ -49,7 +49,7 @@ package struct ArchivedExpressionReader {
     }
   }
 
-  /// A text field that must be there.
+  /// Returns a text field that must exist.
   private mutating func text(_ object: ArchivedObject, _ field: String) throws(HopdError) -> String {
     guard let text = try object.string(field) else { throw object.damaged("\(field) is missing") }
     bytes -= text.utf8.count
@@ -127,12 +127,13 @@ package struct ArchivedExpressionReader {
     }
   }
 
-  /// Functions of the language have a class as receiver, written as a constant with the class's name.
+  /// Whether the operand is the receiver of the language's functions: a class, archived as a constant with the class's
+  /// name.
   private func isUtilities(_ operand: ArchivedObject) throws(HopdError) -> Bool {
     try className(operand) == "_NSPredicateUtilities"
   }
 
-  /// The name of the class that a constant is; nil for all other expressions.
+  /// Returns the name of the class that a constant is; nil for all other expressions.
   private func className(_ object: ArchivedObject) throws(HopdError) -> String? {
     guard object.className == "NSConstantValueExpression",
       case .string(let name) = try object.value("NSConstantValueClassName")
@@ -165,7 +166,7 @@ package struct ArchivedExpressionReader {
 
   // MARK: Constants
 
-  /// The constant nil is archived without a value (docs/formats/expressions.md, "Archived expressions").
+  /// Returns a constant. nil is archived without a value (docs/formats/expressions.md, "Archived expressions").
   private mutating func constant(_ object: ArchivedObject) throws(HopdError) -> ConstantValue {
     switch try object.value("NSConstantValue") {
     case .null: return .null
@@ -195,7 +196,7 @@ package struct ArchivedExpressionReader {
     }
   }
 
-  /// A shape that is not supported, with the class in the message or the hint of what to do instead.
+  /// Makes the error for a shape that is not supported, with the class in the message, or the alternative in the hint.
   func unsupported(_ object: ArchivedObject, _ message: String, hint: String? = nil) -> HopdError {
     var error = object.damaged(message)
     error.code = .expressionUnsupported

@@ -1,4 +1,4 @@
-// Archived predicates made into trees (docs/formats/expressions.md, "Archived expressions"). Seen in compiled models
+// Reads archived predicates into trees (docs/formats/expressions.md, "Archived expressions"). Seen in compiled models
 // only: the filters of mapping models are text. An operator is an object of its own, and its number, modifier and
 // options are NSPredicate's public constants.
 
@@ -27,7 +27,7 @@ extension ArchivedExpressionReader {
     case 0:
       guard parts.count == 1 else { throw object.damaged("NOT has \(parts.count) parts") }
       return .not(parts[0])
-    // Of no parts all hold and none does; one part speaks for itself.
+    // An AND of no parts is true, an OR of no parts is false; one part replaces its compound.
     case 1: return parts.isEmpty ? .constant(true) : parts.count == 1 ? parts[0] : .and(parts)
     case 2: return parts.isEmpty ? .constant(false) : parts.count == 1 ? parts[0] : .or(parts)
     case let type: throw object.damaged("the compound predicate is of the unknown type \(type)")
@@ -42,7 +42,7 @@ extension ArchivedExpressionReader {
     guard var kind = number.flatMap({ Self.operators[$0] }) else {
       throw unsupported(object, "the operator \(operation.className) is not supported")
     }
-    // (Un)equality is one class with a flag.
+    // == and != are one class with a flag.
     if kind == .equal, try operation.boolean("NSNegate") { kind = .notEqual }
     let modifier: Comparison.Modifier
     switch try operation.integer("NSModifier") ?? 0 {

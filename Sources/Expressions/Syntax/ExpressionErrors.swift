@@ -1,30 +1,30 @@
-// How expressions fail: not read, read but not supported here, or meaning nothing against the model; and what can go
-// wrong with the values of one row. Errors of rows are what the policies for rows (fail, skip, default, quarantine) are
-// about; they name entity, property and row, never a value. Branch on the codes.
+// The errors of expressions: syntax errors, features that are not supported, expressions that do not fit the model; and
+// errors in the values of one row. The rules for invalid rows (fail, skip, default, quarantine) apply to the latter,
+// which name entity, property and row, never a value. Branch on the codes.
 
 import Diagnostics
 
 extension HopdError.Code {
   /// The text of an expression or predicate breaks the grammar.
   package static let expressionSyntax = HopdError.Code("expression-syntax", exit: .dataError)
-  /// An expression asks for something that Core Data knows and hopd does not do, or that only the app could do.
+  /// An expression uses a feature of Core Data that hopd does not have, or one that only the app could supply.
   package static let expressionUnsupported = HopdError.Code("expression-unsupported", exit: .dataError)
-  /// An expression can be read but has no meaning where it stands: unknown key, wrong kind, clash of types.
+  /// An expression can be parsed but is not valid in its place: unknown key, wrong kind, clash of types.
   package static let expressionInvalid = HopdError.Code("expression-invalid", exit: .dataError)
 }
 
 /// Limits on the size of an expression, from text and from archives (docs/formats/expressions.md, "Where an expression
 /// stands").
 package enum ExpressionLimits {
-  /// Bytes of one text.
+  /// The bytes of one text.
   package static let textBytes = 64 << 10
-  /// Parentheses, calls, lists and negations inside one another.
+  /// The depth of nested parentheses, calls, lists and negations.
   package static let nesting = 100
-  /// Nodes above one another in the tree: a sum of n terms has n of them.
+  /// The height of the tree in nodes: a sum of n terms has n of them.
   package static let height = 200
-  /// Members of one list in braces.
+  /// The members of one list in braces.
   package static let members = 10_000
-  /// Objects of one archived expression: a list that holds itself many times would unfold without end.
+  /// The objects of one archived expression: a list that contains itself many times would expand without end.
   package static let archivedNodes = 2_000
 }
 
@@ -33,14 +33,14 @@ extension HopdError.Code {
   package static let divisionByZero = HopdError.Code("division-by-zero", exit: .dataError)
   /// A number is too large for its type.
   package static let numberOverflow = HopdError.Code("number-overflow", exit: .dataError)
-  /// A CAST of a value that does not read as the wanted type.
+  /// The value cannot be converted to the target of a CAST.
   package static let castFailed = HopdError.Code("cast-failed", exit: .dataError)
-  /// A value of another kind than the operation or the attribute takes.
+  /// The value has another kind than the operation or the attribute needs.
   package static let valueMismatch = HopdError.Code("value-mismatch", exit: .dataError)
   /// A pattern took more steps than it may.
   package static let matchTooLong = HopdError.Code("match-too-long", exit: .dataError)
 
-  /// Is it about the values of one row, so that another row may do?
+  /// Whether the error is about the values of one row, so that another row may succeed.
   package var isRowError: Bool {
     [.divisionByZero, .numberOverflow, .castFailed, .valueMismatch, .matchTooLong].contains(self)
   }

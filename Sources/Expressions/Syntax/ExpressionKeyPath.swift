@@ -1,9 +1,9 @@
-// Key paths as texts and archives spell them, made into steps. One place for both readers, so that `$source.a.@count`
-// is the same node whichever way it came.
+// Converts the components of key paths, from texts and archives, to steps. Both readers use it, so that
+// `$source.a.@count` is the same node from either.
 
 extension ExpressionNode {
-  /// A key path on a base. Plain keys join the path that the base is already; what follows a collection operator's own
-  /// path does not, because it would then be read once for every member (KVC).
+  /// Returns a key path on a base. Plain keys extend the base's own path. Keys after a collection operator's path do
+  /// not, because they would then be read once for every member (KVC).
   package static func path(_ base: ExpressionNode, _ steps: [KeyPathStep]) -> ExpressionNode {
     guard !steps.isEmpty else { return base }
     if case .keyPath(let inner, let first) = base, first.allSatisfy(\.isKey) {
@@ -14,28 +14,28 @@ extension ExpressionNode {
 }
 
 extension KeyPathStep {
-  /// Is it a property's name?
+  /// Whether the step is a property's name.
   package var isKey: Bool { if case .key = self { true } else { false } }
 }
 
 extension CollectionOperator {
-  /// Does the key path of what it works on follow? `@count` alone has none.
+  /// Whether the operator's key path follows it. Only `@count` has none.
   package var takesPath: Bool { self != .count }
 }
 
-/// A key path that cannot be.
+/// The reason why a key path is not valid.
 struct KeyPathProblem: Error {
-  /// What is wrong.
+  /// The reason in words.
   let message: String
-  /// Which of the components it is.
+  /// The index of the component.
   let component: Int
-  /// Is it an operator of KVC that is not known here?
+  /// Whether it is an operator of KVC that hopd does not have.
   var isUnsupported = false
 }
 
-/// Steps of key paths.
+/// Makes the steps of key paths.
 enum KeyPathSteps {
-  /// The steps of a path's components: `objectID.URIRepresentation.path` at its end is one.
+  /// Returns the steps of a path's components: `objectID.URIRepresentation.path` at its end is one step.
   static func steps(_ components: [String]) throws(KeyPathProblem) -> [KeyPathStep] {
     var steps: [KeyPathStep] = []
     steps.reserveCapacity(components.count)
@@ -62,19 +62,19 @@ enum KeyPathSteps {
     return joined(steps)
   }
 
-  /// The steps, with the three of an object's path at their end as one.
+  /// Returns the steps, with the three of an object's path at their end as one.
   static func joined(_ steps: [KeyPathStep]) -> [KeyPathStep] {
     guard steps.suffix(3) == [.key("objectID"), .key("URIRepresentation"), .key("path")] else { return steps }
     return steps.dropLast(3) + [.objectPath]
   }
 
-  /// Is it a name as a model may have it: a letter or `_`, then letters, digits and `_`?
+  /// Whether the text can be a name in a model: a letter or `_`, then letters, digits and `_`.
   static func isName(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first, isNameStart(first) else { return false }
     return text.unicodeScalars.allSatisfy(isNamePart)
   }
 
-  /// May a name begin with it?
+  /// Whether a name may begin with the character.
   static func isNameStart(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII {
       return scalar == "_" || (0x41...0x5a).contains(scalar.value) || (0x61...0x7a).contains(scalar.value)
@@ -82,7 +82,7 @@ enum KeyPathSteps {
     return scalar.properties.isIDStart
   }
 
-  /// May it stand in a name?
+  /// Whether a name may contain the character.
   static func isNamePart(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return isNameStart(scalar) || (0x30...0x39).contains(scalar.value) }
     return scalar.properties.isIDContinue

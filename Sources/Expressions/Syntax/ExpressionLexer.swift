@@ -1,9 +1,9 @@
-// Text of an expression cut into tokens, in one pass. The longest operator wins; strings and numbers are read to their
+// Splits the text of an expression into tokens, in one pass. The longest operator wins. Strings and numbers become
 // values here, so that the parser sees no escapes.
 
 import Diagnostics
 
-/// A token with its place in the text.
+/// A token with its position in the text.
 struct ExpressionToken {
   /// The signs of the language.
   enum Symbol: String {
@@ -37,10 +37,10 @@ struct ExpressionToken {
     case shiftRight = ">>"
   }
 
-  /// What a token is.
+  /// The kind of a token, with its value.
   enum Kind: Equatable {
     case name(String)
-    /// As written; behind a dot it is a key like any other.
+    /// As written; after a dot it is a key like any other.
     case keyword(ExpressionKeyword, String)
     /// `#name`
     case escapedName(String)
@@ -57,11 +57,11 @@ struct ExpressionToken {
   }
 
   let kind: Kind
-  /// Number of the first character (Unicode scalar) in the text.
+  /// The position of the first character in the text, in Unicode scalars.
   let offset: Int
 }
 
-/// Cuts a text into tokens.
+/// Splits a text into tokens.
 struct ExpressionLexer {
   let source: ExpressionSource
   private let scalars: [Unicode.Scalar]
@@ -72,7 +72,7 @@ struct ExpressionLexer {
     scalars = source.scalars
   }
 
-  /// All tokens, `end` last.
+  /// Returns all tokens, with `end` last.
   static func tokens(_ source: ExpressionSource) throws(HopdError) -> [ExpressionToken] {
     var lexer = ExpressionLexer(source)
     var tokens: [ExpressionToken] = []
@@ -122,7 +122,7 @@ struct ExpressionLexer {
   private mutating func word() -> ExpressionToken.Kind {
     let start = index
     let first = takeName()
-    // The colons of a function's name stand directly behind its parts; `:=` is something else.
+    // The colons of a function's name follow its parts directly; `:=` is another sign.
     guard peek() == ":", peek(1) != "=" else {
       if let keyword = ExpressionKeyword(name: first) { return .keyword(keyword, first) }
       return .name(first)
@@ -141,7 +141,7 @@ struct ExpressionLexer {
       index += 2
       return symbol
     }
-    // A single = is as good as two.
+    // A single = means the same as two.
     let symbol: ExpressionToken.Symbol? = scalar == "=" ? .equal : ExpressionToken.Symbol(rawValue: String(scalar))
     if let symbol {
       index += 1
@@ -235,7 +235,7 @@ struct ExpressionLexer {
     throw source.syntax("the string that begins here has no end", at: start)
   }
 
-  /// What is behind a backslash.
+  /// Reads an escape after its backslash.
   private mutating func escape() throws(HopdError) -> Unicode.Scalar {
     let start = index - 1
     guard let scalar = peek() else { throw source.syntax("nothing follows the backslash", at: start) }
@@ -253,7 +253,7 @@ struct ExpressionLexer {
         throw source.syntax("\\u wants four hexadecimal digits", at: start)
       }
       if let scalar = Unicode.Scalar(value) { return scalar }
-      // Half of a pair: the other half must follow.
+      // The first half of a surrogate pair: the other half must follow.
       if (0xd800...0xdbff).contains(value), peek() == "\\", peek(1) == "u" {
         index += 2
         if let low = hexadecimal(digits: 4), (0xdc00...0xdfff).contains(low),

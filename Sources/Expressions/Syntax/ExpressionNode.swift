@@ -1,12 +1,11 @@
-// Value expressions and predicates as one tree, whatever they were read from: an archive in a mapping model, or text.
-// The tree is plain data: the checker gives it types, the evaluator and the SQL compiler give it values, the printer
-// its text.
+// Value expressions and predicates as one tree, read from an archive in a mapping model or from text. The tree is plain
+// data: the checker finds its types, the evaluator and the SQL compiler its values, and the printer writes its text.
 
 /// A value expression (NSExpression).
 package indirect enum ExpressionNode: Sendable, Hashable {
   /// A constant; `.null` is the constant nil, which sets nil (docs/formats/expressions.md, "Value expressions").
   case constant(ConstantValue)
-  /// SELF: the object a predicate is evaluated on.
+  /// SELF: the object that a predicate is evaluated on.
   case selfObject
   /// A variable, by its name without `$`.
   case variable(String)
@@ -28,14 +27,14 @@ package indirect enum ExpressionNode: Sendable, Hashable {
   case arithmetic(ArithmeticOperator, ExpressionNode, ExpressionNode)
   /// Unary minus.
   case negated(ExpressionNode)
-  /// `FUNCTION($manager, "destinationInstances…", …)`: objects that the hop made for source objects.
+  /// `FUNCTION($manager, "destinationInstances…", …)`: the objects that the hop made for source objects.
   case destinationInstances(InstanceLookup, ExpressionNode)
   /// `FUNCTION($entityPolicy, "selector", arguments…)`: a method that only the policy can supply.
   case policyMethod(selector: String, [ExpressionNode])
 }
 
 extension ExpressionNode {
-  /// The same node over other parts; those of its predicates are the expressions in them.
+  /// Returns the node with `part` applied to its parts; the parts of its predicates are their expressions.
   func mapping(_ part: (ExpressionNode) -> ExpressionNode) -> ExpressionNode {
     switch self {
     case .constant, .selfObject, .variable: self
@@ -75,7 +74,7 @@ package enum ConstantValue: Sendable, Hashable {
 package enum KeyPathStep: Sendable, Hashable {
   /// A property's name.
   case key(String)
-  /// `@count`, `@sum` …; what it works on follows as keys.
+  /// `@count`, `@sum` …; the operator's path follows as keys.
   case collection(CollectionOperator)
   /// `objectID.URIRepresentation.path` as a whole: "/Entity/pN" of the source store (docs/formats/expressions.md,
   /// "Value expressions").
@@ -123,26 +122,26 @@ package enum ExpressionFunction: String, Sendable, Hashable, CaseIterable {
   case leftShift = "leftshift:by:"
   case rightShift = "rightshift:by:"
   case onesComplement = "onesComplement:"
-  /// The value itself; for Core Data a hint to use no index.
+  /// The value itself; in Core Data a hint to use no index.
   case noIndex = "noindex:"
   /// Text without case and diacritics, as derived attributes store it.
   case canonical = "canonical:"
   case uppercase = "uppercase:"
   case lowercase = "lowercase:"
   case length = "length:"
-  /// hopd's own word for `stringByAppendingString:`, with two texts or more.
+  /// hopd's own name for `stringByAppendingString:`, with two texts or more.
   case concatenate = "concat:"
   /// The moment of the hop, one value for all its rows.
   case now = "now"
 }
 
-/// What `CAST` turns a value into.
+/// The target type of `CAST`.
 package enum CastTarget: String, Sendable, Hashable, CaseIterable {
   case string = "NSString"
   case number = "NSNumber"
   case decimal = "NSDecimalNumber"
   case date = "NSDate"
-  /// Core Data's own type names, which hopd takes too.
+  /// Core Data's own type names, which hopd accepts too.
   case integer16 = "Integer 16"
   case integer32 = "Integer 32"
   case integer64 = "Integer 64"
@@ -168,7 +167,7 @@ package enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
   case power = "**"
 }
 
-/// Which mapping's objects a lookup is after.
+/// The mappings whose objects a lookup finds.
 package enum InstanceLookup: Sendable, Hashable {
   /// `destinationInstancesForEntityMappingNamed:sourceInstances:` with that mapping's name.
   case entityMapping(String)
@@ -188,7 +187,7 @@ package indirect enum PredicateNode: Sendable, Hashable {
 }
 
 extension PredicateNode {
-  /// The same predicate over other expressions.
+  /// Returns the predicate with `expression` applied to its expressions.
   func mapping(_ expression: (ExpressionNode) -> ExpressionNode) -> PredicateNode {
     switch self {
     case .constant: return self
@@ -234,9 +233,9 @@ package struct Comparison: Sendable, Hashable {
   package var left: ExpressionNode
   package var operation: Operator
   package var right: ExpressionNode
-  /// `[c]`: case does not count.
+  /// `[c]`: the comparison ignores case.
   package var ignoresCase: Bool
-  /// `[d]`: diacritics do not count.
+  /// `[d]`: the comparison ignores diacritics.
   package var ignoresDiacritics: Bool
   /// `[n]`: both sides are normalised already.
   package var isNormalized: Bool
@@ -255,7 +254,7 @@ package struct Comparison: Sendable, Hashable {
     self.isNormalized = isNormalized
   }
 
-  /// The same with the sides changed: what `a IN b` and `b CONTAINS a` mean to one another.
+  /// Returns the comparison with its sides swapped: `a IN b` and `b CONTAINS a` are the same.
   func swapped(_ operation: Operator) -> Comparison {
     var copy = self
     (copy.left, copy.operation, copy.right) = (right, operation, left)

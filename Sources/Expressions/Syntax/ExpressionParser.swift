@@ -1,13 +1,13 @@
-// Reads predicates and expressions from text (docs/formats/expressions.md, "Grammar"): the part above the comparison,
-// and the entry point. What a "(" opens is decided by what follows its partner, found for all of them beforehand, so
-// reading takes linear time. Nesting and height of the tree are bounded, because everybody behind walks it by
+// Parses predicates and expressions from text (docs/formats/expressions.md, "Grammar"): the entry points, and the
+// grammar above comparisons. The token after the matching ")" decides what a "(" opens. All pairs are matched
+// beforehand, so parsing takes linear time. Nesting and height of the tree are bounded, because later passes walk it by
 // recursion.
 
 import Diagnostics
 
-/// Reads texts into trees. Nothing is checked against a model here: `ExpressionChecker` does that.
+/// Parses texts into trees. `ExpressionChecker` then checks them against a model.
 package struct ExpressionParser {
-  /// A part of the tree with the number of nodes above one another in it.
+  /// A part of the tree, with its height in nodes.
   struct Built<Node> {
     let node: Node
     let height: Int
@@ -15,12 +15,12 @@ package struct ExpressionParser {
 
   let source: ExpressionSource
   private let tokens: [ExpressionToken]
-  /// For each token that is an opening parenthesis, the number of its partner.
+  /// The index of the matching token, for each opening parenthesis.
   private let partners: [Int: Int]
   private var index = 0
   private var nesting = 0
 
-  /// The value expression that `text` is; errors say how far it was read.
+  /// Parses a value expression. Errors show how far the text was parsed.
   package static func expression(_ text: String, at place: Place = Place()) throws(HopdError) -> ExpressionNode {
     var parser = try ExpressionParser(text, at: place)
     let built = try parser.expression()
@@ -28,7 +28,7 @@ package struct ExpressionParser {
     return built.node
   }
 
-  /// The predicate that `text` is; errors say how far it was read.
+  /// Parses a predicate. Errors show how far the text was parsed.
   package static func predicate(_ text: String, at place: Place = Place()) throws(HopdError) -> PredicateNode {
     var parser = try ExpressionParser(text, at: place)
     let built = try parser.predicate()
@@ -50,24 +50,24 @@ package struct ExpressionParser {
 
   // MARK: Tokens
 
-  /// The token that is read next, or one behind it; `end` for ever at the end.
+  /// Returns the next token, or a later one; `end` after the last.
   func peek(_ distance: Int = 0) -> ExpressionToken.Kind {
     index + distance < tokens.count ? tokens[index + distance].kind : .end
   }
 
-  /// Where the next token begins.
+  /// The position of the next token.
   var offset: Int { index < tokens.count ? tokens[index].offset : source.scalars.count }
 
   mutating func advance(_ count: Int = 1) { index += count }
 
-  /// Takes the next token if it is that sign.
+  /// Consumes the next token if it is that sign.
   mutating func take(_ symbol: ExpressionToken.Symbol) -> Bool {
     guard peek() == .symbol(symbol) else { return false }
     advance()
     return true
   }
 
-  /// The next token must be that sign.
+  /// Consumes that sign; throws if the next token is another.
   mutating func expect(_ symbol: ExpressionToken.Symbol, _ purpose: String) throws(HopdError) {
     guard take(symbol) else {
       throw source.syntax("\(symbol.rawValue) is missing \(purpose)", at: offset)
@@ -89,7 +89,7 @@ package struct ExpressionParser {
     throw source.syntax("the \(what) ends here, but the text continues", at: offset)
   }
 
-  /// Goes one level deeper; every caller leaves it again.
+  /// Increases the nesting by one; the caller must decrease it again.
   mutating func enter() throws(HopdError) {
     nesting += 1
     guard nesting <= ExpressionLimits.nesting else {
@@ -99,7 +99,7 @@ package struct ExpressionParser {
 
   mutating func leave() { nesting -= 1 }
 
-  /// A node above others.
+  /// Makes a node above others, with its height.
   func build<Node>(_ node: Node, above heights: Int...) throws(HopdError) -> Built<Node> {
     let height = 1 + (heights.max() ?? 0)
     guard height <= ExpressionLimits.height else {
@@ -120,7 +120,7 @@ package struct ExpressionParser {
     }
   }
 
-  /// Parts with a word or sign between them; one alone is itself.
+  /// Parses parts separated by a word or sign. A single part is returned unchanged.
   private mutating func chain(
     _ word: ExpressionKeyword, _ sign: ExpressionToken.Symbol, _ node: ([PredicateNode]) -> PredicateNode,
     of part: (inout ExpressionParser) throws(HopdError) -> Built<PredicateNode>
@@ -166,7 +166,8 @@ package struct ExpressionParser {
     }
   }
 
-  /// Does the parenthesis that comes next hold a predicate? An expression would continue behind it.
+  /// Whether the next parenthesis contains a predicate. After an expression's parenthesis, the expression would
+  /// continue.
   private var opensPredicate: Bool {
     guard let partner = partners[index] else { return true }
     switch tokens[partner + 1].kind {
@@ -202,7 +203,7 @@ package struct ExpressionParser {
     .any: .any, .some: .any, .all: .all, .none: .none,
   ]
 
-  /// The operator that comes next; nil where none does.
+  /// The next comparison operator; nil if there is none.
   private var comparisonOperator: Comparison.Operator? {
     switch peek() {
     case .symbol(let symbol):
@@ -237,7 +238,7 @@ package struct ExpressionParser {
       "a comparison operator is missing", at: offset, hint: "write what the value is compared with, as in flag == TRUE")
   }
 
-  /// `[cd]`, directly behind the operator.
+  /// Parses `[cd]`, directly after the operator.
   private mutating func readOptions(into comparison: inout Comparison) throws(HopdError) {
     advance()
     let letters: String

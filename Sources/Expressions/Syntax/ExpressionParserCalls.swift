@@ -4,7 +4,7 @@
 import Diagnostics
 
 extension ExpressionParser {
-  /// A word with its parenthesis; the body reads from behind it up to the closing one.
+  /// Parses a word with its parentheses; `body` parses the part between them.
   mutating func call(
     _ body: (inout ExpressionParser) throws(HopdError) -> Built<ExpressionNode>
   ) throws(HopdError) -> Built<ExpressionNode> {
@@ -16,7 +16,7 @@ extension ExpressionParser {
     return result
   }
 
-  /// A function by its name.
+  /// Parses a call of a function by its name.
   mutating func call(_ name: String) throws(HopdError) -> Built<ExpressionNode> {
     let start = offset
     guard peek(1) == .symbol(.open) else {
@@ -42,7 +42,8 @@ extension ExpressionParser {
     }
   }
 
-  /// Expressions up to the closing sign, which is left; more than `limit` of a list that begins at `start` are refused.
+  /// Parses expressions up to the closing sign, which it does not consume. Throws if a list that begins at `start` has
+  /// more than `limit`.
   mutating func list(
     endingWith close: ExpressionToken.Symbol = .close, at start: Int = 0, limit: Int = .max
   ) throws(HopdError) -> (nodes: [ExpressionNode], height: Int) {
@@ -77,7 +78,8 @@ extension ExpressionParser {
     return try build(.cast(operand.node, target), above: operand.height)
   }
 
-  /// Dates, decimals and other values without a literal of their own are casts of one, and become constants when read.
+  /// Returns the constant of a cast. Dates, decimals and other values without a literal of their own are written as
+  /// casts.
   private func literalCast() -> (value: ConstantValue, tokens: Int)? {
     let sign = peek() == .symbol(.minus) ? 1 : 0
     guard peek(sign + 1) == .symbol(.comma), case .string(let type) = peek(sign + 2), peek(sign + 3) == .symbol(.close)
@@ -142,7 +144,7 @@ extension ExpressionParser {
     }
   }
 
-  /// FUNCTION(text, 'stringByAppendingString:', text): the one method of a value that mapping models are known to call.
+  /// FUNCTION(text, 'stringByAppendingString:', text): the one method of a value that known mapping models call.
   private mutating func messageOfText() throws(HopdError) -> Built<ExpressionNode> {
     let start = offset
     let receiver = try expression()

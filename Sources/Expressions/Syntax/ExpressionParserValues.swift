@@ -1,5 +1,5 @@
-// The part of the grammar below the comparison: arithmetic, bit operators, key paths, literals and lists
-// (docs/formats/expressions.md, "Grammar"). Calls: `ExpressionParserCalls.swift`.
+// The grammar below comparisons: arithmetic, bit operators, key paths, literals and lists (docs/formats/expressions.md,
+// "Grammar"). Calls are in `ExpressionParserCalls.swift`.
 
 import Diagnostics
 
@@ -9,7 +9,7 @@ extension ExpressionParser {
     var left = try sum()
     guard let function = bitFunction else { return left.built }
     while let next = bitFunction {
-      // How tightly they bind is written nowhere, so only a chain of one operator needs no parentheses.
+      // Their precedence is documented nowhere, so only a chain of one operator may omit parentheses.
       guard next == function, !left.isArithmetic, !left.isShift else { throw mixedBits() }
       advance()
       let right = try sum()
@@ -27,14 +27,14 @@ extension ExpressionParser {
       hint: "write (a & b) | c; for both of two comparisons to hold write AND, for one of them OR")
   }
 
-  /// An expression, and whether operators of its own level are in it.
+  /// An expression, and whether it has operators of its own level.
   private struct Terms {
     let built: Built<ExpressionNode>
     var isArithmetic = false
     var isShift = false
   }
 
-  /// The function of the bit operator that comes next.
+  /// The function of the next bit operator; nil if there is none.
   private var bitFunction: ExpressionFunction? {
     guard case .symbol(let symbol) = peek() else { return nil }
     switch symbol {
@@ -55,7 +55,7 @@ extension ExpressionParser {
     }
   }
 
-  /// Operands with operators of one level between them.
+  /// Parses operands separated by operators of one level.
   private mutating func terms(
     _ operators: [ExpressionToken.Symbol: ArithmeticOperator],
     of operand: (inout ExpressionParser) throws(HopdError) -> Terms
@@ -99,7 +99,7 @@ extension ExpressionParser {
       return try build(.function(.onesComplement, [operand.node]), above: operand.height)
     }
     guard take(.minus) else { return try postfix() }
-    // The sign belongs to a number that stands directly behind it: the smallest integer has no positive partner.
+    // The sign belongs to a number that follows directly: the smallest integer has no positive counterpart.
     if peek(1) != .symbol(.dot), peek(1) != .symbol(.openBracket) {
       switch peek() {
       case .integer(let magnitude):
@@ -144,7 +144,7 @@ extension ExpressionParser {
     }
   }
 
-  /// The key that comes next, if the expression begins with one.
+  /// Returns the next key if the expression begins with one.
   private func leadingKey() throws(HopdError) -> String? {
     switch peek() {
     case .name(let name): return peek(1) == .symbol(.open) ? nil : name

@@ -1,12 +1,11 @@
-// Where an expression stands decides what it may use (docs/formats/expressions.md, "Where an expression stands"): which
-// entity SELF and `$source` are, which variables there are, whether bare key paths mean something, and whether a policy
-// is there to be called.
+// The place of an expression decides what it may use (docs/formats/expressions.md, "Where an expression stands"): the
+// entities of SELF and `$source`, the variables, whether bare key paths are valid, and whether it may call a policy.
 
 import ManagedObjectModel
 
-/// The surroundings of an expression, against which it is checked, evaluated and compiled.
+/// The context of an expression, in which it is checked, evaluated and compiled.
 package struct ExpressionScope: Sendable {
-  /// What the expression is for.
+  /// The purpose of the expression.
   package enum Place: Sendable, Hashable {
     /// A predicate on each source object: bare key paths are its properties, no variables.
     case sourceFilter
@@ -14,7 +13,7 @@ package struct ExpressionScope: Sendable {
     case attribute
     /// The objects of a relationship.
     case relationship
-    /// A value by which objects are found or told apart.
+    /// A value that identifies objects or distinguishes them.
     case key
   }
 
@@ -22,13 +21,13 @@ package struct ExpressionScope: Sendable {
   package let model: ManagedObjectModel
   /// The source entity of the entity mapping; nil for a mapping without source, which has no `$source`.
   package let sourceEntity: String?
-  /// What it is for.
+  /// The purpose of the expression.
   package let place: Place
-  /// Further variables that hold one object each, by name without `$`, with the entity: `each` of an expanding mapping.
+  /// Further variables of one object each, by name without `$`, with the entity: `each` of an expanding mapping.
   package let variables: [String: String]
-  /// Names of the hop's entity mappings, which lookups may name; nil where that is checked later.
+  /// The hop's entity mappings, which lookups may name; nil if lookups are checked later.
   package let entityMappings: Set<String>?
-  /// Does the mapping name a policy, so that its methods may be called?
+  /// Whether the mapping names a policy, so that its methods may be called.
   package let hasPolicy: Bool
 
   /// Makes a scope.

@@ -1,8 +1,8 @@
-// The text of an expression with the place where it stands, for errors that show how far it was read.
+// The text of an expression with its place, for errors that show how far it was parsed.
 
 import Diagnostics
 
-/// A text under reading.
+/// A text that is being parsed.
 struct ExpressionSource {
   let scalars: [Unicode.Scalar]
   let place: Place
@@ -18,19 +18,19 @@ struct ExpressionSource {
     self.place = place
   }
 
-  /// The text between two characters.
+  /// Returns the text between two characters.
   func text(_ range: Range<Int>) -> String {
     var view = String.UnicodeScalarView()
     view.append(contentsOf: scalars[range.clamped(to: scalars.indices)])
     return String(view)
   }
 
-  /// The text breaks the grammar at that character.
+  /// Makes a syntax error at that character.
   func syntax(_ message: String, at offset: Int, hint: String? = nil) -> HopdError {
     error(.expressionSyntax, message, at: offset, hint: hint)
   }
 
-  /// The text asks for something that is refused.
+  /// Makes an error for a feature that is refused.
   func unsupported(_ message: String, at offset: Int, hint: String? = nil) -> HopdError {
     error(.expressionUnsupported, message, at: offset, hint: hint)
   }
@@ -47,7 +47,7 @@ struct ExpressionSource {
         column += 1
       }
     }
-    // A place that knows its line is where the text begins in its file; without one the file's lines say nothing.
+    // A place with a line is where the text begins in its file; without one, lines of the file mean nothing.
     var place = place
     if let first = place.line {
       place.line = first + line - 1

@@ -1,6 +1,6 @@
-// Expressions and predicates as text, as NSExpression and NSPredicate print them, which is how compiled mapping models
-// hold them (docs/formats/mapping-models.md, "Compiling a source"): strings in double quotes, arguments behind ", ",
-// `nil` for the constant nil. The text is read back to the same tree.
+// Writes expressions and predicates as NSExpression and NSPredicate print them, which is the text in compiled mapping
+// models (docs/formats/mapping-models.md, "Compiling a source"): strings in double quotes, arguments after ", ", `nil`
+// for the constant nil. Parsing the text gives the same tree.
 
 import Diagnostics
 import ManagedObjectModel
@@ -27,7 +27,7 @@ extension PredicateNode: CustomStringConvertible {
 private struct ExpressionPrinter {
   var text = ""
 
-  /// How tightly an expression's own sign binds: an operand that binds less is put in parentheses.
+  /// The precedence of an expression: an operand with a lower one is put in parentheses.
   private enum Binding: Int, Comparable {
     case sum, product, power, sign, primary
 
@@ -64,7 +64,7 @@ private struct ExpressionPrinter {
     case .arithmetic(let operation, let left, let right): addArithmetic(operation, left, right)
     case .negated(let operand):
       text += "-"
-      // `-5` is read as a number.
+      // `-5` would be parsed as a number.
       if case .constant(let value) = operand, value.isNumber {
         addInParentheses(operand)
       } else {
@@ -129,7 +129,7 @@ private struct ExpressionPrinter {
 
   private mutating func addCast(_ operand: ExpressionNode, _ target: CastTarget) {
     text += "CAST("
-    // A literal alone would be read as the constant itself.
+    // A literal alone would be parsed as the constant itself.
     if case .constant(let value) = operand, value.isNumber || value.isString {
       addInParentheses(operand)
     } else {
@@ -164,11 +164,11 @@ private struct ExpressionPrinter {
     }
   }
 
-  /// What a dot or bracket follows.
+  /// Appends the expression before a dot or bracket.
   private mutating func addBase(_ base: ExpressionNode) {
     switch base {
     case .constant, .arithmetic, .negated: addInParentheses(base)
-    // An operator's own path ends only at a parenthesis.
+    // Only a parenthesis ends an operator's own path.
     case .keyPath(_, let steps) where !steps.allSatisfy(\.isKey): addInParentheses(base)
     default: add(base)
     }
@@ -269,10 +269,10 @@ extension ConstantValue {
 }
 
 extension KeyPathStep {
-  /// Can an expression begin with it, SELF left out?
+  /// Whether an expression can begin with the step if SELF is omitted.
   fileprivate var isBareStart: Bool { if case .collection = self { false } else { true } }
 
-  /// As it is between dots.
+  /// The step's text between dots.
   fileprivate var text: String {
     switch self {
     case .key(let key): key

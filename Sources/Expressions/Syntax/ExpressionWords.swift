@@ -1,7 +1,7 @@
-// The keywords of the text language, and the words of other NSExpression texts that hopd refuses: it knows them so that
-// a refusal can name them (docs/formats/expressions.md, "Refused words" and "Functions").
+// The keywords of the text language, and the words of NSExpression's language that hopd refuses, so that a refusal can
+// name them (docs/formats/expressions.md, "Refused words" and "Functions").
 
-/// A keyword; case does not count in text.
+/// A keyword; case does not matter in text.
 enum ExpressionKeyword: String {
   case and = "AND"
   case or = "OR"
@@ -38,14 +38,14 @@ enum ExpressionKeyword: String {
   case caseInsensitive = "CASEINSENSITIVE"
   case ci = "CI"
 
-  /// The keyword that a name is, whatever its case; nil for other names.
+  /// The keyword of a name in any case; nil for other names.
   init?(name: String) {
     // The longest has 15 letters; all are ASCII.
     guard name.utf8.count <= 15, name.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
     self.init(rawValue: name.uppercased())
   }
 
-  /// Why the keyword cannot be used at all; nil for those that can.
+  /// The reason why the keyword is refused; nil if it is supported.
   var refusal: String? {
     switch self {
     case .anyKey: "ANYKEY is not supported: name the key"
@@ -56,9 +56,9 @@ enum ExpressionKeyword: String {
   }
 }
 
-/// What is refused by its own name.
+/// The words that are refused by name.
 enum ExpressionRefusal {
-  /// Words between two expressions that are no comparison hopd knows.
+  /// Returns why a word between two expressions is refused; nil if it is not a known comparison.
   static func infix(_ name: String) -> String? {
     switch name.uppercased() {
     case "UNION", "INTERSECT", "MINUS": "\(name.uppercased()) of sets is not supported"
@@ -67,7 +67,7 @@ enum ExpressionRefusal {
     }
   }
 
-  /// Why a function is refused.
+  /// Returns why a function is refused.
   static func function(_ name: String) -> String {
     switch name {
     case "distanceToLocation:fromLocation:": return "geographic functions (\(name)) are not supported"
@@ -78,7 +78,7 @@ enum ExpressionRefusal {
     }
   }
 
-  /// What to type instead of an unknown function.
+  /// Returns what to type instead of an unknown function.
   static func functionHint(_ name: String) -> String {
     let bare = name.filter { $0 != ":" }.lowercased()
     let near = ExpressionFunction.allCases.first { function in
@@ -92,7 +92,7 @@ enum ExpressionRefusal {
 }
 
 extension ExpressionFunction {
-  /// How many arguments it takes.
+  /// The number of arguments that the function accepts.
   package var argumentCounts: ClosedRange<Int> {
     switch self {
     case .now: 0...0
@@ -102,7 +102,7 @@ extension ExpressionFunction {
     }
   }
 
-  /// Why it cannot take that many arguments; nil where it can.
+  /// Returns why it does not accept that many arguments; nil if it does.
   func problem(ofCount count: Int) -> String? {
     let counts = argumentCounts
     if counts.contains(count) { return nil }
@@ -114,8 +114,8 @@ extension ExpressionFunction {
 }
 
 extension ArithmeticOperator {
-  /// The operator that a function of NSExpression stands for: `a + b` is archived as `add:to:` (D: Apple's list of
-  /// built-in functions).
+  /// The operator of a function of NSExpression: `a + b` is archived as `add:to:` (D: Apple's list of built-in
+  /// functions).
   init?(functionName name: String) {
     switch name {
     case "add:to:": self = .add
@@ -132,7 +132,7 @@ extension CastTarget {
   /// CAST's name among the functions (docs/formats/expressions.md, "Functions").
   static let selector = "castObject:toType:"
 
-  /// The target of that name: Foundation's class or Core Data's type.
+  /// The target of a type name: Foundation's class or Core Data's type.
   init?(typeName name: String) {
     switch name {
     case "String": self = .string
@@ -149,7 +149,7 @@ extension InstanceLookup {
   static let entityMappingSelector = "destinationInstancesForEntityMappingNamed:sourceInstances:"
   static let sourceRelationshipSelector = "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
 
-  /// The lookup that a selector of the migration manager does for that name; nil for other selectors.
+  /// The lookup that a selector of the migration manager makes for that name; nil for other selectors.
   init?(selector: String, name: String) {
     switch selector {
     case Self.entityMappingSelector: self = .entityMapping(name)
@@ -158,7 +158,7 @@ extension InstanceLookup {
     }
   }
 
-  /// The selector and the name.
+  /// The lookup's selector and name.
   var parts: (selector: String, name: String) {
     switch self {
     case .entityMapping(let name): (Self.entityMappingSelector, name)

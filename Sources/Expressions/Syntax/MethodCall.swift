@@ -1,22 +1,22 @@
-// FUNCTION(…) as texts and archives have it: two methods of the migration manager, and whatever the policy offers. Also
-// the constants that are written as a CAST of a literal, because the language has no literal of their own.
+// FUNCTION(…) in texts and archives: two methods of the migration manager, and any method of the policy. Also the
+// constants that are written as a CAST of a literal, because the language has no literal for them.
 
 import Diagnostics
 import ManagedObjectModel
 
 /// Makes nodes of method calls.
 enum MethodCall {
-  /// NSString's method, the one call on a value: `concat:` by another name.
+  /// NSString's method, the one call on a value: the same as `concat:`.
   static let appendSelector = "stringByAppendingString:"
 
-  /// A call that is not supported, or cannot be.
+  /// The reason why a call is not valid or not supported.
   struct Problem: Error {
     let message: String
     var hint: String?
     var isUnsupported = true
   }
 
-  /// The node of a call of a variable's method.
+  /// Returns the node for a call of a variable's method.
   static func node(
     receiver: String, selector: String, arguments: [ExpressionNode]
   ) throws(Problem) -> ExpressionNode {
@@ -52,7 +52,7 @@ enum MethodCall {
 
 /// Constants written as `CAST("…", "type")`.
 enum ConstantLiteral {
-  /// The constant of a literal text in that type; nil where it is none, or a conversion of its own.
+  /// Returns the constant of a literal text in that type; nil if it is not a constant, or the CAST is a conversion.
   static func value(_ text: String, type: String) -> ConstantValue? {
     switch type {
     case "NSDecimalNumber": isDecimal(text) ? .decimal(text) : nil
@@ -62,7 +62,7 @@ enum ConstantLiteral {
     }
   }
 
-  /// Digits with at most one point between them, perhaps with a minus.
+  /// Whether the text is digits with at most one point between them, and an optional minus.
   static func isDecimal(_ text: String) -> Bool {
     let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 2, omittingEmptySubsequences: false)

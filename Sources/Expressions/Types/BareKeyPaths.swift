@@ -1,13 +1,13 @@
-// Key paths that stand alone in a value: no document says what they are properties of. hopd reads them as properties of
-// the source object where it has them (docs/formats/expressions.md, "Variables"), and makes them `$source.…` once,
-// before anything else inspects the expression.
+// Key paths without a base in a value: no document says which object they belong to. hopd reads them as properties of
+// the source object if it has them (docs/formats/expressions.md, "Variables"), and rewrites them to `$source.…` once,
+// before the expression is checked.
 
 import ManagedObjectModel
 
-/// Gives the bare key paths of values their source object.
+/// Adds `$source` to the bare key paths of values.
 package struct BareKeyPaths {
   private let isProperty: (String) -> Bool
-  /// The paths that were found, as they were written, each once.
+  /// The paths that were found, as written, each once.
   package private(set) var found: [ExpressionNode] = []
 
   /// For values of a mapping from the entity `source`.
@@ -16,7 +16,7 @@ package struct BareKeyPaths {
     isProperty = { name in lineage.contains { $0.hasProperty(named: name) } }
   }
 
-  /// The expression with `$source` before its bare key paths.
+  /// Returns the expression with `$source` before its bare key paths.
   package mutating func named(_ node: ExpressionNode) -> ExpressionNode {
     guard case .keyPath(.selfObject, let steps) = node else { return node.mapping { named($0) } }
     switch steps.first {

@@ -1,6 +1,6 @@
 // Key paths into composite attributes. A model holds an element as an attribute whose name is its key path
-// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before anything else inspects
-// the expression: `$source.author.year` is a path of the single step "author.year".
+// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before the expression is
+// checked: `$source.author.year` is a path of the single step "author.year".
 
 import ManagedObjectModel
 
@@ -8,10 +8,10 @@ import ManagedObjectModel
 package struct ElementPaths {
   private let model: ManagedObjectModel
   private let hasComposites: Bool
-  /// Entities of SELF and of the variables, by name without `$`; SELF has no name.
+  /// The entities of SELF and of the variables, by name without `$`; SELF has the empty name.
   private var objects: [String: String]
 
-  /// For expressions where `$source` and SELF are of the entity `source`, and further variables of theirs.
+  /// For expressions in which `$source` and SELF have the entity `source`, with further variables.
   package init(model: ManagedObjectModel, source: String?, variables: [String: String] = [:]) {
     self.model = model
     hasComposites = model.entities.contains { !$0.composites.isEmpty }
@@ -20,13 +20,13 @@ package struct ElementPaths {
     objects[""] = source
   }
 
-  /// The expression with joined keys.
+  /// Returns the expression with joined keys.
   package func joined(_ node: ExpressionNode) -> ExpressionNode { hasComposites ? reach(node).node : node }
 
-  /// The predicate with joined keys.
+  /// Returns the predicate with joined keys.
   package func joined(_ predicate: PredicateNode) -> PredicateNode { hasComposites ? join(predicate) : predicate }
 
-  /// The entity of the objects that an expression reaches; nil where it reaches none.
+  /// Returns the entity of the objects that an expression reaches; nil if it reaches none.
   package func entity(of node: ExpressionNode) -> String? { reach(node).entity }
 
   private func reach(_ node: ExpressionNode) -> (node: ExpressionNode, entity: String?) {
@@ -64,7 +64,7 @@ package struct ElementPaths {
     var rest = steps[...]
     while let step = rest.popFirst() {
       guard case .key(let name) = step, let owner = entity else {
-        // A collection operator continues with the members that are before it.
+        // After a collection operator, the path continues from the members before it.
         if case .objectPath = step { entity = nil }
         result.append(step)
         continue

@@ -1,37 +1,38 @@
-// The check of an expression against the model and the place where it stands, before any row is inspected: whatever
-// could fail for every row fails here, by name. All findings of one expression are reported together.
+// Checks an expression against the model and its place, before any row is read: an error that every row would have is
+// reported here, by name. All findings of one expression are reported together.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 
-/// Checks expressions and predicates, and tells their types.
+/// Checks expressions and predicates, and returns their types.
 package struct ExpressionChecker: Sendable {
-  /// What the expressions may use.
+  /// The context of the expressions.
   package let scope: ExpressionScope
 
-  /// Makes a checker for one place.
+  /// Makes a checker for one context.
   package init(_ scope: ExpressionScope) { self.scope = scope }
 
-  /// The static type of an expression; `unknown` where it is wrong. `variables` are those of the SUBQUERYs around it,
-  /// with the entity of their objects.
+  /// Returns the static type of an expression; `unknown` if it is wrong. `variables` are those of the enclosing
+  /// SUBQUERYs, with the entity of their objects.
   package func type(of node: ExpressionNode, variables: [String: String] = [:]) -> ExpressionType {
     var typing = ExpressionTyping(scope, variables: variables)
     return typing.type(of: node)
   }
 
-  /// A predicate: a filter, or the condition in a value.
+  /// Checks a predicate: a filter, or the condition in a value.
   package func check(_ predicate: PredicateNode) throws(HopdError) {
     var typing = ExpressionTyping(scope)
     typing.check(predicate)
     try typing.finish(at: Place(entity: scope.place == .sourceFilter ? scope.sourceEntity : nil))
   }
 
-  /// The value of a destination attribute. Transient and derived ones are not written, so nothing is asked of theirs.
+  /// Checks the value of a destination attribute. Transient and derived attributes are not written, so any value is
+  /// accepted.
   ///
-  /// Where a policy makes the objects, a plain attribute of the source may have another type: apps write policies to
-  /// convert such values, and leave the expression that Xcode has generated. A row where it stays is an error of the
-  /// row.
+  /// If a policy makes the objects, a plain attribute of the source may have another type: apps write policies to
+  /// convert such values, and leave the expression that Xcode has generated. A row in which the value remains is an
+  /// error of the row.
   package func check(_ node: ExpressionNode, for attribute: Attribute) throws(HopdError) {
     guard !attribute.isTransient, !attribute.isDerived else { return }
     var typing = ExpressionTyping(scope)
@@ -46,7 +47,7 @@ package struct ExpressionChecker: Sendable {
     return true
   }
 
-  /// The objects of a destination relationship. More than one object for a to-one is a matter of the rows.
+  /// Checks the objects of a destination relationship. Several objects for a to-one are an error of the row.
   package func check(_ node: ExpressionNode, forRelationship relationship: Relationship) throws(HopdError) {
     guard !relationship.isTransient else { return }
     var typing = ExpressionTyping(scope)
@@ -55,7 +56,7 @@ package struct ExpressionChecker: Sendable {
     try typing.finish(at: Place(property: relationship.name))
   }
 
-  /// A value by which objects are found, told apart or ordered; gives its type, nil for the constant nil.
+  /// Checks a value that identifies, distinguishes or orders objects. Returns its type; nil for the constant nil.
   @discardableResult
   package func checkKey(_ node: ExpressionNode) throws(HopdError) -> AttributeType? {
     var typing = ExpressionTyping(scope)
@@ -73,7 +74,7 @@ package struct ExpressionChecker: Sendable {
     return result
   }
 
-  /// A collection of source objects, as the members of an expanding mapping; gives their entity.
+  /// Checks a collection of source objects: the members of an expanding mapping. Returns their entity.
   @discardableResult
   package func checkCollection(_ node: ExpressionNode) throws(HopdError) -> String {
     var typing = ExpressionTyping(scope)
@@ -90,7 +91,7 @@ package struct ExpressionChecker: Sendable {
 }
 
 extension ExpressionTyping {
-  /// Does a value of that type fit the attribute? All numbers are one class, NSNumber.
+  /// Checks whether a value of that type fits the attribute. All numbers are one class, NSNumber.
   mutating func checkFit(of type: ExpressionType, _ node: ExpressionNode, to attribute: Attribute) {
     switch type {
     case .null, .unknown: return
@@ -134,7 +135,7 @@ extension ExpressionTyping {
     return "values are not converted by themselves, and no CAST does this one: a policy can"
   }
 
-  /// Are these objects that a relationship can be set to?
+  /// Checks whether a relationship can be set to these objects.
   mutating func checkFit(of type: ExpressionType, _ node: ExpressionNode, toRelationship name: String) {
     switch type {
     case .null, .unknown, .destinationObjects: return

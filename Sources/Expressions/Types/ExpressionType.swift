@@ -1,5 +1,5 @@
-// What an expression gives, known before any row is inspected: the checker refuses what clashes, and the SQL compiler
-// and the evaluator read values in these types.
+// The type of an expression, known before any row is read: the checker refuses types that clash, and the SQL compiler
+// and the evaluator use them to read values.
 
 import ManagedObjectModel
 
@@ -15,14 +15,14 @@ package enum ExpressionType: Sendable, Hashable {
   case object(entity: String)
   /// Many objects.
   case objects(entity: String, isOrdered: Bool)
-  /// Objects that the hop made for one source object (`isMany` false) or for many.
+  /// The objects that the hop made for one source object (`isMany` false) or for several.
   case destinationObjects(InstanceLookup, isMany: Bool)
-  /// What only a policy knows; also what is wrong, where errors are reported elsewhere.
+  /// The result of a policy's method; also of a wrong expression, whose error is reported elsewhere.
   case unknown
 }
 
 extension ExpressionType {
-  /// Is it a collection?
+  /// Whether it is a collection.
   package var isMany: Bool {
     switch self {
     case .values, .objects: true
@@ -31,7 +31,7 @@ extension ExpressionType {
     }
   }
 
-  /// The type of a collection's members; of anything else itself.
+  /// The type of a collection's members; the type itself if it is not a collection.
   package var member: ExpressionType {
     switch self {
     case .values(let type): .value(type)
@@ -40,7 +40,7 @@ extension ExpressionType {
     }
   }
 
-  /// In words, for messages: "a number", "objects of Person".
+  /// The type in words, for messages: "a number", "objects of Person".
   var words: String {
     switch self {
     case .null: "nil"
@@ -54,7 +54,7 @@ extension ExpressionType {
   }
 }
 
-/// Values that compare and convert with one another: all numbers are one kind (NSNumber).
+/// The kind of values that compare and convert with one another: all numbers are one kind (NSNumber).
 package enum ValueKind: Sendable, Hashable {
   case number
   case string
@@ -63,10 +63,10 @@ package enum ValueKind: Sendable, Hashable {
   case uuid
   case uri
   case transformable
-  /// No type, an object's ID, a composite: nothing is done with them.
+  /// No type, an object's ID, or a composite: no operation accepts them.
   case other
 
-  /// With article, for messages.
+  /// The kind in words with an article, for messages.
   var words: String {
     switch self {
     case .number: "a number"
@@ -80,7 +80,7 @@ package enum ValueKind: Sendable, Hashable {
     }
   }
 
-  /// Have its values an order that `<` knows?
+  /// Whether `<` orders the values.
   package var isOrdered: Bool { self == .number || self == .string || self == .date }
 }
 
@@ -99,7 +99,7 @@ extension AttributeType {
     }
   }
 
-  /// Is it one of the integers, or a boolean, which counts as 0 and 1?
+  /// Whether the type is one of the integers, or a boolean, which counts as 0 and 1.
   package var isInteger: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .boolean: true
@@ -107,7 +107,8 @@ extension AttributeType {
     }
   }
 
-  /// The type of `a op b` for numbers: decimal wins over all, real over whole, whole numbers have 64 bits.
+  /// Returns the type of `a op b` for numbers: decimal if one side is decimal, else real if one side is real, else
+  /// 64-bit integer.
   package static func arithmetic(_ left: AttributeType, _ right: AttributeType) -> AttributeType {
     if left == .decimal || right == .decimal { return .decimal }
     return left.isInteger && right.isInteger ? .integer64 : .double
@@ -115,7 +116,8 @@ extension AttributeType {
 }
 
 extension CastTarget {
-  /// The type of what it makes of a value of that type. NSNumber keeps whole numbers whole; all else becomes a Double.
+  /// Returns the function's result type for an operand of that type. NSNumber keeps whole numbers whole; all else
+  /// becomes a Double.
   package func type(from operand: AttributeType?) -> AttributeType {
     switch self {
     case .string: .string

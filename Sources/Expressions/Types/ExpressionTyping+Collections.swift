@@ -34,7 +34,7 @@ extension ExpressionTyping {
     switch type {
     case .objects(_, isOrdered: true): return type.member
     case .values:
-      // The most frequent values come in their order.
+      // The most frequent values are sorted.
       switch base {
       case .aggregate, .function(.mode, _): return type.member
       default: break
@@ -71,8 +71,8 @@ extension ExpressionTyping {
     guard scope.place == .relationship else {
       return invalid("“\(node)” finds objects of the destination, which only a relationship takes")
     }
-    // The name in `sourceRelationship` decides nothing: of a renamed relationship it is the new one, at the end of a
-    // path that of another entity. What is looked for are the objects.
+    // The name in `sourceRelationship` has no effect: for a renamed relationship it is the new name, and at the end of
+    // a path it belongs to another entity. The objects alone decide the lookup.
     if case .entityMapping(let name) = lookup, let known = scope.entityMappings, !known.contains(name) {
       invalid(
         "there is no entity mapping “\(name)”",

@@ -44,7 +44,7 @@ extension ExpressionTyping {
     }
   }
 
-  /// Are all of them integers?
+  /// Whether all operands are integers.
   private mutating func integers(_ operands: [ExpressionNode], _ node: ExpressionNode) -> Bool {
     for operand in operands {
       guard let type = number(operand, node) else { return false }
@@ -82,8 +82,8 @@ extension ExpressionTyping {
     }
   }
 
-  /// A key path over a collection gives a set (docs/formats/expressions.md, "Collections"). Can it be told which of
-  /// its values are equal, and are its members values at all?
+  /// Checks the set that a key path over a collection gives (docs/formats/expressions.md, "Collections"): equal members
+  /// must be recognisable, and members must not be sets themselves.
   mutating func checkSet(_ type: ExpressionType, _ node: ExpressionNode, isExternal: Bool) -> Bool {
     if case .values(let value) = type, value.kind == .transformable || isExternal {
       unsupported(
@@ -98,7 +98,7 @@ extension ExpressionTyping {
     return false
   }
 
-  /// The type of a collection's count, sum, least …, given its members'.
+  /// Returns the type of a collection's count, sum, minimum and so on, for the type of its members.
   mutating func combined(
     _ operation: CollectionOperator, _ member: ExpressionType, _ node: ExpressionNode
   ) -> ExpressionType {
@@ -122,7 +122,7 @@ extension ExpressionTyping {
 }
 
 extension ExpressionFunction {
-  /// The collection operator that does the same; count for functions that combine nothing.
+  /// The collection operator that does the same; count for functions that combine no values.
   package var combination: CollectionOperator {
     switch self {
     case .sum: .sum
@@ -135,7 +135,7 @@ extension ExpressionFunction {
 }
 
 extension ExpressionType {
-  /// Does CAST make a text of it?
+  /// Whether CAST can make a text of the type.
   fileprivate var isCastable: Bool {
     guard case .value(let type) = self else { return false }
     return type.kind == .number || type.kind == .uuid

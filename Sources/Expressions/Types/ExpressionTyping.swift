@@ -1,5 +1,5 @@
-// Types of expressions, from the leaves up. What is wrong becomes a finding and has the type `unknown`, about which
-// nobody complains again; so one pass finds everything.
+// Types of expressions, from the leaves up. A wrong part becomes a finding and has the type `unknown`, which causes no
+// further findings; so one pass finds everything.
 
 import Diagnostics
 import ManagedObjectModel
@@ -7,13 +7,13 @@ import ManagedObjectModel
 /// One pass over one expression or predicate.
 struct ExpressionTyping {
   let scope: ExpressionScope
-  /// Variables that hold one object each, with its entity: the place's own, and those of SUBQUERYs around.
+  /// Variables of one object each, with its entity: those of the place, and those of enclosing SUBQUERYs.
   var variables: [String: String]
   private(set) var findings: [HopdError] = []
-  /// How many attributes with external storage were met: only whether they are nil can be asked.
+  /// The number of attributes with external storage in the expression: only whether they are nil can be tested.
   var externalValues = 0
 
-  /// What to write instead of the path that was inspected last, if it goes over two to-manys.
+  /// The replacement for the last path, if it passes two to-manys.
   var nestedPath: String?
 
   static let maximumFindings = 20
@@ -21,7 +21,7 @@ struct ExpressionTyping {
     "source", "destination", "manager", "entityPolicy", "entityMapping", "propertyMapping",
   ]
 
-  /// Variables that a policy's method takes as they are.
+  /// The variables that a policy's method accepts unchanged.
   static let policyVariables: Set<String> = ["destination", "manager", "entityPolicy", "entityMapping"]
 
   private static func isForPolicy(_ argument: ExpressionNode) -> Bool {
@@ -35,13 +35,13 @@ struct ExpressionTyping {
 
   // MARK: Findings
 
-  /// Notes what is wrong; gives the type of what is.
+  /// Records an error; returns the type of a wrong expression.
   @discardableResult
   mutating func invalid(_ message: String, hint: String? = nil) -> ExpressionType {
     add(.expressionInvalid, message, hint)
   }
 
-  /// Notes what is not supported; gives the type of it.
+  /// Records a feature that is not supported; returns the type of a wrong expression.
   @discardableResult
   mutating func unsupported(_ message: String, hint: String? = nil) -> ExpressionType {
     add(.expressionUnsupported, message, hint)
@@ -52,7 +52,7 @@ struct ExpressionTyping {
     return .unknown
   }
 
-  /// Throws what was found.
+  /// Throws the findings.
   func finish(at place: Place) throws(HopdError) {
     guard let first = findings.first else { return }
     guard findings.count > 1 else { throw first.located(place) }
@@ -62,7 +62,7 @@ struct ExpressionTyping {
 
   // MARK: Types
 
-  /// The type of an expression.
+  /// Returns the type of an expression.
   mutating func type(of node: ExpressionNode) -> ExpressionType {
     switch node {
     case .constant(let value): return value.type
@@ -70,7 +70,8 @@ struct ExpressionTyping {
     case .variable(let name): return variableType(name)
     case .keyPath(let base, let steps):
       if case .selfObject = base, scope.place != .sourceFilter {
-        // Mapping models have such values; what else should the key be of (docs/formats/expressions.md, "Variables")?
+        // Mapping models have such values, and the key can only be the source object's (docs/formats/expressions.md,
+        // "Variables").
         guard let entity = scope.sourceEntity, isProperty(steps.first, of: entity) else {
           return invalid(
             "“\(node)” stands alone, without its object",
@@ -108,7 +109,7 @@ struct ExpressionTyping {
     }
   }
 
-  /// Does the entity have what a path begins with?
+  /// Whether the entity has the property that a path begins with.
   private func isProperty(_ step: KeyPathStep?, of entity: String) -> Bool {
     switch step {
     case .objectPath?: true
@@ -140,7 +141,7 @@ struct ExpressionTyping {
 
   // MARK: Operands
 
-  /// The type of an operand that must be a number; nil where it is none. nil itself counts as an integer.
+  /// Returns the type of an operand that must be a number; nil if it is not. nil itself counts as an integer.
   mutating func number(_ operand: ExpressionNode, _ node: ExpressionNode) -> AttributeType? {
     switch type(of: operand) {
     case .value(let type) where type.kind == .number: return type
@@ -163,7 +164,7 @@ struct ExpressionTyping {
     _ operation: ArithmeticOperator, _ left: ExpressionNode, _ right: ExpressionNode, _ node: ExpressionNode
   ) -> ExpressionType {
     let types = (type(of: left), type(of: right))
-    // A moment and a span give a moment, two moments a span.
+    // A date and an interval give a date, two dates an interval.
     switch (types.0, operation, types.1) {
     case (.unknown, _, _), (_, _, .unknown): return .unknown
     case (.value(.date), .subtract, .value(.date)): return .value(.double)
@@ -216,7 +217,7 @@ struct ExpressionTyping {
 
   // MARK: Two types in one place
 
-  /// The type that holds values of both; a finding where there is none.
+  /// Returns a type that holds values of both; records a finding if there is none.
   mutating func unified(_ one: ExpressionType, _ other: ExpressionType, _ node: ExpressionNode) -> ExpressionType {
     if one == other { return one }
     switch (one, other) {

@@ -1,12 +1,12 @@
-// Types of key paths: through to-ones to one value, through to-manys to many, and what collection operators make of
-// those (docs/formats/expressions.md, "Key paths" and "Collections").
+// Types of key paths: through to-ones to one value, through to-manys to many, and the results of collection operators
+// on those (docs/formats/expressions.md, "Key paths" and "Collections").
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 
 extension ExpressionTyping {
-  /// The type that a path reaches from a base.
+  /// Returns the type that a path reaches from a base.
   mutating func follow(
     _ base: ExpressionType, _ steps: ArraySlice<KeyPathStep>, _ node: ExpressionNode
   ) -> ExpressionType {
@@ -32,7 +32,7 @@ extension ExpressionTyping {
     return reached
   }
 
-  /// Keeps what to write instead of a to-many of a collection's members.
+  /// Records the replacement for a path to a to-many of a collection's members.
   private mutating func noteNesting(
     _ name: String, of base: ExpressionType, _ rest: ArraySlice<KeyPathStep>, _ node: ExpressionNode
   ) {
@@ -58,7 +58,7 @@ extension ExpressionTyping {
     }
   }
 
-  /// The type of what a getter gives; nil where values of that type have none of that name.
+  /// Returns the type of a getter; nil if values of that type have no getter of that name.
   private mutating func getter(
     _ name: String, of type: AttributeType, _ base: ExpressionType, _ node: ExpressionNode
   ) -> AttributeType? {
@@ -76,7 +76,7 @@ extension ExpressionTyping {
     return result
   }
 
-  /// Is what a path reaches the number of a Float attribute?
+  /// Whether a path reaches the number of a Float attribute.
   static func isFloat(
     _ base: ExpressionNode, _ steps: [KeyPathStep], _ scope: ExpressionScope, variables: [String: String]
   ) -> Bool {
@@ -118,7 +118,7 @@ extension ExpressionTyping {
   }
 
   private mutating func refuse(unknown name: String, of entity: Entity, _ node: ExpressionNode) {
-    // What is found beyond is not told, and looking for near names takes its time.
+    // Further findings are not reported, and the search for similar names takes time.
     guard findings.count < Self.maximumFindings else { return }
     if name == "objectID" {
       unsupported(

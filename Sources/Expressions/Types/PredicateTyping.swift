@@ -1,12 +1,12 @@
-// Predicates against the model: both sides of a comparison must be of one kind, patterns must be able to match, and a
-// collection is compared only where it is said which of its members count (docs/formats/expressions.md, "nil", "Key
-// paths", "Collections" and "Strings").
+// Checks predicates against the model: both sides of a comparison must have one kind, patterns must be able to match,
+// and a collection may be compared only with a modifier that says which members count (docs/formats/expressions.md,
+// "nil", "Key paths", "Collections" and "Strings").
 
 import Diagnostics
 import ManagedObjectModel
 
 extension ExpressionTyping {
-  /// Looks at a predicate and all below it.
+  /// Checks a predicate and all its parts.
   mutating func check(_ predicate: PredicateNode) {
     switch predicate {
     case .constant: return
@@ -89,7 +89,7 @@ extension ExpressionTyping {
 
   // MARK: Two sides
 
-  /// (Un)equality: values of one kind, or objects that can be the same one.
+  /// Checks == and !=: values of one kind, or objects that can be the same one.
   private mutating func checkEqual(_ left: ExpressionType, _ right: ExpressionType, _ text: PredicateNode) {
     switch (left, right) {
     case (.null, _), (_, .null): return
@@ -146,7 +146,7 @@ extension ExpressionTyping {
   private mutating func checkMembership(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
     let text = PredicateNode.comparison(comparison)
     if right == .value(.string) {
-      // Is the one text a part of the other?
+      // IN on texts: whether the left text is part of the right one.
       checkPattern(comparison.swapped(.contains), right, left, as: text)
       return
     }

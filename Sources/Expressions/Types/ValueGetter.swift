@@ -1,4 +1,4 @@
-// The getters of Foundation's classes that a key path may end with, as KVC lets it: `$source.price.stringValue`
+// The getters of Foundation's classes that KVC allows at the end of a key path: `$source.price.stringValue`
 // (docs/formats/expressions.md, "Getters").
 
 import ManagedObjectModel
@@ -32,7 +32,7 @@ package enum ValueGetter: String, Sendable, Hashable, CaseIterable {
   case timeIntervalSinceReferenceDate
   case timeIntervalSince1970
 
-  /// The type of what the getter gives; nil where values of that type have no such getter.
+  /// Returns the type of the getter; nil if values of that type have no such getter.
   package func type(of value: AttributeType) -> AttributeType? {
     let kind = value.kind
     switch (self, kind) {
@@ -53,7 +53,7 @@ package enum ValueGetter: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// What a getter of integers gives, and the type that holds it; nil for the others.
+  /// The range of a getter of integers, and the type that holds it; nil for other getters.
   package var integers: (range: ClosedRange<Int64>, type: AttributeType)? {
     switch self {
     case .intValue: (Int64(Int32.min)...Int64(Int32.max), .integer32)
@@ -68,10 +68,10 @@ package enum ValueGetter: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Does the getter of that name write a number as text?
+  /// Whether the getter of that name writes a number as text.
   static func isWritten(_ name: String) -> Bool { name == stringValue.rawValue || name == description.rawValue }
 
-  /// The names of a type's getters, for messages.
+  /// Returns the names of a type's getters, for messages.
   static func names(of type: AttributeType) -> String {
     allCases.filter { $0.type(of: type) != nil }.map(\.rawValue).joined(separator: ", ")
   }

@@ -1,6 +1,6 @@
-// Which destination object belongs to which source object, as arithmetic on primary keys: destination key = source key
-// plus an offset per mapping. So the associations of a hop need no table, however large the store; only grouped,
-// expanded and policy mappings keep one (docs/formats/migration-semantics.md, "Associations").
+// The destination object of each source object, as arithmetic on primary keys: destination key = source key plus an
+// offset per mapping. So the associations of a hop need no table, however large the store; only grouped, expanded and
+// policy mappings have one (docs/formats/migration-semantics.md, "Associations").
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,37 +9,37 @@ import MigrationPlanning
 import PersistentStore
 
 extension HopdError.Code {
-  /// A mapping model asks for something that cannot be done, or that is not known.
+  /// A mapping model needs a feature that hopd does not support, or whose effect is not known.
   package static let mappingUnsupported = HopdError.Code("mapping-unsupported", exit: .dataError)
   /// The primary keys of the destination would not fit into 64 bits.
   package static let keysExhausted = HopdError.Code("keys-exhausted", exit: .dataError)
 }
 
-/// The keys of all mappings of a hop.
+/// The key ranges of all mappings of a hop.
 package struct AssociationLayout: Sendable, Hashable {
-  /// Least and greatest key that a source table may have.
+  /// The least and greatest key that a source table may have.
   package struct KeySpan: Sendable, Hashable {
     package let low: Int64
     package let high: Int64
   }
 
-  /// How a mapping's objects follow from its source objects.
+  /// The rule by which a mapping's objects follow from its source objects.
   package enum Kind: Sendable, Hashable {
-    /// Each source object that fulfils the filter has the object with its key plus the offset.
+    /// Each source object that matches the filter has the object with its key plus the offset.
     case each
-    /// `HOPD_GROUP_n` knows the source object that speaks for each value of the keys.
+    /// `HOPD_GROUP_n` has the source object that represents each distinct value of the keys.
     case grouped
-    /// As `grouped`, and source objects whose keys hold a nil as `each`.
+    /// As `grouped`; source objects with nil in their keys as `each`.
     case deduplicated
-    /// `HOPD_EXPANDED_n` gives each pair of a source object and a member its object.
+    /// `HOPD_EXPANDED_n` has the object of each pair of a source object and a member.
     case expanded(memberEntity: String)
-    /// `HOPD_ASSOCIATION` has what the policy associated.
+    /// `HOPD_ASSOCIATION` has the policy's associations.
     case policy
   }
 
-  /// One entity mapping that makes objects from objects.
+  /// An entity mapping that makes objects from source objects.
   package struct Lane: Sendable, Hashable {
-    /// Index in `MappedHop.entityMappings`.
+    /// The index in `MappedHop.entityMappings`.
     package let index: Int
     package let mapping: ExplicitEntityMapping
     package let kind: Kind
@@ -49,36 +49,37 @@ package struct AssociationLayout: Sendable, Hashable {
     package let destinationEntity: String
     package let destinationTable: String
     package let destinationNumber: Int64
-    /// Added to the source key, but for expanded objects and what policies make beside the standard objects.
+    /// The number added to the source key; not for expanded objects, nor for objects that policies make besides the
+    /// standard ones.
     package let offset: Int64
 
-    /// Are keys enough to tell the associated objects?
+    /// Whether keys alone determine the associated objects.
     package var isArithmetic: Bool { kind == .each }
   }
 
-  /// In the order of execution; mappings without source or destination have none.
+  /// The lanes in the order of execution; mappings without source or destination have none.
   package let lanes: [Lane]
-  /// Per destination table: the largest key that a lane's offset can lead to. Keys above are free for others.
+  /// The largest key that a lane's offset can give, per destination table. Keys above it are free for other objects.
   package let reservedKeys: [String: Int64]
 
-  /// The lane of an entity mapping.
+  /// Returns the lane of an entity mapping.
   package func lane(at index: Int) -> Lane? { lanes.first { $0.index == index } }
 
-  /// The lane of a named entity mapping.
+  /// Returns the lane of a named entity mapping.
   package func lane(named name: String) -> Lane? { lanes.first { $0.mapping.name == name } }
 
-  /// Lanes whose source is exactly that entity, in order.
+  /// Returns the lanes whose source is exactly that entity, in order.
   package func lanes(from entity: String) -> [Lane] { lanes.filter { $0.sourceEntity == entity } }
 
-  /// Table of the groups of a mapping.
+  /// Returns the name of the table of a mapping's groups.
   package static func groupTable(_ index: Int) -> String { "HOPD_GROUP_\(index)" }
-  /// Table of the pairs of an expanding mapping.
+  /// Returns the name of the table of an expanding mapping's pairs.
   package static func expandedTable(_ index: Int) -> String { "HOPD_EXPANDED_\(index)" }
-  /// Table of what policies associated: mapping (index), source_entity and destination_entity (Z_ENT), source and
+  /// The table of policies' associations: mapping (index), source_entity and destination_entity (Z_ENT), source and
   /// destination (Z_PK).
   package static let associationTable = "HOPD_ASSOCIATION"
 
-  /// Lays out the keys of a hop's mappings; `spans` are those of the source tables by name.
+  /// Lays out the keys of a hop's mappings. `spans` are the key spans of the source tables, by table name.
   package init(hop: Hop, spans: [String: KeySpan]) throws(HopdError) {
     var lanes: [Lane] = []
     var groups: [Group] = []
@@ -99,7 +100,7 @@ package struct AssociationLayout: Sendable, Hashable {
       let kind = Self.kind(of: mapping)
       var offset: Int64 = 0
       if case .expanded = kind {
-        // Its keys are counted when all other ranges are known.
+        // Its keys are assigned after all other ranges.
       } else if kind != .grouped,
         let shared = groups.firstIndex(where: {
           $0.destination == table.name && $0.source == sourceTable.name && !$0.entities.contains(source)
@@ -120,7 +121,7 @@ package struct AssociationLayout: Sendable, Hashable {
         } else {
           reserved[table.name] = max(span.high, 0)
         }
-        // The objects of groups are counted from one, so their range is nobody else's.
+        // The objects of groups are counted from one, so no other lane has their range.
         if kind != .grouped {
           groups.append(
             Group(destination: table.name, source: sourceTable.name, offset: offset, entities: [source]))
@@ -136,8 +137,8 @@ package struct AssociationLayout: Sendable, Hashable {
     reservedKeys = reserved
   }
 
-  /// Mappings that share an offset: from different entities of one source table, so that no two of their rows have one
-  /// key.
+  /// Mappings that share an offset: they map different entities of one source table, so no two of their rows have the
+  /// same key.
   private struct Group {
     let destination: String
     let source: String

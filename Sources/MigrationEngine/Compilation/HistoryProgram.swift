@@ -1,31 +1,31 @@
-// The rows of persistent history in the last store of a chain: copied from the store that the chain begins with, or
-// changed where they are in a copy of its file. Steps like those of entities, with chunks and checkpoints; the mark of
-// the migration comes with the bookkeeping that completes the hop, so it is there once (docs/decisions/0057).
+// The rows of persistent history in the last store of a chain: copied from the original store, or changed in place in a
+// copy of its file. Steps like those of entities, with chunks and checkpoints. The bookkeeping that completes the hop
+// writes the mark of the migration, so it is written once (docs/decisions/0057).
 
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The steps by which history goes along.
+/// The steps that carry history over.
 struct HistoryProgram {
   let carry: HistoryCarry
   /// The tables of the last store.
   let layout: HistoryLayout
-  /// The schema of the store that the chain begins with.
+  /// The schema of the original store.
   let original: String
   /// The schema of the last store.
   let destination: String
 
-  /// The function from an entity number of the store and its ZCOLUMNS to the new ZCOLUMNS.
+  /// The function that converts ZCOLUMNS for an entity number of the store.
   private static let function = "HOPD_HISTORY_COLUMNS"
 
-  /// Nil for a hop whose store gets no rows of history.
+  /// Returns nil for a hop whose store gets no rows of history.
   init?(_ hop: Hop, original: String, destination: String) {
     guard let carry = hop.history, let layout = hop.destinationSchema.history else { return nil }
     (self.carry, self.layout, self.original, self.destination) = (carry, layout, original, destination)
   }
 
-  /// Registers what the statements call.
+  /// Registers the functions that the statements call.
   func registerFunctions(on connection: Connection) throws(SQLiteError) {
     guard !carry.columns.isEmpty else { return }
     let changes = carry.columns
@@ -37,9 +37,10 @@ struct HistoryProgram {
     }
   }
 
-  // MARK: A store that is written
+  // MARK: A written store
 
-  /// The program of a hop with the tables, rows and indexes of history, in Core Data's order: behind the bookkeeping.
+  /// Returns the program of a hop with the tables, rows and indexes of history, in Core Data's order: after the
+  /// bookkeeping.
   func appended(to program: HopProgram, bookkeeping: [String]) -> HopProgram {
     var result = program
     result.steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", .scratch, text: $0)) }
@@ -77,7 +78,7 @@ struct HistoryProgram {
           + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)"))
   }
 
-  /// The rows of a mirroring table. Its unique indexes come when all rows are there, so numbers may change places.
+  /// The rows of a mirroring table. Its unique indexes are created after all rows, so numbers may be exchanged.
   private func copy(mirroring table: HistoryStatement) -> HopProgram.Step {
     let name = SQLiteIdentifier.quoted(table.name)
     let (source, target) = (
@@ -106,7 +107,7 @@ struct HistoryProgram {
 
   // MARK: A copy of the file
 
-  /// The program that alters a copy, with the changes of history that is in it.
+  /// Returns the program that alters a copy, with the changes of the history in it.
   func altering(_ program: HopProgram) -> HopProgram {
     var result = program
     result.hasHistory = true
@@ -129,7 +130,7 @@ struct HistoryProgram {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table.rawValue)
   }
 
-  /// Columns of ACHANGE that are not copied as they are.
+  /// The columns of ACHANGE that are not copied unchanged.
   private var changedColumns: [(name: String, value: String)] {
     var changed: [(name: String, value: String)] = []
     if !carry.numbers.isEmpty {
@@ -162,7 +163,7 @@ struct HistoryProgram {
 }
 
 extension HistoryMark {
-  /// Writes the transaction into the store of `schema`, at that time in seconds since 2001.
+  /// Writes the transaction into the store of `schema`, with that time in seconds since 2001.
   func write(_ connection: Connection, schema: String, layout: HistoryLayout, at time: Double) throws(SQLiteError) {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     for text in texts {

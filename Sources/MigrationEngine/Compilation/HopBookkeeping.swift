@@ -1,5 +1,5 @@
-// What a hop's result says of itself beside its rows: metadata and the highest keys ever given out. Both follow from
-// the hop's source hop by hop, also where the hops between are never written.
+// The metadata of a hop's result and the highest primary keys ever given out. Both follow from the hop's source, hop by
+// hop, also if the hops between are never written.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,18 +12,18 @@ import SQLite
 struct HopBookkeeping {
   let hop: Hop
   let source: StoreReader
-  /// Where the rows of the result are.
+  /// Reads the rows of the result.
   let destination: StoreReader
   /// The keys of a hop with mapping models.
   let layout: AssociationLayout?
 
-  /// The metadata, in a file with that auto_vacuum.
+  /// Returns the metadata, for a file with that auto_vacuum.
   func metadata(autoVacuum: Int64?) throws -> StoreMetadata {
     try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
   }
 
-  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls
-  /// (docs/formats/store-layout.md, "Primary keys").
+  /// Returns Z_MAX per destination root: the source's mark, or the largest key if that is greater. A mark never
+  /// decreases (docs/formats/store-layout.md, "Primary keys").
   func highWaterMarks() throws -> [String: Int64] {
     let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]
@@ -40,7 +40,7 @@ struct HopBookkeeping {
     return marks
   }
 
-  /// All of it, for a result that no file holds.
+  /// Returns the complete bookkeeping, for a result that is not in a file.
   func books() throws -> StoreBooks {
     let file = SQLiteIdentifier.quoted(destination.space.fileSchema)
     let metadata = try metadata(autoVacuum: destination.connection.integer("PRAGMA \(file).auto_vacuum"))
@@ -54,7 +54,7 @@ struct HopBookkeeping {
       })
   }
 
-  /// Source entities whose objects end in a table.
+  /// The source entities whose objects are migrated to a table.
   private func sourceEntities(of table: EntityTable) -> [String] {
     if let layout { return layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
     return table.entities.compactMap { hop.mapping.mapping(toDestination: $0)?.sourceEntity }
@@ -62,8 +62,8 @@ struct HopBookkeeping {
 }
 
 extension AssociationLayout {
-  /// The keys of a hop's mappings over its source as it is. Tables have the keys they hold and those they may have
-  /// held: an object that was deleted keeps its key.
+  /// The keys of a hop's mappings over its current source. The span of a table includes keys that it may have held: a
+  /// deleted object's key is not used again.
   init(hop: Hop, source: StoreReader) throws {
     let marks = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var spans: [String: KeySpan] = [:]
@@ -77,7 +77,7 @@ extension AssociationLayout {
 }
 
 extension HopProgram.Precondition {
-  /// Throws what a row of the answer means.
+  /// Throws the precondition's error if the query returns a row.
   func check(_ connection: Connection, hop: Hop) throws {
     guard try connection.value(sql) != nil else { return }
     throw HopdError(

@@ -1,5 +1,5 @@
-// A hop compiled to SQL: what runs, in which order, and what can be chunked. A plain value, so that it can be shown in
-// a debug journal and compared in tests.
+// A hop compiled to SQL: its statements, their order, and which can be chunked. A plain value, so that a debug journal
+// can show it and tests can compare it.
 
 import Diagnostics
 import MigrationPlanning
@@ -8,33 +8,33 @@ import SQLite
 
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
-  /// Where the tables that it reads are.
+  /// The tables that it reads.
   package let source: SourceTables
-  /// Schema name of the staged store in the connection.
+  /// The staged store's schema name in the connection.
   package let destination: String
-  /// Statements that must answer no row before anything is written; each with what a row would mean.
+  /// Queries that must return no row before anything is written, each with the meaning of a row.
   package let preconditions: [Precondition]
-  /// Statements that make hopd's own tables in the staged store, with the store's tables; all are gone when it is
-  /// sealed.
+  /// Statements that create hopd's own tables in the staged store, together with the store's tables. The tables are
+  /// removed before it is sealed.
   package var scratch: [String] = []
-  /// In order; checkpoints refer to positions in this list.
+  /// The steps in order; checkpoints refer to positions in this list.
   package internal(set) var steps: [Step]
-  /// Do the steps make the tables of Core Data's bookkeeping?
+  /// Whether the steps create the tables of Core Data's bookkeeping.
   var makesBookkeeping = false
-  /// Are the tables of persistent history there when the steps are done?
+  /// Whether the steps create the tables of persistent history.
   var hasHistory = false
 
-  /// Does a policy take part? Then the hop cannot continue in its middle: a policy program may keep what it saw.
+  /// Whether a policy takes part. Such a hop cannot be resumed in its middle: a policy program may keep state.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
-  /// Are the destination's indexes built? A store in between has none.
+  /// Whether the destination's indexes are built. A store between passes has none.
   var buildsIndexes: Bool { steps.contains { if case .index = $0 { true } else { false } } }
 
   /// A check of the source.
   package struct Precondition: Sendable, Hashable {
-    /// A query whose rows are violations.
+    /// A query that returns violations.
     package let sql: String
-    /// What a violation means, in a sentence.
+    /// The meaning of a violation, in a sentence.
     package let message: String
     package let entity: String
     package let property: String
@@ -44,20 +44,20 @@ package struct HopProgram: Sendable, Hashable {
   package enum Step: Sendable, Hashable {
     /// Rows copied by ranges of a key of the source table.
     case copy(CopyStep)
-    /// One statement over rows already copied.
+    /// One statement over rows that are already copied.
     case update(StatementStep)
     /// Several statements per range of a key, all in the range's transaction.
     case chunks(ChunkStep)
     /// A pass of a migration policy over one entity mapping.
     case policy(PolicyStep)
-    /// The destination model's rules over all rows.
+    /// The destination model's rules, checked over all rows.
     case validate
     /// One index.
     case index(StatementStep)
     /// One trigger of a derived attribute.
     case trigger(StatementStep)
 
-    /// What it works on, for progress: an entity, a join table, an index, a trigger.
+    /// The entity, join table, index or trigger, for progress.
     package var subject: String {
       switch self {
       case .copy(let step): step.subject
@@ -71,13 +71,13 @@ package struct HopProgram: Sendable, Hashable {
 
   /// A chunked INSERT … SELECT. Parameters 1 and 2 are the bounds of the range, both inclusive.
   package struct CopyStep: Sendable, Hashable {
-    /// Entity or join table, for progress.
+    /// The entity or join table, for progress.
     package let subject: String
-    /// What is inserted.
+    /// The rows to insert.
     package let rows: Insertion
-    /// `SELECT min(key) … WHERE key >= ?1`: where the next chunk begins.
+    /// `SELECT min(key) … WHERE key >= ?1`: the start of the next chunk.
     package var nextKey: String { rows.driver.nextKey }
-    /// The insert for a range.
+    /// The INSERT for a range.
     package let insert: String
 
     /// Makes a step that inserts into the tables of `schema`.
@@ -99,7 +99,7 @@ package struct HopProgram: Sendable, Hashable {
       self.init(subject: subject, effect, text: sql.text)
     }
 
-    /// Makes a step of a whole statement.
+    /// Makes a step from a complete statement.
     package init(subject: String, _ effect: Effect, text sql: String) {
       self.subject = subject
       self.effect = effect
@@ -107,29 +107,29 @@ package struct HopProgram: Sendable, Hashable {
     }
   }
 
-  /// What a statement does to the staged store.
+  /// The effect of a statement on the staged store.
   package enum Effect: Sendable, Hashable {
-    /// Writes rows of that table of the destination.
+    /// Writes rows of that destination table.
     case rows(of: String)
-    /// Makes or removes a table, an index or a trigger.
+    /// Creates or drops a table, an index or a trigger.
     case schema
     /// Writes hopd's own tables, or only reads.
     case scratch
   }
 
-  /// Statements that run together for one range of a key after the other.
+  /// Statements that run together for each range of a key.
   package struct ChunkStep: Sendable, Hashable {
-    /// Entity, relationship or mapping, for progress.
+    /// The entity, relationship or mapping, for progress.
     package let subject: String
-    /// `SELECT min(key) … WHERE key >= ?1`: where the next chunk begins.
+    /// `SELECT min(key) … WHERE key >= ?1`: the start of the next chunk.
     package let nextKey: String
-    /// In order.
+    /// The statements in order.
     package let actions: [Action]
   }
 
   /// One statement of a chunk.
   package struct Action: Sendable, Hashable {
-    /// What a row of the statement's answer means.
+    /// The meaning of a row that a statement returns.
     package struct Refusal: Sendable, Hashable {
       /// A sentence; `%1`, `%2` and `%3` stand for the columns of the row, which are keys and never users' values.
       package let message: String
@@ -139,15 +139,15 @@ package struct HopProgram: Sendable, Hashable {
       package var code = HopdError.Code.relationshipNotUnique
     }
 
-    /// Parameters 1 and 2 are the bounds of the range, both inclusive, where `isRanged`.
+    /// Parameters 1 and 2 are the bounds of the range, both inclusive, if `isRanged`.
     package let sql: String
     package let effect: Effect
     package let isRanged: Bool
-    /// Do its changes count as rows written?
+    /// Whether its changes count as rows written.
     package let isCounted: Bool
-    /// For a query that must answer no row.
+    /// For a query that must return no row.
     package let refusal: Refusal?
-    /// What the statement inserts, where it is one that only makes rows of the destination.
+    /// The rows that the statement inserts, if it only makes rows of the destination.
     package let rows: Insertion?
 
     /// Makes an action.
@@ -173,15 +173,15 @@ package struct HopProgram: Sendable, Hashable {
     }
   }
 
-  /// What a policy does at one place of the program; `PolicyStepRunner` knows how.
+  /// A policy's work at one position of the program; `PolicyStepRunner` does it.
   package struct PolicyStep: Sendable, Hashable {
-    /// The hooks of one place.
+    /// The hooks that run at one position.
     package enum Pass: Sendable, Hashable {
       /// beginEntityMapping, createDestinationInstances of every source object in order, endInstanceCreation.
       /// Attributes of default objects and rows of `HOPD_ASSOCIATION` are written here.
       case createInstances
-      /// createRelationships of every object that the mapping made, after the mapping's own relationships were set (but
-      /// for those that call a method of the policy, which are set here first), and endRelationshipCreation.
+      /// createRelationships of every object that the mapping made, and endRelationshipCreation. It runs after the
+      /// mapping's own relationships were set; those that call a method of the policy are set here first.
       case createRelationships
       /// performCustomValidation.
       case performCustomValidation
@@ -191,16 +191,16 @@ package struct HopProgram: Sendable, Hashable {
       case stage
     }
 
-    /// Index in `MappedHop.entityMappings`.
+    /// The index in `MappedHop.entityMappings`.
     package let mapping: Int
-    /// Its name, for progress.
+    /// The mapping's name, for progress.
     package let subject: String
     package let pass: Pass
   }
 }
 
 extension HopProgram.ChunkStep {
-  /// One statement over the primary keys of `source`, which writes rows of the table that is the subject.
+  /// One statement over the primary keys of `source`. It writes rows of the table that is its subject.
   init(rowsOf table: String, over source: String, _ sql: SQLExpression) {
     self.init(
       subject: table, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",

@@ -1,5 +1,5 @@
-// Rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view that
-// shows the same rows to the next hop are both written from it, so the two cannot differ.
+// The rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view
+// that shows the same rows to the next hop are both made from it, so the two cannot differ.
 
 import PersistentStore
 import SQLite
@@ -8,12 +8,12 @@ import SQLite
 package struct Insertion: Sendable, Hashable {
   /// A column with its value.
   package struct Column: Sendable, Hashable {
-    /// Name in the destination's table, not quoted.
+    /// The name in the destination's table, not quoted.
     package let name: String
     /// An expression over `tables`.
     package let value: SQLExpression
-    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values
-    /// their form tells.
+    /// Whether the column stores the value unchanged for any source. True for keys and entity numbers; for other values
+    /// it depends on their form.
     package let isExact: Bool
 
     /// Makes a column.
@@ -26,28 +26,28 @@ package struct Insertion: Sendable, Hashable {
 
   /// The destination's table.
   package let table: String
-  /// Columns not named stay NULL.
+  /// The columns with values; all others stay NULL.
   package let columns: [Column]
-  /// "table AS alias" in the order of joining; the first one, "… AS s", has the key of the range.
+  /// "table AS alias" in the order of joining; the first one, "… AS s", has the range key.
   package let tables: [SQLExpression]
-  /// The table of the source under `s`, not quoted.
+  /// The source table under `s`, not quoted.
   package let sourceTable: String
-  /// Which rows of it are taken.
+  /// The conditions that select its rows.
   package let conditions: [SQLExpression]
-  /// Entity numbers of the source rows, where they are an entity's.
+  /// The entity numbers of the source rows, if they belong to one entity.
   package var numbers: Set<Int64> = []
-  /// Destination numbers whose objects are all rows of a source number.
+  /// The destination numbers whose objects are all rows of a source number, with that number.
   package var whole: [Int64: Int64] = [:]
-  /// The key by which rows are taken in ranges, as `s."Z_PK"`, and the table that has it in the end.
+  /// The key by which rows are read in ranges, as `s."Z_PK"`, and the table that has it.
   package let rangeKey: String
   package let driver: SourceTables.Driver
-  /// May a row come several times? Then the statement keeps it once, which needs the rows before it.
+  /// Whether a row may occur several times. The statement then keeps it once, which needs the rows before it.
   package var mayRepeat = false
-  /// What follows the SELECT.
+  /// The text after the SELECT.
   package var suffix = ""
 
-  /// Columns in the order of their table, with NULL for those left out between: SQLite then makes the record of the
-  /// values where they are, and copies none of them.
+  /// Returns the columns in the order of their table, with NULL for omitted ones between them: SQLite then makes the
+  /// record from the values in place, without copying them.
   static func inOrder(_ columns: [Column], of table: EntityTable?) -> [Column] {
     let order = table?.columns.map(\.name) ?? []
     let known = Dictionary(columns.map { ($0.name, $0) }) { first, _ in first }
@@ -57,7 +57,7 @@ package struct Insertion: Sendable, Hashable {
     return order[...last].map { known[$0] ?? Column($0, .null, isExact: true) }
   }
 
-  /// The statement that inserts the rows of a range, ?1 to ?2, into a schema.
+  /// Returns the statement that inserts the rows of a range, ?1 to ?2, into a schema.
   package func statement(into schema: String) -> String {
     let names = columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
     let all = ["\(rangeKey) BETWEEN ?1 AND ?2"] + conditions

@@ -1,21 +1,21 @@
-// What a hop inserts into one table, as one SELECT that shows the same rows with the same values. One SELECT and not
-// several under UNION ALL, as far as that goes: SQLite then looks through the view, and a look-up by key stays one.
+// The rows that a hop inserts into one table, as one SELECT with the same values. It is one SELECT and not several
+// under UNION ALL, as far as possible: SQLite then flattens the view, and a look-up by key stays one.
 
 import PersistentStore
 import SQLite
 
 /// The view of one table of a hop's destination.
 struct ViewTable: Sendable {
-  /// Name of the destination's table.
+  /// The name of the destination's table.
   let table: String
-  /// Its columns in order with the affinities of their declared types.
+  /// The columns in order, with the affinities of their declared types.
   let columns: [(name: String, affinity: ColumnAffinity)]
-  /// Has it keys of its own, or is it a join table?
+  /// Whether it is a join table, without keys of its own.
   let isJoin: Bool
-  /// All that is inserted.
+  /// All insertions into the table.
   let rows: [Insertion]
 
-  /// Why the table cannot be shown; nil where it can.
+  /// The reason why a view cannot show the table; nil if it can.
   var obstacle: String? {
     guard let first = rows.first else { return nil }
     if rows.contains(where: \.mayRepeat) { return "pairs of \(table) may come several times, and are kept once" }
@@ -28,7 +28,7 @@ struct ViewTable: Sendable {
     return nil
   }
 
-  /// SQL of the view's SELECT; `affinities` are those of the columns of the row under `s`.
+  /// Returns the view's SELECT; `affinities` are those of the columns of the row under `s`.
   func select(affinities: [String: ColumnAffinity]) -> SQLExpression {
     guard let first = rows.first else {
       let nothing =
@@ -49,7 +49,7 @@ struct ViewTable: Sendable {
     let values = columns.map { column -> SQLExpression in
       "\(value(of: column, in: rows, affinities)) AS \(SQLiteIdentifier.quoted(column.name))"
     }
-    // Of several insertions each takes other entities' rows of the same table.
+    // Each of several insertions reads rows of other entities in the same table.
     let conditions =
       rows.count == 1
       ? first.conditions
@@ -72,7 +72,7 @@ struct ViewTable: Sendable {
     return "CASE \(SQLExpression.column("Z_ENT")) \(arms.joined(separator: " ")) END"
   }
 
-  /// The value as the column would hold it.
+  /// Returns the value as the column would store it.
   private func stored(
     _ column: Insertion.Column, as affinity: ColumnAffinity, _ affinities: [String: ColumnAffinity]
   ) -> SQLExpression {
@@ -85,7 +85,7 @@ struct ViewTable: Sendable {
     return affinity.stored(column.value)
   }
 
-  /// What the rows come from; nil for a table without rows, which drives from itself.
+  /// The source of the rows; nil for a table without rows, which is its own driver.
   var origin: SourceTables.Origin? {
     guard let first = rows.first else { return nil }
     var carried: [String: String] = [:]
@@ -100,26 +100,26 @@ struct ViewTable: Sendable {
     }
     let whole = rows.map(\.whole).reduce(into: [:]) { all, one in all.merge(one) { first, _ in first } }
     let numbers: Set<Int64> = rows.reduce(into: []) { $0.formUnion($1.numbers) }
-    // Rows of a number that are taken by two insertions would be there twice.
+    // Rows of a number that two insertions read would occur twice.
     let isTakenOnce = rows.reduce(0) { $0 + $1.numbers.count } == numbers.count
     return SourceTables.Origin(
       table: first.sourceTable, driver: first.driver, carried: carried, present: present, numbers: numbers,
       whole: isTakenOnce ? whole : [:])
   }
 
-  /// Columns whose values are made by something that may fail.
+  /// The columns whose values are computed by a function that may fail.
   var failing: [String] {
     columns.map(\.name).filter { name in
       rows.contains { row in row.columns.contains { $0.name == name && $0.value.mayFail } }
     }
   }
 
-  /// Does telling which rows are taken call something that may fail?
+  /// Whether selecting the rows calls a function that may fail.
   var filterMayFail: Bool { rows.contains { $0.conditions.mayFail } }
 }
 
 extension ViewTable {
-  /// The tables of a layout with what a program inserts into each.
+  /// Returns the tables of a layout with a program's insertions into each.
   static func all(of layout: StoreSchema, rows: [Insertion]) -> [ViewTable] {
     let byTable = Dictionary(grouping: rows, by: \.table)
     let entities = layout.tables.map { table in
@@ -135,7 +135,7 @@ extension ViewTable {
     return entities + joins
   }
 
-  /// The affinities of all columns of a layout's tables, by table.
+  /// Returns the affinities of all columns of a layout's tables, by table.
   static func affinities(of layout: StoreSchema) -> [String: [String: ColumnAffinity]] {
     let tables = all(of: layout, rows: []).map { table in
       (table.table, Dictionary(table.columns.map { ($0.name, $0.affinity) }) { first, _ in first })

@@ -7,7 +7,7 @@ import PersistentStore
 import SQLite
 
 extension HopRunner {
-  /// Makes the outline, or makes it again where a step knows more than there was to know before.
+  /// Makes the outline, or makes it again when a step has better numbers than before.
   mutating func outlineSteps() throws(SQLiteError) {
     guard let outline else {
       outline = try makeOutline(revision: 0)
@@ -20,7 +20,7 @@ extension HopRunner {
     if step.isGuess || isFirstIndex { self.outline = try makeOutline(revision: outline.revision + 1) }
   }
 
-  /// The steps of the program with what they cost.
+  /// Returns the program's steps with their costs.
   private func makeOutline(revision: Int) throws(SQLiteError) -> HopOutline {
     var written: [String: Double] = [:]
     var steps: [HopOutline.Step] = []
@@ -33,7 +33,7 @@ extension HopRunner {
         steps.append(.init(.rows, seconds: try seconds(rows, key: copy.nextKey, into: [copy.rows.table])))
       case .chunks(let chunks):
         let known = try span(of: chunks.nextKey)
-        // Rows that are still to be written have no keys yet.
+        // Rows that are not written yet have no keys.
         let isGuess = known == 0 && index > checkpoint.step
         let rows = isGuess ? planned[chunks.subject] ?? 0 : known
         let tables = chunks.actions.compactMap { action in
@@ -62,7 +62,7 @@ extension HopRunner {
     return HopOutline(steps: steps, result: result, revision: revision)
   }
 
-  // MARK: What steps cost
+  // MARK: Costs of steps
 
   private func seconds(_ rows: Double, key nextKey: String, into tables: [String]) throws(SQLiteError) -> Double {
     let columns = tables.compactMap { hop.destinationSchema.table(named: $0)?.columns.count }.max()
@@ -96,7 +96,7 @@ extension HopRunner {
     return rows * (isOverReferences(index) ? WorkCost.reference : WorkCost.indexed)
   }
 
-  // MARK: What the hop leaves
+  // MARK: The hop's result
 
   private func expected(_ written: [String: Double]) throws(SQLiteError) -> HopOutline.Result {
     var result = HopOutline.Result()
@@ -109,12 +109,12 @@ extension HopRunner {
       result.entries += rows
       if isOverReferences(index) { result.references += rows }
     }
-    // As many as the source has, until they are there.
+    // The size of the source, until the result is larger.
     result.bytes = max(try bytes(of: program.destination), try bytes(of: program.source.fileSchema))
     return result
   }
 
-  /// Rows that a table of the destination will have: those that are still to be written, or those that are there.
+  /// Returns the rows that a destination table will have: those still to be written, or those that exist.
   private func rows(of table: String, written: [String: Double]) throws(SQLiteError) -> Double {
     let name = "\(SQLiteIdentifier.quoted(program.destination)).\(SQLiteIdentifier.quoted(table))"
     let found = try span(of: "SELECT min(rowid) FROM \(name) WHERE rowid >= ?1")
@@ -122,7 +122,7 @@ extension HopRunner {
     return isWriting || found == 0 ? max(found, written[table] ?? 0) : found
   }
 
-  /// Are all rows there?
+  /// Whether all rows are written.
   private var isIndexing: Bool {
     program.steps.dropFirst(checkpoint.step).allSatisfy { step in
       switch step {
@@ -149,13 +149,14 @@ extension HopRunner {
 
   // MARK: Keys
 
-  /// How many keys lie between the first and the last; 0 where there is none. One look at each end of a tree.
+  /// Returns the number of keys from the first to the last; 0 if there are none. It reads only both ends of a tree.
   private func span(of nextKey: String) throws(SQLiteError) -> Double {
     guard let ends = try ends(of: nextKey) else { return 0 }
     return max(0, Double(ends.last) - Double(ends.first) + 1)
   }
 
-  /// Bytes of a row, by a few rows at equal distances; where fewer columns are written than read, their share of them.
+  /// Returns the bytes of a row, from a few rows at equal distances; if fewer columns are written than read, their
+  /// share.
   private func width(of nextKey: String, columns: Int?) throws(SQLiteError) -> Double {
     guard let ends = try ends(of: nextKey), let table = nextKey.firstRange(of: " FROM ") else { return 0 }
     let statement = try connection.prepare("SELECT * \(nextKey[table.lowerBound...]) LIMIT 1")
@@ -186,9 +187,9 @@ extension HopRunner {
     }
   }
 
-  /// The first and the last key of what `nextKey` asks for; nil where there is none.
+  /// Returns the first and the last key of the query `nextKey`; nil if there is none.
   func ends(of nextKey: String) throws(SQLiteError) -> (first: Int64, last: Int64)? {
-    // `SourceTables.Driver.nextKey` with the other end.
+    // `SourceTables.Driver.nextKey` for the other end.
     let lastKey = nextKey.replacing("SELECT min(", with: "SELECT max(", maxReplacements: 1)
     guard let first = try key(nextKey), let last = try key(lastKey) else { return nil }
     return (first, last)
@@ -201,7 +202,7 @@ extension HopRunner {
     return statement.integer(at: 0)
   }
 
-  /// The share of a step that is done when the keys up to `key` are.
+  /// Returns the share of a step that is done after the keys up to `key`.
   static func share(_ key: Int64, of ends: (first: Int64, last: Int64)) -> Double {
     guard ends.last > ends.first else { return 1 }
     let (first, last) = (Double(ends.first), Double(ends.last))

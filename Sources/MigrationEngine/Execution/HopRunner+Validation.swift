@@ -26,8 +26,8 @@ extension HopRunner {
       rules: options.invalidRows, hop: hop.title, demands: demands)
   }
 
-  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which
-  /// names them.
+  /// Builds an index. If it cannot be unique, a rule that was left to the index is violated: validation then finds the
+  /// rows and names them.
   mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
       if case .file = medium {
@@ -40,7 +40,7 @@ extension HopRunner {
     }
   }
 
-  /// Pass 3 over the whole destination, in one transaction.
+  /// Runs pass 3 over the whole destination, in one transaction.
   mutating func validate(update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
@@ -95,7 +95,7 @@ extension HopRunner {
     try report(rows: 0)
   }
 
-  /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
+  /// Writes the bookkeeping tables and the mark that the hop is complete, in one transaction.
   mutating func finish(update: Statement) throws {
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let books = HopBookkeeping(
@@ -103,7 +103,7 @@ extension HopRunner {
       destination: StoreReader(connection: connection, schema: program.destination), layout: mapped?.layout)
     let metadata = try books.metadata(autoVacuum: autoVacuum)
     let marks = try books.highWaterMarks()
-    // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
+    // Intermediate stores are never opened by an app. If the model cannot be archived, the plan has reported it.
     let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
     var done = checkpoint
     done.isComplete = true
@@ -122,7 +122,7 @@ extension HopRunner {
       try save(done, update)
     }
     checkpoint = done
-    // Rows that a rule leaves out take what refers to them along.
+    // With a rule that removes rows, references to them are removed too.
     if !isFinal, options.invalidRows.isFail, let counts = references.counts { program.notePresent(hop, in: counts) }
     try report(rows: 0)
   }

@@ -10,7 +10,7 @@ import SQLite
 import SystemPackage
 
 extension HopProgram.Action.Refusal {
-  /// The error that a row of keys means.
+  /// Returns the error for a row of keys.
   func error(keys: [Int64], hop: String) -> HopdError {
     var text = message
     for (index, key) in keys.enumerated() {
@@ -21,7 +21,7 @@ extension HopProgram.Action.Refusal {
   }
 }
 
-/// What the runner is told of a hop with mapping models.
+/// The inputs for a hop with mapping models.
 struct MappedRun {
   let layout: AssociationLayout
   let scratch: MappedScratch
@@ -30,9 +30,9 @@ struct MappedRun {
   let policies: (any PolicyStepRunner)?
   var isOfStage = false
 
-  /// Are objects of the source followed by statements that are no part of the program?
+  /// Whether statements outside the program read objects of the source.
   var readsObjects: Bool { !fallbacks.isEmpty || readsSource }
-  /// Do policies ask for objects of the source? The program of a stage sees only what is written.
+  /// Whether policies fetch objects of the source. The program of a stage reads only written rows.
   private var readsSource: Bool { policies != nil && !isOfStage }
 }
 
@@ -43,22 +43,22 @@ struct HopRunner {
   let isFinal: Bool
   let identity: Checkpoint.Identity
   let options: EngineOptions
-  /// Takes notes for a debug journal; nil where nobody reads them.
+  /// Takes notes for a debug journal; nil if there is none.
   let note: HopNote.Taker?
   let observer: HopProgress.Observer
-  /// What a hop with mapping models needs beside its program.
+  /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
   var medium = StagedMedium.file
-  /// What was made for other stores that go the same way.
+  /// The values made for other stores on the same migration path.
   var memo: Memo?
-  /// What is known of references in what the hop reads.
+  /// The facts known about references in the source tables.
   let references: ReferenceMemory
-  /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
+  /// Whether the staged store began as a template, with its indexes and bookkeeping.
   private(set) var hasTemplate = false
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
-  /// What the program will do, for those who tell how far it is, and how much of the step at work is done.
+  /// The steps of the program for progress reports, and the share of the current step that is done.
   var outline: HopOutline?
   var share = 0.0
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
@@ -78,7 +78,7 @@ struct HopRunner {
     }
     if let found {
       checkpoint = found
-      // A journal left by a kill was rolled back when the file was attached; from here on it is kept.
+      // A journal left by a killed process was rolled back when the file was attached; from here on the file is kept.
       try keepJournal()
     } else {
       try checkPreconditions()
@@ -93,7 +93,7 @@ struct HopRunner {
       let update = try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
-        // A small store is there before anybody can ask how far it is.
+        // A small store is finished before a progress report could show it.
         if case .file = medium { try outlineSteps() }
         let step = program.steps[checkpoint.step]
         share = 0
@@ -121,7 +121,7 @@ struct HopRunner {
   }
 
   private func keepJournal() throws(SQLiteError) {
-    // A store in memory has its journal there, too.
+    // The journal of a store in memory is in memory, too.
     if try connection.isInMemory(program.destination) { return }
     try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).journal_mode = PERSIST")
   }
@@ -130,11 +130,11 @@ struct HopRunner {
     for condition in program.preconditions { try condition.check(connection, hop: hop) }
   }
 
-  /// Tables and the checkpoint, in one transaction.
+  /// Creates the tables and the checkpoint, in one transaction.
   private mutating func prepare() throws {
     let main = SQLiteIdentifier.quoted(program.source.fileSchema)
-    // The page size of the source is kept, so that the store could also be replaced in place
-    // (docs/formats/replacement.md, "P6: Build").
+    // The source's page size is kept, so that the store could also be replaced in place (docs/formats/replacement.md,
+    // "P6: Build").
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
     if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {
@@ -154,17 +154,18 @@ struct HopRunner {
     }
   }
 
-  /// The empty store to begin with, where the hop is built in memory; made for the first store of a migration path.
+  /// Returns the empty store to begin with, if the hop is built in memory; made for the first store of a migration
+  /// path.
   private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
     guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
-      // What is attached has the encoding of the connection's main database.
+      // An attached database has the encoding of the connection's main database.
       try connection.text("PRAGMA encoding") == "UTF-8"
     else { return nil }
     let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
     return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 
-  /// One transaction with its checkpoint. In memory neither is needed: what stops there is built again.
+  /// Runs one transaction with its checkpoint. A store in memory needs neither: if it stops, it is built again.
   static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
     if case .memory = medium { return try body() }
     try connection.transaction { () throws -> Void in try body() }
@@ -213,8 +214,8 @@ struct HopRunner {
     }
   }
 
-  /// Runs `body` for one range of keys after the other, each in a transaction with its checkpoint. It answers
-  /// the rows written, and the rows touched by which chunks are measured.
+  /// Runs `body` for each range of keys, in a transaction with its checkpoint. `body` returns the rows written, and the
+  /// rows touched, by which chunks are measured.
   private mutating func runRanges(
     nextKey: String, statements: [String], update: Statement,
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
@@ -227,19 +228,19 @@ struct HopRunner {
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
-    // All statements are there: anyone who watches may give back what compiling them took, before the page cache fills.
-    // A stop waits for the first chunk, else somebody who stops often would never come further.
+    // All statements are prepared: the observer may release the memory of compiling them before the page cache fills. A
+    // stop takes effect after the first chunk, so that a hop that is stopped often still makes progress.
     _ = observer(progress(rows: 0))
     while true {
       let start = ContinuousClock.now
-      // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
+      // Both bounds are inclusive: no key is before the least one, Int64.min.
       let (low, isPastLast) = checkpoint.key?.addingReportingOverflow(1) ?? (Int64.min, false)
       if isPastLast { break }
       try next.bind(.integer(low), at: 1)
       let first: Int64? = try next.step() && !next.isNull(at: 0) ? next.integer(at: 0) : nil
       next.reset()
       guard let first else { break }
-      // `first` itself belongs to the chunk; the span never runs over the largest key.
+      // The chunk includes `first`; the range never exceeds the largest key.
       let (high, overflow) = first.addingReportingOverflow(sizer.span - 1)
       let end = overflow ? Int64.max : high
       var done = checkpoint
@@ -278,7 +279,7 @@ struct HopRunner {
     watchLongStatements()
     var done = checkpoint.next
     try Self.commit(medium, connection) {
-      // One statement only, whatever the text: a trigger's may come from the store.
+      // Executes one statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)
       done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
       try save(done, update)
@@ -304,11 +305,11 @@ struct HopRunner {
     }
   }
 
-  /// Lets the observer see life, and stop, inside statements that take long.
+  /// Lets the observer report progress, and stop, inside long statements.
   func watchLongStatements() {
     let observer = self.observer
     let beat = progress(rows: 0)
-    // About every 10 ms: seldom enough to cost nothing, often enough for a watchdog and a stop.
+    // About every 10 ms: rarely enough to cost nothing, often enough for a watchdog and a stop.
     connection.setProgressHandler(every: 200_000) { observer(beat) }
   }
 }

@@ -1,5 +1,5 @@
-// A whole chain on a copy of the store (`AlterProgram`): the file is copied, then the copy is altered step by step like
-// the program of any hop. Separate from the rows' way because it reads the source only once, as a file.
+// Runs a whole chain on a copy of the store (`AlterProgram`): the file is copied, then the copy is altered step by step
+// like the program of any hop. Separate from writing rows because it reads the source only once, as a file.
 
 import Diagnostics
 import MigrationPlanning
@@ -8,10 +8,10 @@ import SQLite
 import SystemPackage
 
 extension MigrationManager {
-  /// Makes the staged store of the chain whose last hop is the manager's, from the store that the chain begins with.
+  /// Makes the staged store of the chain whose last hop is the manager's, from the original store.
   ///
-  /// `staged` is a file that is empty or was left by an interrupted run of the same plan; a copy that was not complete
-  /// is made again. Throws as `run(into:_:)` does, and leaves the staged store attached.
+  /// `staged` is an empty file or one that an interrupted run of the same plan left; an incomplete copy is made again.
+  /// Throws as `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, _ observer: HopProgress.Observer
   ) throws -> StagedStore {
@@ -49,7 +49,7 @@ extension MigrationManager {
     }
   }
 
-  /// The steps; written tables get those that the last hop by rows has.
+  /// Returns the steps; written tables have those of the last hop's program.
   private func alteringProgram(_ program: AlterProgram) throws(HopdError) -> HopProgram {
     let rows =
       program.needsViews
@@ -58,14 +58,14 @@ extension MigrationManager {
     return program.program(rows, destination: destinationSchema)
   }
 
-  /// Copies the store and answers the seconds it took.
+  /// Copies the store and returns the seconds that it took.
   private func copy(to staged: FilePath, for program: AlterProgram, _ observer: HopProgress.Observer) throws -> Double {
     let start = ContinuousClock.now
     note?(.decision("the store is copied, then altered: \(program.summary)"))
     var told: Int64 = 0
     do {
       try connection.copy(source.fileSchema, to: staged) { done, all in
-        // Rows are what progress refers to: as many as there are pages.
+        // Progress is reported in rows: their share is that of the copied pages.
         let carried = all > 0 ? Int64(Double(program.rows) * Double(done) / Double(all)) : 0
         defer { told = carried }
         return observer(
@@ -85,7 +85,7 @@ extension MigrationManager {
       .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start copies the store again")
   }
 
-  /// Gives the copy its tables. From here on it is a staged store like any other.
+  /// Gives the copy its tables. After that it is a staged store like any other.
   private func begin(
     _ table: CheckpointTable, program: AlterProgram, seconds: Double, _ observer: HopProgress.Observer
   ) throws {

@@ -1,5 +1,5 @@
-// One hop: a staged store of the destination version, written by SQL chunk by chunk through the connection that holds
-// the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
+// Runs one hop: SQL writes a staged store of the destination version, chunk by chunk, through the connection that has
+// the source. Named after Core Data's NSMigrationManager, which does the same work with all objects in memory.
 
 import Diagnostics
 import Expressions
@@ -11,7 +11,7 @@ import SQLite
 import SystemPackage
 
 extension HopdError.Code {
-  /// Rows break a uniqueness constraint of the destination (Core Data 134111).
+  /// Rows violate a uniqueness constraint of the destination (Core Data 134111).
   package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
 }
 
@@ -31,13 +31,13 @@ package struct MigrationManager {
   let references: ReferenceMemory
   private let programs: ProgramCache
   private let counts: RowCountCache?
-  /// The schema of the store that the chain begins with; it has the rows of persistent history.
+  /// The schema of the original store, which has the rows of persistent history.
   let original: String
 
-  /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file
-  /// is attached by `run`. Values that leave external storage are read from `external`, `policySteps` makes the runner
-  /// of policy steps, and what is worth a line of a debug journal goes to `note`. `memo` is that of the plan: programs
-  /// are compiled once for all stores of a migration path.
+  /// Prepares a hop. `connection` has the tables of `source`: a store, or the views of the previous hop; `run` attaches
+  /// the staged file. Values that leave external storage are read from `external`, `policySteps` makes the runner of
+  /// policy steps, and `note` takes lines for a debug journal. `memo` is that of the plan: programs are compiled once
+  /// for all stores of a migration path.
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
@@ -62,10 +62,10 @@ package struct MigrationManager {
     self.options = options
   }
 
-  /// Runs the hop into `staged`, a file that is empty or was left by an interrupted run of the same plan.
+  /// Runs the hop into `staged`, an empty file or one that an interrupted run of the same plan left.
   ///
-  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` when the observer asked to
-  /// stop, and `staging-stale` when the file cannot be resumed.
+  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` if the observer stops it, and
+  /// `staging-stale` if the file cannot be resumed.
   package func run(into staged: FilePath, _ observer: HopProgress.Observer) throws -> StagedStore {
     try withoutActuallyEscaping(observer) { observer in
       try attach(staged)
@@ -105,8 +105,8 @@ package struct MigrationManager {
       } catch let error as SQLiteError {
         guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
       }
-      // An index of the template spoke up where a row was inserted: without it the violation is reported as of a store
-      // in a file, and rows that a rule leaves out are gone before the index is there.
+      // An index of the template failed while a row was inserted. Without the template the violation is reported as for
+      // a store in a file, and rows that a rule removes are gone before the index is created.
       try connection.detach(destinationSchema)
       try attach(staged)
       var second = runner(nil)
@@ -142,7 +142,7 @@ package struct MigrationManager {
     let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
       let made = compiler(isSound)
       let program = try made.compile()
-      // What evaluates objects, speaks to policies or holds this run's moment is this run's own.
+      // A program that evaluates objects, calls policies or contains this run's moment belongs to this run.
       if made.fallbacks.isEmpty, !made.fallbacks.asksForMoment, !program.hasPolicies { return program }
       own = (made, program)
       return nil
@@ -162,15 +162,15 @@ package struct MigrationManager {
     ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 
-  /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
+  /// Seconds since 2001-01-01 UTC, in whole milliseconds: the value of `now()` in a hop that begins.
   static func now() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
   }
 
-  /// The function by which values with external storage become their content, one at a time: references that of their
-  /// files.
+  /// Registers the function that converts values with external storage to their content, one at a time: a reference
+  /// becomes the content of its file.
   func registerContentFunction() throws(SQLiteError) {
     guard let external else { return }
     let limit = options.externalValueMax
@@ -193,7 +193,7 @@ package struct MigrationManager {
 
   func attach(_ staged: FilePath) throws {
     do {
-      // From here on stores of the hops before are only read.
+      // From here on the stores of earlier hops are only read.
       let earlier = Set((0..<hop.index).map { StagedStore.schemaName(ofHop: $0) })
       let attached = try connection.rows("SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
       for schema in attached where earlier.contains(schema) {
@@ -204,7 +204,7 @@ package struct MigrationManager {
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
       }
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
-      // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks
+      // The file is disposable until it is verified and synced: no syncs, and a journal that is kept between chunks
       // (docs/PERFORMANCE.md).
       try connection.execute(
         "\(prefix)synchronous = OFF; \(prefix)cache_size = -\(options.cacheKibibytes);"
@@ -216,8 +216,7 @@ package struct MigrationManager {
     }
   }
 
-  /// Throws `staging-stale` unless the staged store of a hop that is attached as a source is a complete one of this
-  /// run.
+  /// Throws `staging-stale` unless the staged store that is attached as a source is a complete one of this run.
   package static func requireComplete(
     hop index: Int, identity: Checkpoint.Identity, connection: Connection
   ) throws {
@@ -230,12 +229,12 @@ package struct MigrationManager {
     }
   }
 
-  /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
+  /// Completes the staged store: without checkpoint, in rollback mode, detached and without side files.
   package func seal() throws {
     try sealing { try detach() }
   }
 
-  /// Gives the staged store in memory its last form and answers the bytes of its file, detached.
+  /// Completes the staged store in memory, detaches it, and returns the bytes of its file.
   package func sealedImage() throws -> [UInt8] {
     try sealing {
       let image = try connection.image(of: destinationSchema)
@@ -254,24 +253,24 @@ package struct MigrationManager {
     }
   }
 
-  /// Gives the pages of our tables back, where they are many and the store can shrink, as those of Core Data can.
+  /// Releases the pages of hopd's own tables if they are many and the store can shrink, as Core Data's stores can.
   private func giveBackFreePages() throws(SQLiteError) {
     let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
     let free = try connection.integer("\(prefix)freelist_count") ?? 0
     let pages = try connection.integer("\(prefix)page_count") ?? 0
     guard free > 16, free > pages / 64, try connection.integer("\(prefix)auto_vacuum") == 2 else { return }
-    // It does a step per page, and is done when it has run to its end.
+    // It frees one page per step, so it must run to its end.
     try connection.execute("\(prefix)incremental_vacuum")
   }
 
   /// Detaches the staged store and removes its journal.
   package func detach() throws(SQLiteError) {
-    // Leaving PERSIST for DELETE removes the journal file.
+    // The change from PERSIST to DELETE removes the journal file.
     try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).journal_mode = DELETE")
     try connection.detach(destinationSchema)
   }
 
-  /// What a SQLite error in the middle of the hop means.
+  /// Returns the error for an SQLite error during the hop.
   func explained(_ error: SQLiteError, subject: String) -> HopdError {
     hop.explained(error, subject: subject, connection: connection)
   }

@@ -1,5 +1,5 @@
-// Where a policy comes into a hop with mapping models. The runner of programs knows only this protocol: what a policy
-// asks and how it is answered is the business of anyone who implements it.
+// The interface to policies in a hop with mapping models. The runner of programs depends only on this protocol; its
+// implementation handles the policies' requests.
 
 import Diagnostics
 import Expressions
@@ -8,27 +8,27 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// What a policy step works with.
+/// The context of a policy step.
 package struct PolicyStepContext {
-  /// The connection that holds source and staged store.
+  /// The connection with the source and the staged store.
   package let connection: Connection
   package let hop: Hop
-  /// Schema names in the connection.
+  /// The schema names in the connection.
   package let source: SourceTables
   package let destinationSchema: String
-  /// Keys and associations of all mappings.
+  /// The keys and associations of all mappings.
   package let layout: AssociationLayout
-  /// `now()` of the hop.
+  /// The value of `now()` in the hop.
   package let moment: Double
-  /// What is evaluated on objects; statements of policies add to it.
+  /// The expressions that are evaluated on objects; statements of policies add to them.
   package let fallbacks: ExpressionFallbacks
   package let options: EngineOptions
-  /// To be called between batches with the rows that were written, and the objects that the pass has dealt with, since
-  /// the last call; throws `interrupted`.
+  /// Reports the rows that were written, and the objects that the pass has processed, since the last call. To be called
+  /// between batches; throws `interrupted`.
   package let report: (_ rows: Int64, _ taken: Int64) throws -> Void
 }
 
-/// Runs the policy steps of one hop, in order. One is made per run of a hop and closed at its end.
+/// Runs the policy steps of one hop, in order. Made for each run of a hop and closed at its end.
 package protocol PolicyStepRunner: AnyObject {
   /// Runs one step inside a transaction of its own.
   func run(_ step: HopProgram.PolicyStep, context: PolicyStepContext) throws
@@ -36,6 +36,5 @@ package protocol PolicyStepRunner: AnyObject {
   func close()
 }
 
-/// Makes the runner of one hop's policy steps. Values that leave external storage are read from the directory; notes go
-/// to the taker.
+/// Makes the runner of one hop's policy steps, with the directory of external files and the taker of notes.
 package typealias MakePolicyStepRunner = (ExternalDataDirectory?, HopNote.Taker?) -> any PolicyStepRunner

@@ -1,24 +1,24 @@
-// How far a hop has come, kept inside the staged store and committed with the chunk it refers to, so that the two can
-// never disagree. A staged store is written with sync off: its pages are only sure while the machine is up, so a
-// checkpoint is believed under the same boot id only.
+// The progress of a hop, stored inside the staged store and committed with the chunk that it refers to, so that the two
+// can never disagree. A staged store is written without syncs: its pages are safe only while the machine runs, so a
+// checkpoint is valid only under the same boot id.
 
 import Diagnostics
 import SQLite
 
 extension HopdError.Code {
-  /// The staged store was left by another plan, another boot, or is unreadable: the hop starts over.
+  /// The staged store belongs to another plan or another boot, or is unreadable: the hop starts over.
   package static let stagingStale = HopdError.Code("staging-stale", exit: .temporaryFailure, isRetryable: true)
 }
 
 /// A position in a hop's program.
 package struct Checkpoint: Sendable, Hashable {
-  /// What makes two runs the same run.
+  /// The identity of a run, which a resumed run must have, too.
   package struct Identity: Sendable, Hashable {
     /// `MigrationPlan.fingerprint`.
     package let plan: String
-    /// Names the source as it was under the lock.
+    /// Identifies the source as it was under the lock.
     package let source: String
-    /// /proc/sys/kernel/random/boot_id; empty where it cannot be read, and then nothing is resumed.
+    /// /proc/sys/kernel/random/boot_id; empty if it cannot be read, and then no hop is resumed.
     package let boot: String
 
     /// Makes an identity.
@@ -29,20 +29,20 @@ package struct Checkpoint: Sendable, Hashable {
     }
   }
 
-  /// Step at work; the number of steps when all are done.
+  /// The current step; the number of steps if all are done.
   package var step: Int
-  /// Last key done in that step; nil at its start.
+  /// The last key done in that step; nil at its start.
   package var key: Int64?
-  /// Rows written so far in this hop, over all runs.
+  /// The rows written so far in this hop, over all runs.
   package var rows: Int64
-  /// Chunks committed so far.
+  /// The chunks committed so far.
   package var chunks: Int64
-  /// Time spent so far, in seconds.
+  /// The time spent so far, in seconds.
   package var seconds: Double
-  /// Is the hop complete?
+  /// Whether the hop is complete.
   package var isComplete: Bool
 
-  /// The start of the next step.
+  /// The checkpoint at the start of the next step.
   var next: Checkpoint {
     var next = self
     next.step += 1
@@ -50,7 +50,8 @@ package struct Checkpoint: Sendable, Hashable {
     return next
   }
 
-  /// Could hopd have written it? Whoever may write to the staged store may write anything there.
+  /// Whether hopd could have written the checkpoint. A process with write access to the staged store may write anything
+  /// there.
   var isPossible: Bool {
     let counts: ClosedRange<Int64> = 0...(1 << 50)
     return step >= 0 && step < 1 << 30 && counts.contains(rows) && counts.contains(chunks) && seconds.isFinite
@@ -67,7 +68,7 @@ struct CheckpointTable {
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(Self.name) }
 
-  /// Makes the table with its only row; `moment` is what `now()` means in the hop, over all runs.
+  /// Creates the table with its only row; `moment` is the value of `now()` in the hop, over all runs.
   func create(_ identity: Checkpoint.Identity, hop: Int, moment: Double) throws(SQLiteError) {
     try connection.execute(
       "CREATE TABLE \(qualified) (plan TEXT, source TEXT, boot TEXT, hop INTEGER, step INTEGER, key INTEGER,"
@@ -79,7 +80,7 @@ struct CheckpointTable {
       ])
   }
 
-  /// The moment of the hop that was begun; nil where none was.
+  /// Returns the moment of the hop that was begun; nil if none was.
   func moment() throws(SQLiteError) -> Double? {
     guard try connection.hasTable(Self.name, in: schema),
       case .real(let moment)? = try connection.value("SELECT moment FROM \(qualified)")
@@ -87,7 +88,7 @@ struct CheckpointTable {
     return moment
   }
 
-  /// The checkpoint, or nil where the staged store is empty.
+  /// Returns the checkpoint; nil if the staged store is empty.
   func read(_ identity: Checkpoint.Identity, hop: Int) throws -> Checkpoint? {
     let objects = try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master") ?? 0
     if objects == 0 { return nil }
@@ -126,7 +127,7 @@ struct CheckpointTable {
       "UPDATE \(qualified) SET step = ?, key = ?, rows = ?, chunks = ?, seconds = ?, complete = ?")
   }
 
-  /// Values for the statement of `prepareUpdate`.
+  /// Returns the values for the statement of `prepareUpdate`.
   static func values(_ checkpoint: Checkpoint) -> [SQLiteValue] {
     [
       .integer(Int64(checkpoint.step)), checkpoint.key.map(SQLiteValue.integer) ?? .null, .integer(checkpoint.rows),

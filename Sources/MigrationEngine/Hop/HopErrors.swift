@@ -1,4 +1,4 @@
-// What SQLite's errors mean in the middle of a hop.
+// The meaning of SQLite's errors during a hop.
 
 import Diagnostics
 import ManagedObjectModel
@@ -7,7 +7,7 @@ import PersistentStore
 import SQLite
 
 extension Hop {
-  /// What a SQLite error in the middle of a hop means. The source is untouched in every case.
+  /// Returns the error for an SQLite error during a hop. The source is unchanged in every case.
   func explained(_ error: SQLiteError, subject: String, connection: Connection?) -> HopdError {
     let place = Place(hop: title, entity: subject)
     if let failure = connection?.takeFunctionFailure() as? HopdError { return failure.located(place) }

@@ -1,17 +1,17 @@
-// What a hop tells beside its progress: lines for a debug journal, and what became of rows that make no object of their
-// own. Notes hold no value of a user's attribute: SQL has literals of models and mappings only, values are read by the
-// database.
+// The notes of a hop apart from progress: lines for a debug journal, and counts of rows that make no object of their
+// own. Notes contain no value of a user's attribute: SQL has literals of models and mappings only, and the database
+// reads the values.
 
 import MigrationPlanning
 import PersistentStore
 
 /// A note of a running hop.
 package enum HopNote: Sendable, Hashable {
-  /// SQL that ran, how long it took, and the rows it wrote where that is known. For level debug.
+  /// SQL that ran, its time, and the rows it wrote if known. For level debug.
   case statement(sql: String, seconds: Double, rows: Int64?)
-  /// What the new store lacks and no app misses. For level debug.
+  /// A part that the new store lacks without any effect on apps. For level debug.
   case remark(String)
-  /// What was decided, in a sentence. For level trace.
+  /// A decision, in a sentence. For level trace.
   case decision(String)
   /// A line that a policy wrote, by class name and entity mapping.
   case policyOutput(policy: String, mapping: String, line: String)
@@ -20,7 +20,7 @@ package enum HopNote: Sendable, Hashable {
   package typealias Taker = (HopNote) -> Void
 }
 
-/// What became of rows that make no object of their own.
+/// The counts of rows that make no object of their own.
 package struct HopTallies: Sendable, Hashable {
   /// Source objects that share another's destination object, by entity mapping.
   package var merged: [String: Int64] = [:]
@@ -29,20 +29,20 @@ package struct HopTallies: Sendable, Hashable {
   /// Objects that broke the rules of the destination.
   package var invalidRows: [InvalidRows] = []
 
-  /// None yet.
+  /// No counts.
   package init() {}
 }
 
-/// Objects that broke one rule, and what became of them.
+/// The objects that broke one rule, and what the operator's rule did with them.
 package struct InvalidRows: Sendable, Hashable {
-  /// Destination entity and property.
+  /// The destination entity and property.
   package let entity: String
   package let property: String
-  /// Core Data's error.
+  /// Core Data's error code.
   package let code: ValidationErrorCode
-  /// The rule that was followed: anything but `fail`.
+  /// The operator's rule that was applied: any except `fail`.
   package let rule: InvalidRowsRule
   package let count: Int64
-  /// The first of their primary keys in the hop's result.
+  /// The first of the objects' primary keys in the hop's result.
   package let keys: [Int64]
 }

@@ -1,27 +1,27 @@
 // The steps of a hop with their costs on an imagined machine. Only the proportions matter: the estimate of the time
-// left measures how fast the real machine is.
+// left measures the speed of the real machine.
 
 /// The steps of a hop as work.
 package struct HopOutline: Sendable, Hashable {
-  /// What a step does.
+  /// The kind of a step's work.
   package enum Kind: Sendable, Hashable {
-    /// Rows, by ranges of a key.
+    /// Writes rows, by ranges of a key.
     case rows
-    /// Objects, by a program.
+    /// Runs a program over objects.
     case policy
-    /// An index over all rows of a table.
+    /// Builds an index over all rows of a table.
     case index
-    /// Anything else.
+    /// Any other statement.
     case statement
   }
 
   /// One step.
   package struct Step: Sendable, Hashable {
-    /// What it does.
+    /// The kind of work.
     package let kind: Kind
-    /// Seconds on the imagined machine.
+    /// Its seconds on the imagined machine.
     package var seconds: Double
-    /// Is the number of its rows unknown until the steps before it are done?
+    /// Whether the number of its rows is unknown until the steps before it are done.
     package var isGuess = false
 
     /// Makes a step.
@@ -32,27 +32,27 @@ package struct HopOutline: Sendable, Hashable {
     }
   }
 
-  /// What the hop leaves behind: verification looks at all of it.
+  /// The result of the hop, which verification reads completely.
   package struct Result: Sendable, Hashable {
-    /// Rows of all tables, and the bytes of the file.
+    /// The rows of all tables, and the bytes of the file.
     package var rows = 0.0
     package var bytes = 0.0
-    /// Rows of all indexes, and of those over references.
+    /// The rows of all indexes, and of those over references.
     package var entries = 0.0
     package var references = 0.0
 
-    /// Nothing.
+    /// An empty result.
     package init() {}
   }
 
-  /// The step before those of a program, where a copy of the store is altered.
+  /// The step before those of a program, if a copy of the store is altered.
   package static let copyOfStore = -1
 
-  /// In order; the last one is the end of the hop, when its file is completed.
+  /// The steps in order; the last one completes the file at the end of the hop.
   package var steps: [Step]
-  /// What is expected to come of it; nil where nobody has looked.
+  /// The expected result; nil if there is no estimate.
   package var result: Result?
-  /// How often it was made: a later one knows more.
+  /// The number of earlier outlines: a later one has better numbers.
   package var revision = 0
 
   /// Makes an outline.
@@ -63,15 +63,15 @@ package struct HopOutline: Sendable, Hashable {
   }
 }
 
-/// What rows and bytes cost on the imagined machine, in seconds. Measured once, as proportions (docs/PERFORMANCE.md,
+/// The costs of rows and bytes on the imagined machine, in seconds. Measured once, as proportions (docs/PERFORMANCE.md,
 /// "Progress").
 package enum WorkCost {
-  /// A row that is read, made anew, and written, and each byte of it.
+  /// A row that is read, made anew, and written; and each byte of it.
   package static let row = 0.34e-6
   package static let rowByte = 1.7e-9
-  /// A row that gets another value where it is.
+  /// A row whose value is updated in place.
   package static let updated = 0.45e-6
-  /// A row that a program makes, and one whose relationships it is asked for.
+  /// A row that a program makes, and one whose relationships it sets.
   package static let policyRow = 60.0e-6
   package static let policyLook = 1.4e-6
   /// A row that is sorted into its group.
@@ -79,42 +79,42 @@ package enum WorkCost {
   /// A row in an index over a reference, and in one over values.
   package static let reference = 0.26e-6
   package static let indexed = 0.38e-6
-  /// A table or an index that SQLite reads again when something gets another name, or a table another column.
+  /// A table or an index that SQLite parses again when a name changes, or when a table gets a column.
   package static let renamedObject = 8.0e-6
   package static let extendedObject = 1.5e-6
-  /// A row that is looked at by a check over a whole table.
+  /// A row that a check over a whole table reads.
   package static let looked = 0.05e-6
   /// A byte of a hop's file when the hop is completed.
   package static let sealedByte = 0.5e-9
   /// A byte that is copied from file to file.
   package static let byte = 0.6e-9
-  /// A byte of a store that takes the place of another: synced and read back.
+  /// A byte of a store that replaces another: synced and read back.
   package static let replacedByte = 1.2e-9
-  /// A byte of a replacement in place: of its backup, of what is committed, and of what is looked at in the end.
+  /// A byte of a replacement in place: of its backup, of the commit, and of the final check.
   package static let backedUpByte = 2.9e-9
   package static let committedByte = 3.6e-9
   package static let confirmedByte = 1.6e-9
-  /// A program that starts.
+  /// The start of a program.
   package static let program = 0.1
-  /// What any stage costs, however little it has to do.
+  /// The minimum cost of any stage.
   package static let least = 0.001
 
-  /// The look at a store before its migration.
+  /// The inspection of a store before its migration.
   package static func planning(rows: Double, bytes: Double) -> Double { rows * 0.28e-6 + bytes * 0.5e-9 }
 
-  /// The verification of a result: what is looked at beside each other. Of a full one it is the look at all pages,
-  /// before the first row is looked up.
+  /// The verification of a result, whose checks run in parallel. For a full one: the check of all pages, before the
+  /// first row is looked up.
   package static func verification(_ result: HopOutline.Result, isFull: Bool) -> Double {
     let quick = result.rows * 0.1e-6 + result.references * 0.04e-6 + result.bytes * 0.17e-9
     return quick * (isFull ? 0.55 : 1) + least
   }
 
-  /// The second part of a full verification, when each row of a table is looked up in each of its indexes.
+  /// The second part of a full verification, which looks up each row of a table in each of its indexes.
   package static func lookUps(_ result: HopOutline.Result) -> Double {
     result.rows * 0.2e-6 + result.entries * 0.82e-6
   }
 
-  /// Steps of SQLite's program in a full verification.
+  /// The steps of SQLite's virtual machine in a full verification.
   package static func verificationSteps(_ result: HopOutline.Result) -> Double {
     result.rows * 10 + result.entries * 3.7
   }

@@ -1,4 +1,4 @@
-// Objects that a rule removes from the migrated store and keeps: whole rows with their violations. Tables of hopd's in
+// Objects that a rule removes from the migrated store and keeps: whole rows with their violations. hopd's own tables in
 // the staged store hold them, committed with the removal, until the hop is complete; then they move to a database of
 // their own.
 
@@ -7,13 +7,13 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// The tables of set-aside objects in a staged store.
+/// The tables of quarantined objects in a staged store.
 package struct QuarantineTables {
-  /// Keys of the objects at work; gone when a round of removal ends.
+  /// The keys of the objects that are being removed; dropped when a round of removal ends.
   static let keysTable = "HOPD_INVALID"
   /// One row per violation.
   static let violationsTable = "HOPD_VIOLATIONS"
-  /// Before the name of each table whose rows are kept.
+  /// The prefix of each table with kept rows.
   static let rowsPrefix = "HOPD_KEPT_"
 
   private let connection: Connection
@@ -29,7 +29,7 @@ package struct QuarantineTables {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(name)
   }
 
-  /// Notes a violation of each of the rows that `rows` (FROM … AS d WHERE …) finds.
+  /// Records a violation for each row that `rows` (FROM … AS d WHERE …) finds.
   func note(_ rule: ValidationRule, rows: String) throws(SQLiteError) {
     if try !connection.hasTable(Self.violationsTable, in: schema) {
       try connection.run(
@@ -42,12 +42,12 @@ package struct QuarantineTables {
         + " \(rule.code.rawValue) \(rows)")
   }
 
-  /// Keeps the noted rows among those whose keys `keys` finds, as they are now.
+  /// Keeps the recorded rows among those whose keys `keys` finds, with their current values.
   func keep(_ table: EntityTable, layout: StoreSchema, keys: String) throws(SQLiteError) {
     guard try connection.hasTable(Self.violationsTable, in: schema) else { return }
     let kept = Self.rowsPrefix + table.name
     if try !connection.hasTable(kept, in: schema) {
-      // The very columns and types: a value keeps its form.
+      // The same columns and types, so that every value keeps its form.
       let columns = table.columns.map { "\(SQLiteIdentifier.quoted($0.name)) \($0.declaredType)" }
       let plain = columns.map { $0.hasSuffix(" INTEGER PRIMARY KEY") ? String($0.dropLast(12)) : $0 }
       try connection.run("CREATE TABLE \(qualified(kept)) (\(plain.joined(separator: ", ")))")
@@ -60,8 +60,8 @@ package struct QuarantineTables {
         + " \(SQLiteValue.text(table.name).literal))")
   }
 
-  /// Carries what was kept into the database at `path`, which must be there and may be empty, as tables "hop N
-  /// VIOLATIONS" and "hop N <table>"; done again, it replaces them. Answers the number of objects.
+  /// Copies the kept rows into the existing database at `path`, which may be empty, as tables "hop N VIOLATIONS" and
+  /// "hop N <table>"; a second call replaces them. Returns the number of objects.
   package func export(hop: Int, to path: FilePath) throws -> Int64 {
     guard try connection.hasTable(Self.violationsTable, in: schema) else { return 0 }
     let side = "hopd_quarantine"

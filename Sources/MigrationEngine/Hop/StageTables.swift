@@ -1,20 +1,20 @@
-// What the hooks of stages remember. It goes along from hop to hop, so that `didMigrate` knows what `willMigrate` has
-// seen (docs/decisions/0069); gone when the last staged store is sealed.
+// The values that the hooks of stages store. They are copied from hop to hop, so that `didMigrate` can read the values
+// that `willMigrate` stored (docs/decisions/0069), and dropped when the last staged store is sealed.
 
 import SQLite
 
-/// The table of what stages remember.
+/// The table of stages' values.
 package enum StageTables {
-  /// Its name in a staged store.
+  /// The table's name in a staged store.
   package static let name = "HOPD_STAGE"
 
-  /// The statement that makes it, where it is not there.
+  /// Returns the statement that creates it if it does not exist.
   package static func creation(in schema: String) -> String {
     "CREATE TABLE IF NOT EXISTS \(qualified(schema))"
       + " (name TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID"
   }
 
-  /// What takes it along from one staged store to the next; nothing where the first has none.
+  /// Copies it from one staged store to the next; does nothing if the first has none.
   static func carrying(from source: String, to destination: String, _ connection: Connection) throws(SQLiteError)
     -> [String]
   {
@@ -30,7 +30,7 @@ package enum StageTables {
 }
 
 extension Connection {
-  /// Is there a table of that name in a schema?
+  /// Whether a schema has a table of that name.
   func hasTable(_ name: String, in schema: String) throws(SQLiteError) -> Bool {
     try integer(
       "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_schema WHERE type = 'table' AND name = ?",

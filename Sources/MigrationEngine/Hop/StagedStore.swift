@@ -1,26 +1,26 @@
-// What a hop makes, what it reports while it runs, and where it builds.
+// The result of a hop, its progress reports, and the medium on which it is built.
 
 import SystemPackage
 
-/// What a running hop tells between chunks.
+/// A report of a running hop between chunks.
 package struct HopProgress: Sendable, Hashable {
-  /// Position of the hop in the chain.
+  /// The position of the hop in the chain.
   package let hop: Int
-  /// Entity, join table or index at work.
+  /// The entity, join table or index that is processed.
   package let subject: String
-  /// Rows written in this hop so far.
+  /// The rows written in this hop so far.
   package let rows: Int64
-  /// Rows of the last chunk.
+  /// The rows of the last chunk.
   package let chunkRows: Int64
-  /// Chunks committed in this hop so far.
+  /// The chunks committed in this hop so far.
   package let chunks: Int64
-  /// What the hop does, where that is known; the step at work, and how much of it is done.
+  /// The outline of the hop if it is known; the current step, and the share of it that is done.
   package var outline: HopOutline?
   package var step = 0
   package var share = 0.0
 
-  /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
-  /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
+  /// Called after each chunk and, in long statements, now and then (with no rows). If it returns false, the hop stops
+  /// after the chunk that was just committed; long statements are aborted at once and repeated at the next start.
   package typealias Observer = (HopProgress) -> Bool
 }
 
@@ -30,28 +30,28 @@ package struct StagedStore: Sendable, Hashable {
   package let path: FilePath
   /// The hop that made it.
   package let hop: Int
-  /// Rows written, and chunks committed.
+  /// The rows written, and the chunks committed.
   package let rows: Int64
   package let chunks: Int64
-  /// Time spent, over all runs.
+  /// The time spent, over all runs.
   package let seconds: Double
-  /// Did this run continue an earlier one?
+  /// Whether this run continued an earlier one.
   package let wasResumed: Bool
-  /// What became of rows that make no object of their own, over all runs.
+  /// The counts of rows that make no object of their own, over all runs.
   package var tallies = HopTallies()
 
-  /// Schema name under which a hop's staged store is attached.
+  /// Returns the schema name under which a hop's staged store is attached.
   package static func schemaName(ofHop index: Int) -> String { "\(schemaPrefix)\(index)" }
 
-  /// What the names of staged stores begin with.
+  /// The prefix of staged stores' schema names.
   static let schemaPrefix = "hop"
 }
 
-/// Where the staged store of a hop is built.
+/// The medium on which the staged store of a hop is built.
 package enum StagedMedium: Sendable, Hashable {
-  /// In its file, with checkpoints that an interrupted run continues from.
+  /// A file, with checkpoints from which an interrupted run continues.
   case file
-  /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is
-  /// answered like a full disk.
+  /// Memory, for small stores: at most so many bytes, and an interrupted run starts over. A larger store causes an
+  /// error like a full disk.
   case memory(maximumBytes: Int64)
 }

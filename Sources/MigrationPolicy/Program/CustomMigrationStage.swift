@@ -1,41 +1,41 @@
-// What an author of a stage subclasses: the handlers of Core Data's NSCustomMigrationStage, which SwiftData's
-// MigrationStage.custom has as closures.
+// The class that an author of a stage subclasses. Its hooks are the handlers of Core Data's NSCustomMigrationStage and
+// the closures of SwiftData's MigrationStage.custom.
 
-/// The hooks of one hop. The program runs once for each hook: state between them is kept in tables of the manager.
+/// The hooks of one hop. The program runs once for each hook: keep state between hooks in the manager's tables.
 open class CustomMigrationStage {
-  /// Makes a stage; called by the program when a hook's turn comes.
+  /// Makes a stage; the program calls it before a hook runs.
   public required init() {}
 
-  /// willMigrateHandler: the manager fetches and changes the objects of the old version.
+  /// `willMigrateHandler`: runs before the hop; the manager fetches and changes the objects of the old version.
   open func willMigrate(_ stage: StageDescription, manager: MigrationManager) throws {
     throw PolicyError("\(type(of: self)) does not override willMigrate, which the stage names it for")
   }
 
-  /// didMigrateHandler: the manager fetches and changes the objects of the new version.
+  /// `didMigrateHandler`: runs after the hop; the manager fetches and changes the objects of the new version.
   open func didMigrate(_ stage: StageDescription, manager: MigrationManager) throws {
     throw PolicyError("\(type(of: self)) does not override didMigrate, which the stage names it for")
   }
 }
 
-/// The stage at work.
+/// The stage that is running.
 public struct StageDescription: Sendable, Hashable {
-  /// Which hook runs.
+  /// The hook that is running.
   public let hook: PolicyStage
-  /// Names of the versions that the hop goes between.
+  /// The names of the hop's two versions.
   public let sourceVersion: String
   public let destinationVersion: String
 }
 
 extension MigrationManager {
-  /// Names of the entities without parent in the destination, or the one store of a stage, sorted: with those below
-  /// them they are all objects.
+  /// The sorted names of the entities without a parent, of the destination or of the stage's one store. Fetching each
+  /// of them, subentities included, covers every object.
   public var rootEntityNames: [String] {
     mapping.introduction.destinationEntities.filter { $0.root == $0.name }.map(\.name).sorted()
   }
 
-  /// Path of the database that is migrated; nil where the engine does not tell.
+  /// The path of the database that is migrated; nil if the engine does not pass it.
   public var storePath: String? { mapping.introduction.store?.path }
 
-  /// The store's metadata as they were before the migration: texts, numbers, dates and data, and lists of these.
+  /// The store's metadata before the migration: texts, numbers, dates, data, and lists of these.
   public var storeMetadata: [String: PolicyValue] { mapping.introduction.store?.metadata ?? [:] }
 }

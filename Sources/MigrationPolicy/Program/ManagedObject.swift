@@ -1,18 +1,18 @@
-// An object of the source or the destination store in a policy's hands. It holds the values that came with the call and
-// asks for others when they are wanted; changes are gathered by the manager. Confined to the policy's one thread.
+// An object of the source or the destination store. It holds the values that came with the call and fetches others when
+// they are read; the manager collects the changes. Confined to the policy's one thread.
 
-/// An object: its entity, its key, and values by property name.
+/// An object of a store: its entity, its primary key, and its values by property name.
 public final class ManagedObject: Hashable {
-  /// Values that were asked for or set; of a destination object only as long as the call lasts.
+  /// Values that were fetched or set. A destination object keeps them only until the call ends.
   var known: PolicyFields
-  /// The row in which the object came along: most of its values are never inspected, so they stay there.
+  /// The row in which the object arrived. Most of its values are never read, so they are decoded only on demand.
   var row: PolicyObjectRow?
-  /// The call in which the object was handed out, or first used again: one object per id and call.
+  /// The call in which the object was fetched or first used again. There is one instance per id and call.
   var generation: Int
-  /// Where the object is among the changes not yet sent, and in which part of them.
+  /// The object's position among the changes not yet sent, and the part of them that it belongs to.
   var pending: (part: Int, index: Int)?
   let entity: PolicyEntityDescription
-  /// Primary key.
+  /// The primary key.
   let key: Int64
   private let manager: MigrationManager
 
@@ -28,24 +28,24 @@ public final class ManagedObject: Hashable {
     generation = manager.generation
   }
 
-  /// Store, entity and primary key.
+  /// The object's store, entity and primary key.
   public var objectID: PolicyObjectID { PolicyObjectID(side: entity.side, entity: entity.name, key: key) }
 
-  /// Name of the object's entity.
+  /// The name of the object's entity.
   public var entityName: String { entity.name }
 
-  /// What the object is known by within a call.
+  /// The object's identity within a call.
   var place: PolicyObjectPlace { PolicyObjectPlace(entity: ObjectIdentifier(entity), key: key) }
 
-  /// Names of the stored attributes of the entity, its parents' included.
+  /// The names of the entity's stored attributes, inherited ones included, sorted.
   public var attributeNames: [String] {
     entity.properties.filter { !$0.value.isRelationship }.map(\.key).sorted()
   }
 
-  /// Names of the relationships.
+  /// The names of the entity's relationships, sorted.
   public var relationshipNames: [String] { entity.properties.filter(\.value.isRelationship).map(\.key).sorted() }
 
-  /// The entity that a relationship leads to; objects of its subentities may be there.
+  /// Returns the destination entity of a relationship. The objects may also be of its subentities.
   public func destinationEntityName(forRelationship key: String) throws -> String {
     guard let destination = try property(key).destination else {
       throw PolicyError("\(entityName).\(key) is not a relationship")
@@ -53,15 +53,15 @@ public final class ManagedObject: Hashable {
     return destination
   }
 
-  /// Has the entity a property of this name?
+  /// Whether the entity has a property of this name.
   public func has(_ key: String) -> Bool { entity.properties[key] != nil }
 
-  /// A value; `object` or `null` for a to-one, `objects` for a to-many.
+  /// Returns a value: `object` or `null` for a to-one, `objects` for a to-many.
   public func value(forKey key: String) throws -> PolicyValue {
     let property = try property(key)
     guard isCurrent else { return try manager.current(self).value(forKey: key) }
-    // The other end of a relationship may have been changed through another object, so a destination's are always asked
-    // for.
+    // A change of another object may have changed the inverse here, so a destination object's relationships are always
+    // fetched.
     let isRelationship = property.isRelationship
     if entity.side == .source || !isRelationship {
       if let value = known[key] { return value }
@@ -70,16 +70,16 @@ public final class ManagedObject: Hashable {
     return try manager.load(self, key, isToMany: isRelationship && property.kind != "to-one")
   }
 
-  /// A text, nil where the value is nil.
+  /// Returns a text; nil if the value is nil.
   public func string(forKey key: String) throws -> String? { try value(forKey: key).string }
 
-  /// The object of a to-one relationship.
+  /// Returns the object of a to-one relationship.
   public func object(forKey key: String) throws -> ManagedObject? {
     guard case .object(let id) = try value(forKey: key) else { return nil }
     return try manager.object(with: id)
   }
 
-  /// The objects of a relationship, in its order if it has one.
+  /// Returns the objects of a relationship, in its order if it is ordered.
   public func objects(forKey key: String) throws -> [ManagedObject] {
     switch try value(forKey: key) {
     case .object(let id): return [try manager.object(with: id)]
@@ -88,7 +88,7 @@ public final class ManagedObject: Hashable {
     }
   }
 
-  /// Sets a value of a destination object. The other end of a relationship follows.
+  /// Sets a value of a destination object. hopd updates the inverse relationship.
   public func setValue(_ value: PolicyValue, forKey key: String) throws {
     let property = try property(key)
     guard entity.side == .destination else {
@@ -104,30 +104,30 @@ public final class ManagedObject: Hashable {
     try manager.set(isCurrent ? self : manager.current(self), key, value, isRelationship: property.isRelationship)
   }
 
-  /// Sets a to-one relationship.
+  /// Sets a to-one relationship. hopd updates the inverse.
   public func setValue(_ object: ManagedObject?, forKey key: String) throws {
     try setValue(object.map { .object($0.objectID) } ?? .null, forKey: key)
   }
 
-  /// Sets a to-many relationship, in this order if it has one.
+  /// Sets a to-many relationship, in this order if it is ordered. hopd updates the inverse.
   public func setValue(_ objects: [ManagedObject], forKey key: String) throws {
     try setValue(.objects(objects.map(\.objectID)), forKey: key)
   }
 
-  /// Adds objects to a to-many relationship.
+  /// Adds objects to a to-many relationship of a destination object.
   public func add(_ objects: [ManagedObject], to key: String) throws {
     try changeable(key)
     try manager.add(.add(objectID, relationship: key, objects.map(\.objectID)))
   }
 
-  /// Takes objects out of a to-many relationship.
+  /// Removes objects from a to-many relationship of a destination object.
   public func remove(_ objects: [ManagedObject], from key: String) throws {
     try changeable(key)
     try manager.add(.remove(objectID, relationship: key, objects.map(\.objectID)))
   }
 
-  /// An object that a policy has kept from an earlier call knows old values, and there may be a newer one of the same
-  /// id.
+  /// Whether the object belongs to this call. One that a policy kept from an earlier call has old values, and there may
+  /// be a newer instance of the same id.
   private var isCurrent: Bool { generation == manager.generation }
 
   private func changeable(_ key: String) throws {
@@ -148,13 +148,13 @@ public final class ManagedObject: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(place) }
 }
 
-/// An object within a call: entities are described once, so their identity serves.
+/// An object's identity within a call: there is one description per entity, so the description's identity serves.
 struct PolicyObjectPlace: Hashable {
   let entity: ObjectIdentifier
   let key: Int64
 }
 
-/// An entity of one side, with what is asked of its properties over and over.
+/// An entity of one side, with what is read of its properties again and again.
 final class PolicyEntityDescription {
   struct Property {
     let kind: String
@@ -178,7 +178,7 @@ final class PolicyEntityDescription {
     }
   }
 
-  /// What to write for a key path: objects are asked key by key.
+  /// The next step for the author who passed a key path where a single key is needed: read the objects key by key.
   func step(_ path: String) -> String {
     let keys = path.split(separator: ".", maxSplits: 1).map(String.init)
     guard keys.count == 2, let first = properties[keys[0]], first.isRelationship else { return "" }
@@ -188,9 +188,9 @@ final class PolicyEntityDescription {
   }
 }
 
-/// A row of a batch, as an object's values.
+/// A row of a batch: the values of one object.
 struct PolicyObjectRow {
-  /// Where the columns of the batch's shapes are, by name.
+  /// The positions of a shape's columns, by name.
   final class Columns {
     let entity: PolicyEntityDescription
     let numbers: [String: Int]
@@ -206,7 +206,7 @@ struct PolicyObjectRow {
   let index: Int
   let isStandard: Bool
 
-  /// The value of a column; nil where the row has none of that name.
+  /// Returns the value of a column; nil if the row has no column of that name.
   func value(_ name: String) throws -> PolicyValue? {
     guard let column = columns.numbers[name] else { return nil }
     return isStandard ? try batch.standardValue(index, column) : try batch.sourceValue(index, column)
@@ -214,6 +214,6 @@ struct PolicyObjectRow {
 }
 
 extension PolicyProperty {
-  /// Kinds of relationships are words of their own; attributes have the names of their types.
+  /// Relationships have kinds of their own; an attribute's kind is the name of its type.
   var isRelationship: Bool { kind == "to-one" || kind == "to-many" || kind == "ordered to-many" }
 }

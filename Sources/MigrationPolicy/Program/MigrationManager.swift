@@ -1,36 +1,36 @@
-// A policy's handle on the migration, after NSMigrationManager. Changes are gathered and go out with the reply to the
-// call, or before a question whose answer they could change: so a thousand objects cost one message, and still every
-// question sees what was done before it. Confined to the policy's one thread.
+// A policy's access to the migration, modelled on NSMigrationManager. It collects changes and sends them with the reply
+// to the call, or before a request whose answer depends on them: a thousand objects cost one message, and every request
+// sees the changes made before it. Confined to the policy's one thread.
 
-/// The migration, as a policy sees it.
+/// The migration, as a policy sees it: inserts, changes, fetches and associates objects.
 public final class MigrationManager {
-  /// The mapping at work.
+  /// The entity mapping that is running.
   public let mapping: EntityMapping
 
   private let sourceEntities: [String: PolicyEntityDescription]
   private let destinationEntities: [String: PolicyEntityDescription]
   private var ask: ((PolicyWireRequest) throws -> PolicyAnswer)?
-  /// Counts calls: what is known of destination objects is true within one.
+  /// The number of calls so far. Values of destination objects are valid within one call.
   private(set) var generation = 0
-  /// Objects in the policy's hands during this call, as far as one was looked for by its id; those handed out since.
+  /// The objects fetched in this call, by id; filled from `fresh` at the first look-up by id.
   private var objects: [PolicyObjectPlace: ManagedObject] = [:]
   private var fresh: [ManagedObject] = []
   private var keys = PolicyKeys(next: [:])
   private var changes: [PolicyWireOperation] = []
   private var part = 0
-  /// Why a change did not get away: it was made outside hooks and methods, or could not be sent.
+  /// The error of a change that was lost: it was made outside hooks and methods, or it could not be sent.
   private var lost: PolicyError?
 
-  /// The instances of this call, and what their rows have.
+  /// The instances of this call, and the columns of their rows.
   private var batch: PolicyBatch?
   private var columns: [PolicyObjectRow.Columns] = []
-  /// The source whose turn it is, its place in the call, and whether default creation was asked for.
+  /// The source object that is offered, its index in the call, and whether default creation has run for it.
   private var turn: (source: ManagedObject, index: Int, isTaken: Bool)?
-  /// Associations that this call has made, as far as somebody asked for them; those made since, and sources that have
-  /// had their turn.
+  /// The associations that this call has made; filled from `unsorted` when a policy requests them. `unsorted` has those
+  /// made since then, and the sources whose turn has ended.
   private var associations: [PolicyObjectPlace: [ManagedObject]] = [:]
   private var unsorted: [(source: ManagedObject, destination: ManagedObject?)] = []
-  /// Was a source associated outside its own turn? Then the engine is asked.
+  /// Whether a source was associated outside its own turn. If so, associations are requested from the engine.
   private var hasForeignAssociations = false
   private var tables: [String: PolicyTable] = [:]
 
@@ -49,7 +49,7 @@ public final class MigrationManager {
 
   // MARK: Objects
 
-  /// Inserts a new object of the destination model; its attributes have the model's defaults until they are set.
+  /// Inserts an object of the destination model. Its attributes have the model's defaults until they are set.
   public func insertNewObject(forEntityName name: String) throws -> ManagedObject {
     let entity = try entity(name, .destination)
     guard !entity.isAbstract else { throw PolicyError("\(name) is abstract: no object can be of it") }
@@ -60,7 +60,8 @@ public final class MigrationManager {
       ManagedObject(entity, key, manager: self), as: .plain(.insert(PolicyObject(id: id, values: [:]))))
   }
 
-  /// Default creation: inserts the object that the mapping's attribute expressions make of a source, and associates it.
+  /// Default creation: inserts the object that the mapping's attribute expressions make of a source object, and
+  /// associates the two. Only for the source of the running `createDestinationInstances`, and only once.
   @discardableResult
   public func insertStandardInstance(for source: ManagedObject) throws -> ManagedObject {
     guard let turn, !turn.isTaken, turn.source == source, let batch else {
@@ -85,23 +86,23 @@ public final class MigrationManager {
     return made
   }
 
-  /// Deletes an object of the destination; what points to it becomes nil.
+  /// Deletes a destination object. References to it become nil.
   public func delete(_ object: ManagedObject) throws {
     guard object.entity.side == .destination else { throw PolicyError("the source store is never changed") }
     try add(.delete(object.objectID))
     object.pending = nil
     register()
     objects[object.place] = nil
-    // What comes after this joins nothing that comes before it.
+    // Later changes must not be merged with earlier ones of the deleted object.
     part += 1
   }
 
-  /// An object by its id; no question is asked.
+  /// Returns the object with an id, without a request to the engine.
   public func object(with id: PolicyObjectID) throws -> ManagedObject {
     try adopt(PolicyObject(id: id, values: [:]))
   }
 
-  /// Sends what was changed and lets go of every object: one that is used again is asked for again.
+  /// Sends the changes and releases all objects. An object that is used again is fetched again.
   func letGo() throws {
     try flush()
     fresh.removeAll(keepingCapacity: true)
@@ -109,15 +110,15 @@ public final class MigrationManager {
     generation += 1
   }
 
-  /// Files what was handed out since the last look.
+  /// Adds the objects fetched since the last look-up to `objects`.
   private func register() {
     guard !fresh.isEmpty else { return }
     for object in fresh { objects[object.place] = object }
     fresh.removeAll(keepingCapacity: true)
   }
 
-  /// The one object of this id in this call: a kept one, without what it knew of a store that has changed since, or the
-  /// one that was handed out meanwhile.
+  /// The one instance for this id in this call: another one that was fetched meanwhile, or else the kept one. A kept
+  /// destination object loses its values, because the store has changed since.
   func current(_ kept: ManagedObject) -> ManagedObject {
     register()
     if let other = objects[kept.place] { return other }
@@ -145,7 +146,7 @@ public final class MigrationManager {
 
   // MARK: Associations
 
-  /// associateSourceInstance:withDestinationInstance:forEntityMapping: for the mapping at work.
+  /// `associateSourceInstance:withDestinationInstance:forEntityMapping:`, for the entity mapping that is running.
   public func associate(
     sourceInstance source: ManagedObject, withDestinationInstance destination: ManagedObject, for mapping: EntityMapping
   ) throws {
@@ -170,13 +171,13 @@ public final class MigrationManager {
     unsorted.removeAll(keepingCapacity: true)
   }
 
-  /// destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources; of all
-  /// without a list.
+  /// `destinationInstancesForEntityMappingNamed:sourceInstances:`: returns the objects that an entity mapping made of
+  /// these sources, or of all sources if `sources` is nil.
   public func destinationInstances(
     forEntityMappingNamed name: String, sourceInstances sources: [ManagedObject]? = nil
   ) throws -> [ManagedObject] {
-    // What the mapping at work has just made of the sources of this call is known here, unless sources were associated
-    // out of turn.
+    // Associations that the running mapping made of this call's sources are at hand, unless sources were associated
+    // outside their turn.
     if name == mapping.name, !hasForeignAssociations, let sources {
       sortAssociations()
       if sources.allSatisfy({ associations[$0.place] != nil }) {
@@ -189,7 +190,7 @@ public final class MigrationManager {
     return try found(.destinationInstances(mapping: name, sources: sources?.map(\.objectID)))
   }
 
-  /// sourceInstancesForEntityMappingNamed:destinationInstances:
+  /// `sourceInstancesForEntityMappingNamed:destinationInstances:`
   public func sourceInstances(
     forEntityMappingNamed name: String, destinationInstances destinations: [ManagedObject]? = nil
   ) throws -> [ManagedObject] {
@@ -198,7 +199,7 @@ public final class MigrationManager {
 
   // MARK: Tables and journal
 
-  /// A table that lives as long as the hop and is shared by all its policies.
+  /// Returns a table that lives as long as the hop. All policies of the hop share it.
   public func table(_ name: String) -> PolicyTable {
     if let table = tables[name] { return table }
     let table = PolicyTable(name, manager: self)
@@ -206,10 +207,10 @@ public final class MigrationManager {
     return table
   }
 
-  /// The manager's userInfo: a table, shared by all policies of the hop.
+  /// Core Data's `userInfo` of the manager: a table that all policies of the hop share.
   public var userInfo: PolicyTable { table("userInfo") }
 
-  /// A line for the journal. Keys and counts, please: the journal is no place for people's data.
+  /// Writes a line to the journal. Write keys and counts: people's data does not belong in the journal.
   public func log(_ line: String) throws { _ = try question(.plain(.log(line))) }
 
   // MARK: Changes
@@ -219,7 +220,8 @@ public final class MigrationManager {
     changes.append(.plain(operation))
   }
 
-  /// Throws outside hooks and methods, and again at the next call or at the end, also where the policy lets it pass.
+  /// Throws outside hooks and methods. The error is thrown again at the next call or at the end, even if the policy
+  /// catches it.
   func requireCall() throws {
     guard ask == nil else { return }
     let error = PolicyError("a change was made outside hooks and methods: it cannot reach the store")
@@ -227,7 +229,7 @@ public final class MigrationManager {
     throw error
   }
 
-  /// Ends the session.
+  /// Ends the session. Throws if a change was lost.
   func close() throws {
     if let lost { throw lost }
   }
@@ -236,11 +238,12 @@ public final class MigrationManager {
     try requireCall()
     guard !isRelationship else { return try add(.set(PolicyObject(id: object.objectID, values: [key: value]))) }
     object.known[key] = value
-    // An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last setting.
+    // No other code reads an attribute before the changes are sent, so it is merged into the object's insertion or last
+    // setting.
     if let pending = object.pending, pending.part == part, pending.index < changes.count {
       switch changes[pending.index] {
       case .standard(let number, var values):
-        changes[pending.index] = .standard(number, replacing: PolicyFields())  // lets go of `values`: no copy is made
+        changes[pending.index] = .standard(number, replacing: PolicyFields())  // releases `values`: no copy is made
         values[key] = value
         changes[pending.index] = .standard(number, replacing: values)
         return
@@ -267,7 +270,7 @@ public final class MigrationManager {
     try send(.apply(sent))
   }
 
-  /// Sends changes. Where that fails they are lost, and so is the call, whatever the policy makes of the error.
+  /// Sends changes. If that fails, the changes are lost and the call fails, even if the policy catches the error.
   func send(_ changes: PolicyWireRequest) throws {
     do {
       guard case .done = try answer(to: changes) else { throw PolicyError("hopd gave no proper answer to changes") }
@@ -285,7 +288,7 @@ public final class MigrationManager {
     return changes
   }
 
-  // MARK: Questions
+  // MARK: Requests
 
   func load(_ object: ManagedObject, _ key: String, isToMany: Bool) throws -> PolicyValue {
     let request = PolicyRequest.values([object.objectID], properties: isToMany ? [key] : [])
@@ -305,7 +308,7 @@ public final class MigrationManager {
     }
   }
 
-  /// Asks, after changes that the answer could depend on were sent.
+  /// Sends a request and returns its answer. Sends the collected changes first if the answer could depend on them.
   func question(_ request: PolicyWireRequest) throws -> PolicyAnswer {
     if case .plain(let plain) = request, plain.dependsOnChanges { try flush() }
     return try answer(to: request)
@@ -328,7 +331,7 @@ public final class MigrationManager {
 
   // MARK: Calls
 
-  /// Runs a hook with a way to ask, and gives back the changes that were not sent yet.
+  /// Runs a hook, sends its requests through `ask`, and returns the changes that were not sent yet.
   func during(
     _ keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer, _ hook: () throws -> Void
   ) throws -> [PolicyWireOperation] {
@@ -355,13 +358,13 @@ public final class MigrationManager {
     return takeChanges()
   }
 
-  /// The instances whose sources are offered next.
+  /// Sets the batch whose sources are offered next.
   func begin(_ batch: PolicyBatch) throws {
     self.batch = batch
     columns = try batch.shapes.map { PolicyObjectRow.Columns(try entity($0.entity, $0.side), $0.columns) }
   }
 
-  /// The source of an instance, which default creation can be asked for from now on.
+  /// Returns the source object of an instance and begins its turn, in which default creation may run for it.
   func offer(_ index: Int) throws -> ManagedObject {
     guard let batch, batch.instances.indices.contains(index) else { throw PolicyError("there is no such instance") }
     let instance = batch.instances[index]
@@ -369,7 +372,7 @@ public final class MigrationManager {
     let row = PolicyObjectRow(batch: batch, columns: columns, index: index, isStandard: false)
     var source: ManagedObject?
     if !objects.isEmpty {
-      // Somebody looks for objects by their ids, and may have found this one.
+      // The policy looks up objects by id, and may have this one already.
       register()
       source = objects[PolicyObjectPlace(entity: ObjectIdentifier(columns.entity), key: instance.source)]
       source?.row = row
@@ -380,7 +383,7 @@ public final class MigrationManager {
     return offered
   }
 
-  /// Nothing more will come of a source's own turn.
+  /// Ends a source's turn.
   func endTurn(of source: ManagedObject) {
     turn = nil
     unsorted.append((source, nil))

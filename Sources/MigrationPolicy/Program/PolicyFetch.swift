@@ -1,10 +1,14 @@
-// Fetch requests: the predicate with its arguments, as NSPredicate's format has them, and the order of what is found.
+// Fetch requests: the predicate with arguments in NSPredicate's format, and the sort order.
 
 extension MigrationManager {
-  /// Objects of an entity and of the entities below it, in the order of `sort` and then by primary key.
+  /// Fetches the objects of an entity and its subentities, in the order of `sort` and then by primary key.
   ///
-  /// In the predicate `%@` stands for a value, `%K` for a key path, `%d` and `%f` for a number. For an object write
+  /// In the predicate `%@` stands for a value, `%K` for a key path, `%d` and `%f` for a number. Pass an object as
   /// `PolicyValue(object)`.
+  ///
+  /// ```swift
+  /// try manager.fetch("Book", where: "%K > %d", "pages", 100, sort: [.ascending("title")])
+  /// ```
   public func fetch(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
     _ arguments: PolicyValue..., sort: [PolicySort] = [], limit: Int? = nil, offset: Int = 0
@@ -12,8 +16,8 @@ extension MigrationManager {
     try fetch(entityName, side, predicate, arguments, sort, limit, PolicyPage(offset: offset))
   }
 
-  /// Calls `body` with every object of an entity and of the entities below it, by primary key. A few hundred are
-  /// fetched at a time and let go again, so this serves any number of objects; `body` may change and delete them.
+  /// Calls `body` with every object of an entity and its subentities, by primary key. It fetches a few hundred at a
+  /// time and then releases them, so it serves any number of objects; `body` may change and delete them.
   public func forEach(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
     _ arguments: PolicyValue..., body: (ManagedObject) throws -> Void
@@ -45,23 +49,23 @@ extension MigrationManager {
 }
 
 extension PolicySort {
-  /// From the least value on; nil comes first.
+  /// Orders by ascending value; nil comes first.
   public static func ascending(_ keyPath: String) -> PolicySort { PolicySort(keyPath: keyPath) }
-  /// From the greatest value on; nil comes last.
+  /// Orders by descending value; nil comes last.
   public static func descending(_ keyPath: String) -> PolicySort { PolicySort(keyPath: keyPath, ascending: false) }
 }
 
 extension PolicyValue {
-  /// An object or none.
+  /// An object, or `null`.
   public init(_ object: ManagedObject?) { self = object.map { .object($0.objectID) } ?? .null }
 
   /// Objects, in this order.
   public init(_ objects: [ManagedObject]) { self = .objects(objects.map(\.objectID)) }
 }
 
-/// Puts arguments into the text of a predicate.
+/// Inserts arguments into the text of a predicate.
 struct PolicyPredicateFormat {
-  /// Objects among the arguments, by the names that stand for them in the text.
+  /// The objects among the arguments, by the variable names that represent them in the text.
   private(set) var objects: [String: PolicyObjectID] = [:]
   private var rest: ArraySlice<PolicyValue>
   private let isPlain: Bool
@@ -71,7 +75,7 @@ struct PolicyPredicateFormat {
     isPlain = arguments.isEmpty
   }
 
-  /// The text with every argument in its place, safely quoted; what is in quotes stays as it is.
+  /// Returns the text with every argument inserted and safely quoted. Quoted parts of the format stay unchanged.
   mutating func text(_ format: String) throws -> String {
     guard !isPlain else { return format }
     var result = ""
@@ -93,7 +97,7 @@ struct PolicyPredicateFormat {
     return result
   }
 
-  /// What stands for the place whose percent sign was read.
+  /// Returns the text for a placeholder whose percent sign was read.
   private mutating func argument(_ scalars: inout Substring.UnicodeScalarView) throws -> String {
     var kind = scalars.popFirst()
     while kind == "l" { kind = scalars.popFirst() }
@@ -110,7 +114,7 @@ struct PolicyPredicateFormat {
     }
   }
 
-  /// A key path whose keys are marked as names, so that none is read as a word of the language.
+  /// A key path with every key marked as a name, so that none is read as a word of the language.
   private static func keyPath(_ path: String) throws -> String {
     let keys = path.split(separator: ".", omittingEmptySubsequences: false)
     let isPath = keys.enumerated().allSatisfy { index, key in
@@ -129,7 +133,7 @@ struct PolicyPredicateFormat {
     case .null: return "NULL"
     case .boolean(let flag): return flag ? "TRUE" : "FALSE"
     case .integer(let value):
-      // The lowest number has no positive form that could be behind a minus.
+      // The lowest number cannot be written as a minus before a positive number.
       return value == .min ? "(-9223372036854775807 - 1)" : value < 0 ? "(\(value))" : "\(value)"
     case .double(let value) where value.isFinite: return "(\(value))"
     case .decimal(let digits): return "CAST('\(digits)', 'NSDecimalNumber')"
@@ -157,7 +161,7 @@ struct PolicyPredicateFormat {
 }
 
 extension String {
-  /// In single quotes, with the escapes of the predicate language.
+  /// The text in single quotes, with the escapes of the predicate language.
   fileprivate var quotedForPredicate: String {
     var text = "'"
     for scalar in unicodeScalars {
@@ -174,14 +178,14 @@ extension String {
   }
 }
 
-/// A request on its way to the wire: changes are still in their short form.
+/// A request before it is encoded: changes are still in their short form.
 package enum PolicyWireRequest {
   case apply([PolicyWireOperation])
   case plain(PolicyRequest)
 }
 
 extension PolicyRequest {
-  /// Could changes that were not sent yet alter the answer?
+  /// Whether changes that were not sent yet could alter the answer.
   var dependsOnChanges: Bool {
     switch self {
     case .values(let ids, _): ids.contains { $0.side == .destination }

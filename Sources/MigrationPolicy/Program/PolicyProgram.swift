@@ -1,13 +1,15 @@
-// The main loop of a policy program: frames come in on standard input and go out on standard output, until the input
-// ends. Standard output is taken away from the program first, so that a `print` left in a policy is a line for the
-// journal and not a broken message.
+// The main loop of a policy program: it reads frames from standard input and writes frames to standard output until the
+// input ends. It first redirects the program's own standard output, so that a `print` in a policy becomes a line for
+// the journal and does not break a message.
 
 import Glibc
 
-/// A program that has policies.
+/// The main program of an executable that contains policies.
 public enum PolicyProgram {
-  /// Serves hopd until it is done, then ends the process. The keys are the class names of the mapping models, with or
-  /// without their module; those of `stages` are the names in the file of stages.
+  /// Serves hopd until the input ends, then ends the process.
+  ///
+  /// The keys of `policies` are the class names of the mapping models, with or without their module; the keys of
+  /// `stages` are the names in the file of stages.
   ///
   /// ```swift
   /// PolicyProgram.run(["BookToBookPolicy": BookToBookPolicy.self])
@@ -26,11 +28,11 @@ public enum PolicyProgram {
   }
 }
 
-/// The conversation from the program's side.
+/// The program's end of the conversation with the engine.
 final class PolicySession {
   private let classes: PolicyClasses
   private let pipe: PolicyPipe
-  /// Does hopd read packed messages?
+  /// Whether hopd reads packed messages.
   private var isPacked = false
 
   init(_ classes: PolicyClasses, _ pipe: PolicyPipe) {
@@ -62,7 +64,7 @@ final class PolicySession {
       case .failed(let reason): try send(PolicyWire.encode(.reply(.failed(reason))))
       }
     }
-    // The exit status tells hopd that something was left behind.
+    // The exit status tells hopd that a change was lost.
     try runner.close()
   }
 
@@ -95,7 +97,7 @@ final class PolicySession {
   }
 }
 
-/// Frames over two descriptors.
+/// Reads and writes frames over two file descriptors.
 final class PolicyPipe {
   private let input: Int32
   private let output: Int32
@@ -107,7 +109,7 @@ final class PolicyPipe {
     self.output = output
   }
 
-  /// Standard input and output, the latter moved away: what the program prints goes to standard error from now on.
+  /// Takes standard input and output for frames; from now on the program's own output goes to standard error.
   static func takingStandardStreams() throws -> PolicyPipe {
     let output = dup(STDOUT_FILENO)
     guard output >= 0, dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 else {
@@ -117,7 +119,7 @@ final class PolicyPipe {
     return PolicyPipe(input: STDIN_FILENO, output: output)
   }
 
-  /// The JSON of the next frame, nil at the end of the input.
+  /// Returns the JSON of the next frame; nil at the end of the input.
   func read() throws -> [UInt8]? {
     while true {
       if buffer.count >= JSONWriter.headLength {

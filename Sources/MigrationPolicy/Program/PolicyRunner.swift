@@ -1,12 +1,12 @@
-// Calls made into hooks: one policy, its mapping and its manager. Used by the program at the other end of the pipe, and
-// in the engine's own process by tests.
+// Calls hooks of one policy with its mapping and its manager. Used by the program at the other end of the pipe and, in
+// tests, in the engine's own process.
 
-/// The classes that a program has, by the names they are bound under.
+/// The classes of a program, by the names they are bound to.
 package struct PolicyClasses {
   var policies: [String: EntityMigrationPolicy.Type] = [:]
   var stages: [String: CustomMigrationStage.Type] = [:]
 
-  /// A class by its name with or without module.
+  /// Returns the class of a name with or without its module.
   static func named<Class>(_ name: String, _ kind: String, among classes: [String: Class]) throws -> Class {
     let found =
       classes[name] ?? classes[PolicyClassName.bare(name)]
@@ -17,7 +17,7 @@ package struct PolicyClasses {
   }
 }
 
-/// A policy at work for one entity mapping, or a stage.
+/// Runs the hooks of one policy for one entity mapping, or those of a stage.
 package final class PolicyRunner {
   private let policy: EntityMigrationPolicy
   private let stage: CustomMigrationStage?
@@ -35,14 +35,14 @@ package final class PolicyRunner {
     manager = MigrationManager(introduction)
   }
 
-  /// What a call led to.
+  /// The result of a call.
   package enum Outcome {
     case done([PolicyWireOperation])
     case results([PolicyValue], [PolicyWireOperation])
     case failed(String)
   }
 
-  /// Runs the hook; an error that it throws is its failure.
+  /// Runs a hook. An error that the hook throws becomes the call's failure.
   package func run(
     _ call: PolicyCall, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
   ) -> Outcome {
@@ -62,7 +62,7 @@ package final class PolicyRunner {
     }
   }
 
-  /// Ends the session. Throws where a change was made that no message took along.
+  /// Ends the session. Throws if a change was lost.
   package func close() throws { try manager.close() }
 
   private func description(_ hook: PolicyStage) -> StageDescription {
@@ -97,7 +97,7 @@ package final class PolicyRunner {
 }
 
 extension PolicyRunner {
-  /// Offers every source of a batch.
+  /// Runs createDestinationInstances for every source object of a batch.
   package func run(
     _ batch: PolicyBatch, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
   ) -> Outcome {
@@ -118,22 +118,22 @@ extension PolicyRunner {
   }
 }
 
-/// `Module.Class` and `Class`.
+/// Class names in two forms: `Module.Class` and `Class`.
 package enum PolicyClassName {
-  /// The name behind the last point.
+  /// Returns the part after the last point.
   package static func bare(_ name: String) -> String {
     name.split(separator: ".").last.map { String($0) } ?? name
   }
 }
 
 extension PolicyOperation {
-  /// Changes with default creation spelled out, in the order in which they were made.
+  /// Returns the changes with default creation written as insertions and associations, in the same order.
   package static func spelledOut(_ operations: [PolicyWireOperation], during call: PolicyCall) -> [PolicyOperation] {
     let instances = call.instances
     return spelledOut(operations) { instances.indices.contains($0) ? instances[$0] : nil }
   }
 
-  /// The same with the instances as they are wanted; operations on those that there are not are left out.
+  /// Returns the same changes, with instances chosen by the caller. Operations on missing instances are left out.
   package static func spelledOut(
     _ operations: [PolicyWireOperation], of instance: (Int) throws -> PolicySourceInstance?
   ) rethrows -> [PolicyOperation] {
@@ -154,7 +154,7 @@ extension PolicyOperation {
   }
 }
 
-/// Policies in the engine's own process, without a program behind them: for tests.
+/// Policies in the engine's own process, without a program: for tests.
 package struct LocalPolicies: PolicyProvider {
   private let classes: PolicyClasses
 

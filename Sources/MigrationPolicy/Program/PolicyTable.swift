@@ -1,14 +1,14 @@
-// A table of the hop in a policy's hands: what Core Data's policies keep in the manager's userInfo, but on the engine's
-// disk, so that it may grow with the store. Within one call nobody else runs, so what was read and written is
-// remembered here until the call ends; then it is sent and forgotten.
+// A table of the hop. Core Data's policies keep such data in the manager's userInfo; here it is on the engine's disk,
+// so it may grow with the store. No other policy runs during a call, so reads and writes are cached until the call
+// ends; then the writes are sent and the cache is cleared.
 
-/// Keys and values that live as long as the hop, shared by all its policies.
+/// Keys and values that live as long as the hop. All policies of the hop share them.
 public final class PolicyTable {
   let name: String
   private unowned let manager: MigrationManager
-  /// By the key as it is kept on the disk: two texts that look alike are two keys, and NaN is one.
+  /// The cached values, by the key's bytes on disk: texts with different bytes are different keys, and NaN equals NaN.
   private var known: [[UInt8]: PolicyValue] = [:]
-  /// Written and not sent, in the order of their first writing.
+  /// The keys with values not yet sent, in the order of their first writing.
   private var unsent: [PolicyValue] = []
   private var isUnsent: Set<[UInt8]> = []
 
@@ -17,7 +17,7 @@ public final class PolicyTable {
     self.manager = manager
   }
 
-  /// The value kept under a key; `null` where there is none.
+  /// Returns the value of a key; `null` if there is none.
   public func value(for key: PolicyValue) throws -> PolicyValue {
     let place = key.packed
     if let value = known[place] { return value }
@@ -28,7 +28,7 @@ public final class PolicyTable {
     return value
   }
 
-  /// Keeps a value under a key.
+  /// Stores a value under a key.
   public func setValue(_ value: PolicyValue, for key: PolicyValue) throws {
     try manager.requireCall()
     let place = key.packed
@@ -36,18 +36,18 @@ public final class PolicyTable {
     if isUnsent.insert(place).inserted { unsent.append(key) }
   }
 
-  /// The object kept under a key.
+  /// Returns the object stored under a key.
   public func object(for key: PolicyValue) throws -> ManagedObject? {
     guard case .object(let id) = try value(for: key) else { return nil }
     return try manager.object(with: id)
   }
 
-  /// Keeps an object under a key.
+  /// Stores an object under a key.
   public func setObject(_ object: ManagedObject, for key: PolicyValue) throws {
     try setValue(.object(object.objectID), for: key)
   }
 
-  /// Sends what was written.
+  /// Sends the values not yet sent.
   func flush() throws {
     for key in unsent {
       guard let value = known[key.packed] else { continue }
@@ -57,7 +57,7 @@ public final class PolicyTable {
     isUnsent.removeAll()
   }
 
-  /// The call is over: what other policies write is not seen here.
+  /// Clears the cache after a call, because other policies may write to the table.
   func forget() {
     known.removeAll(keepingCapacity: true)
     unsent.removeAll()

@@ -1,5 +1,5 @@
-// Bytes as text: base64 for binary values, the usual form for UUIDs. Here and not Foundation's, so that a policy links
-// nothing.
+// Bytes as text: base64 for binary values, the usual form for UUIDs. Written here so that a policy does not link
+// Foundation.
 
 /// Base64 with padding (RFC 4648, section 4).
 enum Base64 {
@@ -28,7 +28,7 @@ enum Base64 {
     return text
   }
 
-  /// Nil where the text is not base64.
+  /// Returns the bytes; nil if the text is not base64.
   static func decode(_ text: String) -> [UInt8]? {
     let characters = Array(text.utf8)
     guard characters.count % 4 == 0 else { return nil }
@@ -58,7 +58,7 @@ enum Base64 {
   }
 }
 
-/// Hexadecimal digits and UUIDs.
+/// Hexadecimal digits, and UUIDs written with them.
 enum Hexadecimal {
   static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + (value & 15) - 10
@@ -73,12 +73,12 @@ enum Hexadecimal {
     }
   }
 
-  /// Upper case.
+  /// Returns the digits in upper case.
   static func text(_ bytes: [UInt8]) -> String {
     String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
   }
 
-  /// Upper case, with hyphens.
+  /// Returns a UUID's text in upper case, with hyphens.
   static func uuid(_ bytes: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
     for (index, byte) in bytes.enumerated() {
@@ -89,7 +89,7 @@ enum Hexadecimal {
     return text
   }
 
-  /// Nil where the text is no UUID with its hyphens.
+  /// Returns a UUID's bytes; nil if the text is not a UUID with its hyphens.
   static func uuid(_ text: String) -> [UInt8]? {
     let characters = Array(text.utf8)
     guard characters.count == 36 else { return nil }
@@ -110,7 +110,8 @@ enum Hexadecimal {
 }
 
 extension JSONReader {
-  /// Digits with at most one point, a sign in front and an exponent behind, as Decimal's description has them.
+  /// Whether the text is a decimal number as Decimal's description writes it: digits with at most one point, an
+  /// optional sign before them and an optional exponent after them.
   static func isDecimal(_ text: String) -> Bool {
     if text == "NaN" { return true }
     guard text.utf8.count <= 400 else { return false }

@@ -1,11 +1,11 @@
-// Reads the JSON of one message where it lies: callers ask for what they expect and no tree is built, so a batch of
-// rows costs one pass and a String per text. Separate from the messages because it knows nothing of them. 64-bit
-// integers and doubles are kept apart and exact; depth is bounded; whatever the bytes are, the end is a value or an
-// error (docs/decisions/0018).
+// Reads the JSON of one message in place. Callers read the types that they expect and no tree is built, so a batch of
+// rows costs one pass and a String per text. Separate from the messages because it does not depend on them. 64-bit
+// integers and doubles are kept apart and exact; depth is bounded; every input ends in a value or an error
+// (docs/decisions/0018).
 
 /// A cursor in the JSON text of one message.
 struct JSONReader {
-  /// Deepest nesting of arrays and objects. Messages need 7.
+  /// The deepest nesting of arrays and objects. Messages need 7.
   static let maxDepth = 32
 
   let bytes: [UInt8]
@@ -19,7 +19,7 @@ struct JSONReader {
 
   func fault(_ message: String) -> PolicyWireError { PolicyWireError(message, offset: index) }
 
-  /// The next byte that is no white space, not consumed.
+  /// Returns the next byte that is not white space, without consuming it.
   @inline(__always)
   mutating func peek() throws -> UInt8 {
     while index < bytes.count {
@@ -38,20 +38,20 @@ struct JSONReader {
     index += 1
   }
 
-  /// Calls `each` at every element, which has to consume it.
+  /// Calls `each` at every element of an array; `each` must consume the element.
   mutating func array(_ each: (inout JSONReader) throws -> Void) throws {
     try elements(from: UInt8(ascii: "["), "[", to: UInt8(ascii: "]"), ", or ]", each)
   }
 
-  /// What `element` reads of every element.
+  /// Returns the elements of an array, each read by `element`.
   mutating func list<Element>(_ element: (inout JSONReader) throws -> Element) throws -> [Element] {
     var elements: [Element] = []
     try array { reader in elements.append(try element(&reader)) }
     return elements
   }
 
-  /// Calls `part` with the position of every element, which it has to consume; it throws where there are too many.
-  /// Answers how many there are.
+  /// Calls `part` with the position of every element of an array; `part` must consume the element, and throws if there
+  /// are too many. Returns the number of elements.
   mutating func parts(_ part: (inout JSONReader, Int) throws -> Void) throws -> Int {
     var position = 0
     try array { reader in
@@ -61,7 +61,7 @@ struct JSONReader {
     return position
   }
 
-  /// Calls `each` with every key, at its value, which has to be consumed.
+  /// Calls `each` with every key of an object, at its value; `each` must consume the value.
   mutating func object(_ each: (inout JSONReader, String) throws -> Void) throws {
     try elements(from: UInt8(ascii: "{"), "{", to: UInt8(ascii: "}"), ", or }") { reader in
       let key = try reader.string()
@@ -93,7 +93,7 @@ struct JSONReader {
     }
   }
 
-  /// Where each field of an object begins, so that fields may be in any order.
+  /// Returns the offset of each field of an object, so that fields may be in any order.
   mutating func fields() throws -> [String: Int] {
     var found: [String: Int] = [:]
     try object { reader, key in
@@ -106,10 +106,10 @@ struct JSONReader {
     return found
   }
 
-  /// A cursor elsewhere in the same message.
+  /// Returns a reader at another offset of the same message.
   func moved(to offset: Int) -> JSONReader { JSONReader(bytes, at: offset) }
 
-  /// Passes over one value.
+  /// Skips one value.
   mutating func skip() throws {
     switch try peek() {
     case UInt8(ascii: "{"): try object { reader, _ in try reader.skip() }
@@ -121,7 +121,7 @@ struct JSONReader {
     }
   }
 
-  /// Nothing may follow.
+  /// Throws if anything but white space follows.
   mutating func end() throws {
     while index < bytes.count {
       switch bytes[index] {
@@ -154,7 +154,7 @@ struct JSONReader {
     index += length
   }
 
-  /// An integer where there is neither fraction nor exponent, else a double.
+  /// Reads a number: an integer if it has neither fraction nor exponent, else a double.
   mutating func number() throws -> PolicyValue {
     _ = try peek()
     let start = index
@@ -216,7 +216,7 @@ struct JSONReader {
     return value < 10 ? value : nil
   }
 
-  /// A whole number.
+  /// Reads a whole number.
   mutating func integer() throws -> Int64 {
     guard case .integer(let value) = try number() else { throw fault("a whole number expected") }
     return value
@@ -247,7 +247,7 @@ struct JSONReader {
     return index
   }
 
-  /// Moves behind the closing quote; where the text ends, and whether it is without escapes.
+  /// Moves past the closing quote. Returns the end of the text, and whether it has no escapes.
   private mutating func closeQuote() throws -> (end: Int, isPlain: Bool) {
     var isPlain = true
     let end: Int? = bytes.withUnsafeBufferPointer { bytes in
@@ -299,7 +299,7 @@ struct JSONReader {
     return text
   }
 
-  /// The character behind `\u`, a pair of surrogates being one.
+  /// Reads the character after `\u`. A pair of surrogates is one character.
   private func scalar(_ cursor: inout Int, _ end: Int) throws -> String {
     let first = try fourDigits(&cursor, end)
     var value = UInt32(first)

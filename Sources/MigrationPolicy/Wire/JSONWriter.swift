@@ -1,21 +1,21 @@
-// Writes the JSON of one message straight into the bytes that go over the pipe, the length in front. Doubles always
-// have a fraction or an exponent and integers never, so that a reader can tell them apart.
+// Writes the JSON of one message directly into the bytes of its frame, after the length. Doubles always have a fraction
+// or an exponent and integers never do, so that a reader can tell them apart.
 
-/// A message being written.
+/// Writes one message.
 struct JSONWriter {
-  /// Length of the frame's head: four bytes, the most significant first.
+  /// The length of the frame's head: four bytes, the most significant first.
   static let headLength = 4
 
   private(set) var bytes: [UInt8]
 
-  /// Continues where another has stopped.
+  /// Continues bytes that another writer began.
   init(_ begun: [UInt8]) { bytes = begun }
 
   init() {
     bytes = [UInt8](repeating: 0, count: Self.headLength)
   }
 
-  /// The frame: head and JSON. Nil where the length does not fit in the head.
+  /// Returns the frame: head and JSON; nil if the length does not fit in the head.
   consuming func framed() -> [UInt8]? {
     guard let length = UInt32(exactly: bytes.count - Self.headLength) else { return nil }
     for position in 0..<Self.headLength {
@@ -24,14 +24,14 @@ struct JSONWriter {
     return bytes
   }
 
-  /// JSON text that the program itself has written.
+  /// Appends JSON text that is constant in the code.
   mutating func raw(_ text: StaticString) {
     bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
   mutating func byte(_ character: Unicode.Scalar) { bytes.append(UInt8(ascii: character)) }
 
-  /// `[…]`: what `element` writes of each, with commas between.
+  /// Appends `[…]`: each element as `element` writes it, with commas between.
   @inline(__always)
   mutating func array<Elements: Sequence>(
     _ elements: Elements, _ element: (inout JSONWriter, Elements.Element) throws -> Void
@@ -46,7 +46,7 @@ struct JSONWriter {
     byte("]")
   }
 
-  /// `{…}` in the order of names: what `value` writes of each value.
+  /// Appends `{…}`, sorted by name: each value as `value` writes it.
   mutating func object<Value>(_ values: [String: Value], _ value: (inout JSONWriter, Value) -> Void) {
     byte("{")
     var isFirst = true
@@ -60,7 +60,7 @@ struct JSONWriter {
     byte("}")
   }
 
-  /// JSON text that the program itself has written, then a text.
+  /// Appends JSON text that is constant in the code, then a JSON string.
   mutating func raw(_ start: StaticString, string text: String) {
     raw(start)
     string(text)
@@ -77,7 +77,7 @@ struct JSONWriter {
     bytes[start...].reverse()
   }
 
-  /// A finite double, in the shortest form that reads back as the same.
+  /// Appends a finite double, in the shortest form that reads back as the same value.
   mutating func finite(_ value: Double) { bytes.append(contentsOf: value.description.utf8) }
 
   mutating func string(_ text: String) {
@@ -85,7 +85,7 @@ struct JSONWriter {
     text.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
   }
 
-  /// A text whose bytes are UTF-8.
+  /// Appends a JSON string from bytes in UTF-8.
   mutating func string(utf8: UnsafeRawBufferPointer) {
     bytes.append(UInt8(ascii: "\""))
     var copied = 0
@@ -113,7 +113,7 @@ struct JSONWriter {
     }
   }
 
-  /// A text of ASCII characters that need no escape.
+  /// Appends a JSON string of ASCII characters that need no escape.
   mutating func ascii(_ characters: [UInt8]) {
     bytes.append(UInt8(ascii: "\""))
     bytes.append(contentsOf: characters)

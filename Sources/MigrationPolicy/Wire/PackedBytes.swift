@@ -1,15 +1,15 @@
-// The packed form of values: a byte that says the kind, then the value, without text around it. Written and read in
-// place, so a batch of rows needs neither a String nor a dictionary per value. JSON stays the form that any language
-// speaks; this one is agreed on at the start between hopd and its own library (docs/decisions/0025).
+// The packed form of values: one byte for the kind, then the value, without text around it. It is written and read in
+// place, so a batch of rows needs neither a String nor a dictionary per value. JSON remains the form for programs in
+// any language; hopd and its own library agree on the packed form at the start (docs/decisions/0025).
 
-/// Kinds of packed values, the first byte of each.
+/// The kinds of packed values: the first byte of each.
 enum PackedKind: UInt8, Sendable {
   case null = 0
   case no = 1
   case yes = 2
-  /// Zigzag, seven bits a byte.
+  /// Zigzag, seven bits per byte.
   case integer = 3
-  /// Eight bytes, the least significant first; so is a date.
+  /// Eight bytes, the least significant first. Dates have the same form.
   case double = 4
   case date = 5
   case string = 6
@@ -21,28 +21,28 @@ enum PackedKind: UInt8, Sendable {
   case object = 12
   case objects = 13
   case list = 14
-  /// In the row of a standard object: the same value as that of a column of its source.
+  /// In the row of a standard object: the value of a column of its source.
   case copy = 15
   case variable = 16
 }
 
-/// A packed value where it lies: numbers read, everything else as a place among the bytes.
+/// A packed value that is not decoded: small values are read, all others are ranges of the bytes.
 package enum PackedItem: Sendable {
   case null
   case boolean(Bool)
   case integer(Int64)
   case double(Double)
   case date(Double)
-  /// Text in UTF-8, as it was written; whether it is UTF-8 is not inspected yet.
+  /// Text as it was written; whether it is valid UTF-8 is not checked yet.
   case string(Range<Int>)
   case data(Range<Int>)
   /// The value of a column of the source.
   case copy(Int)
-  /// Any other kind, from its first byte on.
+  /// A value of any other kind, from its kind byte on.
   case other(Range<Int>)
 }
 
-/// Packed bytes being written.
+/// Writes packed bytes.
 struct PackedWriter {
   private(set) var bytes: [UInt8]
 
@@ -61,7 +61,7 @@ struct PackedWriter {
 
   mutating func count(_ count: Int) { varint(UInt64(count)) }
 
-  /// Small numbers of either sign are short.
+  /// Appends an integer in zigzag form, in which small numbers of either sign are short.
   mutating func zigzag(_ value: Int64) { varint(UInt64(bitPattern: value << 1 ^ value >> 63)) }
 
   mutating func double(_ value: Double) {
@@ -157,16 +157,16 @@ struct PackedWriter {
   }
 }
 
-/// A cursor among packed bytes. Whatever they are, the end is a value or an error.
+/// A cursor in packed bytes. Every input ends in a value or an error.
 struct PackedReader {
-  /// Deepest nesting of lists: what the JSON of the same message allows.
+  /// The deepest nesting of lists: the same as in the JSON of a message.
   static let maxDepth = 24
 
   let bytes: [UInt8]
   private(set) var index: Int
-  /// Nothing is read from here on.
+  /// The end of the bytes that may be read.
   let end: Int
-  /// Are decimals and UUIDs checked? Values that were kept are given back as they came.
+  /// Whether decimals and UUIDs are checked. Stored values are returned unchecked, as they arrived.
   var checksForms = true
 
   init(_ bytes: [UInt8], at index: Int = 0, end: Int? = nil) {
@@ -208,7 +208,7 @@ struct PackedReader {
     return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
   }
 
-  /// How many elements follow, each of which takes at least so many bytes.
+  /// Reads the number of elements that follow, each of at least `size` bytes.
   mutating func count(ofAtLeast size: Int) throws -> Int {
     guard let count = Int(exactly: try varint()), count <= (end - index) / max(1, size) else {
       throw fault("more elements than the message has bytes for")
@@ -216,7 +216,7 @@ struct PackedReader {
     return count
   }
 
-  /// A number that says which of `all` is meant.
+  /// Reads an index into a list of `all` elements.
   @inline(__always)
   mutating func number(below all: Int, _ what: StaticString) throws -> Int {
     guard let number = Int(exactly: try varint()), number < all else { throw fault("no \(what) has this number") }
@@ -230,7 +230,7 @@ struct PackedReader {
     return Double(bitPattern: UInt64(littleEndian: bits))
   }
 
-  /// Where the bytes of a text or of data lie.
+  /// Reads the range of the bytes of a text or of data.
   @inline(__always)
   mutating func place() throws -> Range<Int> {
     guard let count = Int(exactly: try varint()), count <= end - index else { throw fault("the message ends early") }
@@ -251,11 +251,11 @@ struct PackedReader {
 
   mutating func data() throws -> [UInt8] { Array(bytes[try place()]) }
 
-  /// The elements of a list, each of which takes at least so many bytes.
+  /// Reads the elements of a list, each of at least `size` bytes.
   mutating func list<Element>(
     ofAtLeast size: Int, _ element: (inout PackedReader) throws -> Element
   ) throws -> [Element] {
-    // No room is made for elements that a message only announces.
+    // No memory is reserved for elements that a message only announces.
     var elements: [Element] = []
     for _ in 0..<(try count(ofAtLeast: size)) { elements.append(try element(&self)) }
     return elements
@@ -310,7 +310,7 @@ struct PackedReader {
     try list(ofAtLeast: 2) { try $0.objectID(entities) }
   }
 
-  /// A value as it lies, without making anything of its bytes.
+  /// Reads a value without decoding its bytes.
   @inline(__always)
   mutating func item() throws -> PackedItem {
     let start = index
@@ -355,20 +355,20 @@ struct PackedReader {
 // MARK: One value by itself
 
 extension PolicyValue {
-  /// The value as bytes, the same for equal values only: two texts that look alike have other bytes, and values of two
-  /// types are never the same key. −0 and 0 are one key.
+  /// The value as bytes, the same for equal values only: texts with different bytes differ, and values of two types are
+  /// never the same key. −0 and 0 are one key.
   package var packed: [UInt8] {
     var value = PackedWriter()
     var entities = PackedEntities()
     value.value(withoutNegativeZero, &entities)
-    // Entities are numbered within one value, so their names belong to it.
+    // Entities are numbered within one value, so their names are part of it.
     var bytes = PackedWriter()
     entities.write(to: &bytes)
     bytes.append(value.bytes[...])
     return bytes.bytes
   }
 
-  /// The value of such bytes; nil where they are none.
+  /// Decodes such bytes; nil if they are not a value.
   package init?(packed bytes: [UInt8]) {
     var reader = PackedReader(bytes)
     reader.checksForms = false

@@ -1,12 +1,12 @@
-// A chunk of source objects, each with the object that default creation would make of it, packed as they go over the
-// pipe. The engine fills it from SQLite and inserts standard objects from it directly; a policy in Swift reads only the
-// values that it asks for.
+// A chunk of source objects, each with the object that default creation would make of it, packed as in the message. The
+// engine fills it from SQLite and inserts standard objects from it directly; a policy in Swift decodes only the values
+// that it reads.
 
-/// Source instances of one call, packed.
+/// The source instances of one call, packed.
 package final class PolicyBatch: Sendable {
-  /// Where a pair of rows is: indexes of the first value.
+  /// The position of an instance's two rows: the indexes of their first values.
   struct Instance: Sendable {
-    /// First byte of the pair.
+    /// The first byte of the two rows.
     let start: Int
     let sourceShape: Int
     let source: Int64
@@ -17,7 +17,7 @@ package final class PolicyBatch: Sendable {
   }
 
   let bytes: [UInt8]
-  /// Where the rows end.
+  /// The end of the rows.
   let end: Int
   let entities: PackedEntities
   let shapes: [PolicyShape]
@@ -31,7 +31,7 @@ package final class PolicyBatch: Sendable {
     self.instances = instances
   }
 
-  /// Packs instances that are there as values.
+  /// Packs instances given as values.
   package convenience init(_ instances: [PolicySourceInstance]) {
     var shapes = PolicyShapes()
     var entities = PackedEntities()
@@ -58,32 +58,32 @@ package final class PolicyBatch: Sendable {
       bytes: rows.bytes, end: rows.bytes.count, entities: entities, shapes: shapes.shapes, instances: places)
   }
 
-  /// How many there are.
+  /// The number of instances.
   package var count: Int { instances.count }
 
-  /// Keys of the source objects, in their order.
+  /// The keys of the source objects, in their order.
   package var sourceKeys: some Sequence<Int64> { instances.lazy.map(\.source) }
-  /// Keys of the standard objects, in their order.
+  /// The keys of the standard objects, in their order.
   package var standardKeys: some Sequence<Int64> { instances.lazy.map(\.standard) }
 
-  /// The source object of an instance.
+  /// Returns the id of an instance's source object.
   package func source(of index: Int) -> PolicyObjectID {
     shapes[instances[index].sourceShape].id(instances[index].source)
   }
 
-  /// The object of default creation.
+  /// Returns the id of the object that default creation makes.
   package func standard(of index: Int) -> PolicyObjectID {
     shapes[instances[index].standardShape].id(instances[index].standard)
   }
 
-  /// One value of an instance's source.
+  /// Returns one value of an instance's source object.
   package func sourceValue(_ index: Int, _ column: Int) throws -> PolicyValue {
     var reader = PackedReader(bytes, at: instances[index].sourceAt, end: end)
     for _ in 0..<column { _ = try reader.item() }
     return try reader.value(entities)
   }
 
-  /// One value of an instance's standard object.
+  /// Returns one value of an instance's standard object.
   func standardValue(_ index: Int, _ column: Int) throws -> PolicyValue {
     var reader = PackedReader(bytes, at: instances[index].standardAt, end: end)
     for _ in 0..<column { _ = try reader.item() }
@@ -93,7 +93,7 @@ package final class PolicyBatch: Sendable {
     return try reader.value(entities)
   }
 
-  /// An instance as values.
+  /// Returns an instance as values.
   package func instance(_ index: Int) throws -> PolicySourceInstance {
     let instance = instances[index]
     var source: [PolicyValue] = []
@@ -119,15 +119,17 @@ package final class PolicyBatch: Sendable {
       standard: object(self.standard(of: index), instance.standardShape, standard))
   }
 
-  /// All instances as values.
+  /// Returns all instances as values.
   package func values() throws -> [PolicySourceInstance] { try instances.indices.map(instance) }
 
   // MARK: Standard objects, for the engine
 
-  /// Names of the standard object's values; the same list for instances of one batch that the engine has made.
+  /// Returns the names of the standard object's values. In a batch that the engine made, all instances have the same
+  /// list.
   package func standardColumns(_ index: Int) -> [String] { shapes[instances[index].standardShape].columns }
 
-  /// The values of a standard object as they are in `bytes`, in the order of its columns; `scratch` is for our use.
+  /// Reads the values of a standard object as they are in `bytes`, in the order of its columns. `scratch` is a buffer
+  /// that calls reuse.
   package func standardItems(_ index: Int, into items: inout [PackedItem], _ scratch: inout [PackedItem]) throws {
     items.removeAll(keepingCapacity: true)
     scratch.removeAll(keepingCapacity: true)
@@ -148,14 +150,14 @@ package final class PolicyBatch: Sendable {
     }
   }
 
-  /// The values of a source as they are in `bytes`.
+  /// Reads the values of a source object as they are in `bytes`.
   func sourceItems(_ index: Int, into items: inout [PackedItem]) throws {
     items.removeAll(keepingCapacity: true)
     var reader = PackedReader(bytes, at: instances[index].sourceAt, end: end)
     for _ in 0..<shapes[instances[index].sourceShape].columns.count { items.append(try reader.item()) }
   }
 
-  /// The value of an item.
+  /// Returns the decoded value of an item.
   package func value(_ item: PackedItem) throws -> PolicyValue {
     switch item {
     case .null: return .null
@@ -177,7 +179,7 @@ package final class PolicyBatch: Sendable {
     try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[place])) }
   }
 
-  /// The same batch with more values in every standard object; `results` has a list per column.
+  /// Returns the batch with more values in every standard object; `results` has one list per column.
   package func adding(_ columns: [String], _ results: [[PolicyValue]]) -> PolicyBatch {
     guard !columns.isEmpty, !instances.isEmpty else { return self }
     var entities = entities
@@ -210,7 +212,7 @@ package struct PolicyBatchWriter {
   private var source: Int64 = 0
   private var sourceAt = 0
 
-  /// All objects are of these entities and have these values.
+  /// All source objects are of one entity and have the same columns; so do all standard objects.
   package init(source: (entity: String, columns: [String]), standard: (entity: String, columns: [String])) {
     shapes = [
       PolicyShape(side: .source, entity: source.entity, columns: source.columns),
@@ -218,9 +220,9 @@ package struct PolicyBatchWriter {
     ]
   }
 
-  /// Instances so far.
+  /// The number of instances so far.
   package var count: Int { instances.count }
-  /// Bytes so far.
+  /// The number of bytes so far.
   package var size: Int { rows.bytes.count }
 
   /// Begins an instance; the values of the source follow.
@@ -232,7 +234,7 @@ package struct PolicyBatchWriter {
     sourceAt = rows.bytes.count
   }
 
-  /// The values of the standard object follow, which ends the instance.
+  /// Begins the standard object of the instance; its values follow and end the instance.
   package mutating func standard(_ key: Int64) {
     rows.count(1)
     rows.zigzag(key)
@@ -242,22 +244,22 @@ package struct PolicyBatchWriter {
         standardAt: rows.bytes.count))
   }
 
-  /// nil.
+  /// Appends nil.
   package mutating func null() { rows.null() }
-  /// A whole number.
+  /// Appends a whole number.
   package mutating func integer(_ value: Int64) { rows.integer(value) }
-  /// A double, or the seconds of a date.
+  /// Appends a double, or the seconds of a date.
   package mutating func real(_ value: Double, isDate: Bool) { rows.real(value, isDate: isDate) }
-  /// A text, which must be UTF-8.
+  /// Appends a text, which must be UTF-8.
   package mutating func string(_ utf8: UnsafeRawBufferPointer) { rows.string(utf8) }
-  /// Binary data.
+  /// Appends binary data.
   package mutating func data(_ data: UnsafeRawBufferPointer) { rows.data(data) }
-  /// Any value.
+  /// Appends a value of any kind.
   package mutating func value(_ value: PolicyValue) { rows.value(value, &entities) }
-  /// In a standard object: the value of a column of its source.
+  /// Appends, in a standard object, the value of a column of its source.
   package mutating func copy(of column: Int) { rows.copy(of: column) }
 
-  /// The batch.
+  /// Returns the batch.
   package consuming func finished() -> PolicyBatch {
     PolicyBatch(
       bytes: rows.bytes, end: rows.bytes.count, entities: entities, shapes: shapes, instances: instances)

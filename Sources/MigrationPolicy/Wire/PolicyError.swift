@@ -1,11 +1,12 @@
-/// What a policy did wrong, or could not do; thrown by the manager and by objects, and free for policies to throw.
+/// An error of a policy: what it did wrong, or could not do. The manager and objects throw it, and policies may throw
+/// it.
 ///
-/// The text ends up in the journal and on the operator's terminal, so it should name no user's values.
+/// The message is written to the journal and to the operator's terminal, so it should contain no values of users.
 public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// What happened, in one sentence.
+  /// The message, in one sentence.
   public var message: String
 
-  /// Makes an error.
+  /// Makes an error with a message.
   public init(_ message: String) { self.message = message }
 
   public var description: String { message }

@@ -1,16 +1,16 @@
-/// Values by property name that a policy gives an object: few, so a list in the order of their setting is quicker than
-/// a dictionary.
+/// The values that a policy gives an object, by property name. They are few, so a list in the order of setting is
+/// faster than a dictionary.
 package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral {
-  /// One value under its name.
+  /// One value with its name.
   package struct Entry: Sendable {
     package let name: String
     package var value: PolicyValue
   }
 
-  /// Each name once.
+  /// The entries; each name occurs once.
   package private(set) var entries: [Entry] = []
 
-  /// No values yet.
+  /// No values.
   package init() {}
 
   /// The values of a dictionary, by name.
@@ -18,7 +18,7 @@ package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral 
     entries = values.sorted { $0.key < $1.key }.map { Entry(name: $0.key, value: $0.value) }
   }
 
-  /// What was read from a message, where a name may stand twice: the last counts.
+  /// The values read from a message. If a name occurs twice, the last value counts.
   init(read: [Entry]) {
     entries = read
     let isShort = read.count <= 8
@@ -35,15 +35,15 @@ package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral 
     }
   }
 
-  /// For literals; the last of a name counts.
+  /// For literals. If a name occurs twice, the last value counts.
   package init(dictionaryLiteral elements: (String, PolicyValue)...) {
     for (name, value) in elements { self[name] = value }
   }
 
-  /// Are there none?
+  /// Whether there are no values.
   package var isEmpty: Bool { entries.isEmpty }
 
-  /// The value under a name; nil is not written.
+  /// The value of a name. Setting nil has no effect.
   package subscript(name: String) -> PolicyValue? {
     get { entries.first { $0.name == name }?.value }
     set {
@@ -68,7 +68,7 @@ package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral 
   package func hash(into hasher: inout Hasher) { hasher.combine(dictionary) }
 }
 
-/// Entities that a message refers to, by number. There are few, and mostly the same follow one another.
+/// The entities that a message refers to, by number. There are few, and most follow one of the same entity.
 struct PackedEntities: Sendable {
   struct Entry: Hashable, Sendable {
     let side: PolicyObjectID.Side
@@ -116,7 +116,7 @@ struct PackedEntities: Sendable {
   }
 }
 
-/// A text that is another one if it is spelled in other bytes: "é" may be one character or two.
+/// A text that is equal only to a text with the same bytes: "é" may be one character or two.
 struct ExactText: Hashable, Sendable {
   let text: String
 
@@ -124,28 +124,28 @@ struct ExactText: Hashable, Sendable {
 
   static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
-  // The same bytes are the same text, and so have the same hash.
+  // Equal bytes are equal text, and so have equal hashes.
   func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// What rows of one kind have in common.
+/// The side, entity and columns that rows of one kind have in common.
 struct PolicyShape: Hashable {
   var side: PolicyObjectID.Side
   var entity: String
-  /// In ascending order when we write; in any order when we read.
+  /// In ascending order when written; in any order when read.
   var columns: [String]
 
   func id(_ key: Int64) -> PolicyObjectID { PolicyObjectID(side: side, entity: entity, key: key) }
 }
 
-/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried
+/// The shapes of one message while it is written. Objects of one kind follow one another, so the last shape is tried
 /// first.
 struct PolicyShapes {
   private(set) var shapes: [PolicyShape] = []
   private var last: [PolicyObjectID.Side: Int] = [:]
   private var numbers: [PolicyShape: Int] = [:]
 
-  /// The number of an object's shape, counted from 0.
+  /// Returns the number of an object's shape, counted from 0.
   mutating func number(of object: PolicyObject) -> Int {
     if let number = last[object.id.side] {
       let shape = shapes[number]

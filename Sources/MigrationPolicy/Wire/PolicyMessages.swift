@@ -1,19 +1,19 @@
-// What the engine and a policy say to each other, as values; docs/POLICIES.md has them as JSON. A call goes to the
-// policy and ends with its reply; in between the policy may ask, and every question is answered at once. All objects
-// are named by real primary keys, so nothing has to be translated later and no table of temporary names grows.
+// The messages between the engine and a policy, as values; docs/POLICIES.md has them as JSON. The engine sends a call
+// and the policy ends it with a reply; in between the policy may send requests, which the engine answers at once. All
+// objects have real primary keys, so no temporary names must be translated or kept in a table.
 
-/// An object of the source or of the destination store.
+/// The id of an object of the source or of the destination store.
 public struct PolicyObjectID: Sendable, Hashable {
-  /// Which store it is in.
+  /// The store of an object.
   public enum Side: String, Sendable, Hashable { case source, destination }
 
   public var side: Side
-  /// Its concrete entity.
+  /// The object's concrete entity.
   public var entity: String
-  /// Z_PK.
+  /// The primary key, Z_PK.
   public var key: Int64
 
-  /// Names an object.
+  /// Makes an id.
   public init(side: Side, entity: String, key: Int64) {
     self.side = side
     self.entity = entity
@@ -27,7 +27,7 @@ public enum PolicyValue: Sendable, Hashable {
   case boolean(Bool)
   case integer(Int64)
   case double(Double)
-  /// Digits with `.`.
+  /// Digits with `.` as the decimal point.
   case decimal(String)
   case string(String)
   /// Seconds since 2001-01-01 UTC.
@@ -42,20 +42,20 @@ public enum PolicyValue: Sendable, Hashable {
   indirect case object(PolicyObjectID)
   case objects([PolicyObjectID])
   case list([PolicyValue])
-  /// What only the program has, as an argument of a method: `$manager`, `$entityMapping` or `$entityPolicy`.
+  /// An argument of a method that only the program can supply: `$manager`, `$entityMapping` or `$entityPolicy`.
   case variable(PolicyVariable)
 }
 
-/// A variable of a mapping model that stands for something in the policy's own program.
+/// A variable of a mapping model that stands for an object in the policy's own program.
 public enum PolicyVariable: String, Sendable, Hashable, CaseIterable {
   case manager, entityMapping, entityPolicy
 }
 
-/// A key path by which fetched objects are ordered, after NSSortDescriptor.
+/// A key path by which fetched objects are ordered, modelled on NSSortDescriptor.
 public struct PolicySort: Sendable, Hashable {
-  /// A key path to a value, `name` or `author.name`.
+  /// A key path to a value: `name` or `author.name`.
   public var keyPath: String
-  /// From the least value on; nil comes first.
+  /// Whether the order is ascending, with nil first.
   public var ascending: Bool
 
   /// Orders by a key path.
@@ -65,24 +65,24 @@ public struct PolicySort: Sendable, Hashable {
   }
 }
 
-/// Where the answer to a fetch begins.
+/// The start of a fetch.
 public struct PolicyPage: Sendable, Hashable {
-  /// Objects that are passed over, fetchOffset.
+  /// The number of objects to skip: `fetchOffset`.
   public var offset: Int
-  /// Only objects with a greater primary key than this; for fetches without an order.
+  /// Fetches only objects with a greater primary key; for fetches without an order.
   public var after: Int64?
 
-  /// Begins at the first object, or later.
+  /// Starts at the first object, or later.
   public init(offset: Int = 0, after: Int64? = nil) {
     self.offset = offset
     self.after = after
   }
 }
 
-/// An object with those of its values that were asked for or are sent along.
+/// An object with values: those that were requested, or those that the engine sends with a call.
 public struct PolicyObject: Sendable, Hashable {
   public var id: PolicyObjectID
-  /// By property name: attributes and to-ones always; to-manys where they were asked for.
+  /// The values by property name: attributes and to-ones always, to-manys if they were requested.
   public var values: [String: PolicyValue]
 
   /// Makes a snapshot.
@@ -92,7 +92,7 @@ public struct PolicyObject: Sendable, Hashable {
   }
 }
 
-/// A source object for which destination objects are wanted.
+/// A source object for which a policy creates destination objects.
 public struct PolicySourceInstance: Sendable, Hashable {
   /// The source object with its attributes and to-ones.
   public var source: PolicyObject
@@ -106,40 +106,41 @@ public struct PolicySourceInstance: Sendable, Hashable {
   }
 }
 
-/// A hook, and what it is called on.
+/// A hook, and the objects that it is called for.
 public enum PolicyCall: Sendable, Hashable {
-  /// beginEntityMapping. Always first.
+  /// `beginEntityMapping`. Always first.
   case begin
   /// `FUNCTION($entityPolicy, selector, …)` of an attribute's expression, once per list of arguments.
   case method(selector: String, arguments: [[PolicyValue]])
-  /// createDestinationInstancesForSourceInstance, for each of a chunk in order.
+  /// `createDestinationInstancesForSourceInstance`, for each source of a chunk in order.
   case createDestinationInstances([PolicySourceInstance])
-  /// endInstanceCreationForEntityMapping.
+  /// `endInstanceCreationForEntityMapping`.
   case endInstanceCreation
-  /// createRelationshipsForDestinationInstance, for each of a chunk, after the mapping's own relationships were set.
+  /// `createRelationshipsForDestinationInstance`, for each object of a chunk, after the mapping's own relationships
+  /// were set.
   case createRelationships([PolicyObjectID])
-  /// endRelationshipCreationForEntityMapping.
+  /// `endRelationshipCreationForEntityMapping`.
   case endRelationshipCreation
-  /// performCustomValidationForEntityMapping.
+  /// `performCustomValidationForEntityMapping`.
   case performCustomValidation
-  /// endEntityMapping. Always last.
+  /// `endEntityMapping`. Always last.
   case end
-  /// The hook of a stage before its hop. The only call.
+  /// The hook of a stage before its hop. The only call of its program.
   case willMigrate
-  /// The hook of a stage after its hop. The only call.
+  /// The hook of a stage after its hop. The only call of its program.
   case didMigrate
 }
 
 extension PolicyCall {
-  /// The calls that name nothing.
+  /// The calls without arguments.
   static let withoutParts: [PolicyCall] = [
     .begin, .endInstanceCreation, .endRelationshipCreation, .performCustomValidation, .end, .willMigrate, .didMigrate,
   ]
 
-  /// The instances of createDestinationInstances.
+  /// The instances of createDestinationInstances; empty for all other calls.
   var instances: [PolicySourceInstance] { if case .createDestinationInstances(let sent) = self { sent } else { [] } }
 
-  /// The name in messages.
+  /// The call's name in messages.
   package var name: String {
     switch self {
     case .begin: "begin"
@@ -156,50 +157,50 @@ extension PolicyCall {
   }
 }
 
-/// A change that a policy wants in the destination store; changes happen in the order they are sent.
+/// A change that a policy makes in the destination store. hopd makes changes in the order in which they are sent.
 public enum PolicyOperation: Sendable, Hashable {
-  /// Insert an object. Attributes that are not named have the model's defaults. The key is the standard object's, or
-  /// the next free one of its root entity (`PolicyKeys`).
+  /// Inserts an object. Attributes without a value have the model's defaults. The key is the standard object's, or the
+  /// next free one of its root entity (`PolicyKeys`).
   case insert(PolicyObject)
-  /// Set attributes and relationships (`object`, `objects`, `null`); the other end of a relationship follows.
+  /// Sets attributes and relationships (`object`, `objects`, `null`). hopd updates the inverse relationships.
   case set(PolicyObject)
-  /// Add objects to a to-many.
+  /// Adds objects to a to-many.
   case add(PolicyObjectID, relationship: String, [PolicyObjectID])
-  /// Take objects out of a to-many.
+  /// Removes objects from a to-many.
   case remove(PolicyObjectID, relationship: String, [PolicyObjectID])
-  /// Delete an object; references to it become nil.
+  /// Deletes an object. References to it become nil.
   case delete(PolicyObjectID)
-  /// associateSourceInstance:withDestinationInstance:forEntityMapping: for the mapping at work.
+  /// `associateSourceInstance:withDestinationInstance:forEntityMapping:`, for the entity mapping that is running.
   case associate(source: PolicyObjectID, destination: PolicyObjectID)
 }
 
-/// A change as it goes over the wire.
+/// A change as it is sent.
 package enum PolicyWireOperation: Sendable, Hashable {
-  /// Insert the standard object of the call's instance with this number, some values replaced, and associate it.
+  /// Inserts the standard object of the call's instance with this number, with some values replaced, and associates it.
   case standard(Int, replacing: PolicyFields)
   case plain(PolicyOperation)
 }
 
-/// A question of a policy.
+/// A request of a policy.
 public enum PolicyRequest: Sendable, Hashable {
-  /// Carry these changes out now; no answer but `done`.
+  /// Makes these changes now; the answer is `done`.
   case apply([PolicyOperation])
-  /// Objects of an entity (and below it) that fulfil a predicate in text form, in the order of `sort` and then by
-  /// primary key, of which `page` is a part. The predicate knows `objects` as variables of these names.
+  /// Fetches the objects of an entity and its subentities that match a predicate in text form, in the order of `sort`
+  /// and then by primary key, from `page` on. `objects` are variables of the predicate, by name.
   case fetch(
     side: PolicyObjectID.Side, entity: String, predicate: String?, limit: Int?,
     objects: [String: PolicyObjectID] = [:], sort: [PolicySort] = [], page: PolicyPage = PolicyPage())
-  /// Values of objects, to-manys included where they are named; no names asks for all but the to-manys.
+  /// Fetches values of objects. Without names, all but the to-manys; to-manys only if they are named.
   case values([PolicyObjectID], properties: [String])
-  /// destinationInstancesForEntityMappingNamed:sourceInstances:; no sources asks for all of the mapping.
+  /// `destinationInstancesForEntityMappingNamed:sourceInstances:`. Without sources, all objects of the mapping.
   case destinationInstances(mapping: String, sources: [PolicyObjectID]?)
-  /// sourceInstancesForEntityMappingNamed:destinationInstances:
+  /// `sourceInstancesForEntityMappingNamed:destinationInstances:`
   case sourceInstances(mapping: String, destinations: [PolicyObjectID]?)
-  /// What is kept under a key in a table of the hop; tables are shared by all policies of the hop.
+  /// Reads the value of a key in a table of the hop. All policies of the hop share its tables.
   case lookup(table: String, key: PolicyValue)
-  /// Keep a value in a table of the hop until the hop ends.
+  /// Stores a value in a table of the hop until the hop ends.
   case remember(table: String, key: PolicyValue, PolicyValue)
-  /// A line for the journal.
+  /// Writes a line to the journal.
   case log(String)
 }
 
@@ -209,21 +210,21 @@ public enum PolicyAnswer: Sendable, Hashable {
   case objects([PolicyObject])
   case ids([PolicyObjectID])
   case value(PolicyValue)
-  /// The request cannot be fulfilled, and why; the policy may continue or give up.
+  /// The request failed, and why; the policy may continue or fail.
   case refused(String)
 }
 
 /// The end of a call.
 public enum PolicyReply: Sendable, Hashable {
-  /// Done, with the changes that were not applied yet.
+  /// The hook succeeded, with the changes that were not sent yet.
   case done([PolicyOperation])
-  /// Results of `method`, as many as lists of arguments, with the changes that were not applied yet.
+  /// The results of `method`, one per list of arguments, with the changes that were not sent yet.
   case results([PolicyValue], [PolicyOperation] = [])
-  /// The hook failed (Core Data's 134170): the reason is shown to the operator, so it should name no user's values.
+  /// The hook failed (Core Data's 134170). The operator sees the reason, so it should contain no values of users.
   case failed(String)
 }
 
-/// What a program may say.
+/// A message of a program.
 package enum PolicyProgramMessage: Sendable, Hashable {
   /// First: the version of the protocol.
   case hello(version: Int64, packed: Int64 = 0)
@@ -231,20 +232,21 @@ package enum PolicyProgramMessage: Sendable, Hashable {
   case reply(PolicyReply)
 }
 
-/// The next free primary key per root entity of the destination, sent with every call. A policy takes from it in order.
+/// The next free primary key per root entity of the destination. The engine sends them with every call, and a policy
+/// uses them in order.
 public struct PolicyKeys: Sendable, Hashable {
-  /// By root entity.
+  /// The next free key, by root entity.
   public var next: [String: Int64]
 
   /// Makes a set of keys.
   public init(next: [String: Int64]) { self.next = next }
 }
 
-/// A property as a policy is told of it.
+/// A property of an entity, as it is sent to a policy.
 public struct PolicyProperty: Sendable, Hashable {
   /// "Integer 64", "String", … for attributes; "to-one", "to-many", "ordered to-many" for relationships.
   public var kind: String
-  /// For relationships: the destination entity.
+  /// The destination entity of a relationship.
   public var destination: String?
 
   /// Describes a property.
@@ -254,10 +256,10 @@ public struct PolicyProperty: Sendable, Hashable {
   }
 }
 
-/// An entity as a policy is told of it: own and inherited properties that are stored.
+/// An entity, as it is sent to a policy: its stored properties, own and inherited.
 public struct PolicyEntity: Sendable, Hashable {
   public var name: String
-  /// Its root entity, by which keys are counted.
+  /// The root entity, by which keys are counted.
   public var root: String
   public var isAbstract: Bool
   public var properties: [String: PolicyProperty]
@@ -271,14 +273,14 @@ public struct PolicyEntity: Sendable, Hashable {
   }
 }
 
-/// The moment of a stage at which a program is called.
+/// The hook of a stage for which a program is called.
 public enum PolicyStage: String, Sendable, Hashable { case willMigrate, didMigrate }
 
-/// What a policy is told of the store that is migrated, as it was before.
+/// The store that is migrated, as it was before the migration.
 public struct PolicyStore: Sendable, Hashable {
   /// The path of its database.
   public var path: String
-  /// Its metadata, as far as they are plain values or lists of such.
+  /// Its metadata: plain values, and lists of plain values.
   public var metadata: [String: PolicyValue]
 
   /// Describes a store.
@@ -288,27 +290,27 @@ public struct PolicyStore: Sendable, Hashable {
   }
 }
 
-/// What a policy is told first: which mapping it is in, and both models.
+/// The first message to a policy: its entity mapping, and both models.
 public struct PolicyIntroduction: Sendable, Hashable {
-  /// Class name as the mapping model has it.
+  /// The class name in the mapping model.
   public var policy: String
-  /// The entity mapping: its name, type word, entities, and user info.
+  /// The entity mapping: its name, type, entities and user info.
   public var mapping: String
   public var mappingType: String
   public var source: String?
   public var destination: String?
   public var userInfo: [String: PolicyValue]
-  /// Text of each attribute's and relationship's value expression, nil where there is none.
+  /// The text of each attribute's and relationship's value expression; nil if it has none.
   public var expressions: [String: String?]
-  /// Version names.
+  /// The names of the two versions.
   public var sourceVersion: String
   public var destinationVersion: String
   public var sourceEntities: [PolicyEntity]
   public var destinationEntities: [PolicyEntity]
-  /// The store that is migrated; nil where the engine does not tell.
+  /// The store that is migrated; nil if the engine does not pass it.
   public var store: PolicyStore?
-  /// For a program of a stage: its moment. The mapping is named after it then, the versions are those of the stage, and
-  /// the destination entities are those of the one store there is.
+  /// The hook, for a program of a stage. The mapping then has the hook's name, the versions are those of the stage, and
+  /// the destination entities are those of the one store.
   public var stage: PolicyStage?
 
   /// Makes an introduction.
@@ -334,40 +336,40 @@ public struct PolicyIntroduction: Sendable, Hashable {
   }
 }
 
-/// What a policy says of a batch: the changes that were not applied yet, in their short form.
+/// A policy's reply to a batch: the changes that were not sent yet, in their short form.
 package enum PolicyBatchReply: Sendable, Hashable {
   case done([PolicyWireOperation])
   case failed(String)
 }
 
-/// A policy at the other end of a pipe, or one in the same process. Confined to the thread of its job.
+/// A conversation with a policy in another process, or in the same one. Confined to the thread of its job.
 package protocol PolicyConversation: AnyObject {
-  /// Runs one hook; questions that come meanwhile go to `answering`.
+  /// Runs one hook. `answering` answers the requests that the policy sends meanwhile.
   func call(
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply
-  /// Runs createDestinationInstances for a batch, and `meanwhile` once in the caller's process before anything is
-  /// answered.
+  /// Runs createDestinationInstances for a batch. Runs `meanwhile` once in the caller's process before the first
+  /// request is answered.
   func create(
     _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
     answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyBatchReply
-  /// Readies the message of the batch that comes next, as far as it can be without knowing what comes before it.
+  /// Encodes the message of the next batch as far as it does not depend on the messages before it.
   func prepare(_ batch: PolicyBatch) throws
-  /// Ends the conversation after its last call. Throws where the program did not end well: it may hold changes that it
+  /// Ends the conversation after its last call. Throws if the program did not end well: it may have changes that it
   /// never sent.
   func finish() throws
-  /// Ends the conversation, and the program behind it; called once, also after an error.
+  /// Ends the conversation and its program. Called once, also after an error.
   func close()
 }
 
 /// Opens conversations: one per entity mapping that names a policy.
 package protocol PolicyProvider: Sendable {
-  /// Is the class bound to a program? With or without its module.
+  /// Whether the class, with or without its module, is bound to a program.
   func isBound(_ policy: String) -> Bool
-  /// Throws where the class is bound to something that cannot be started; nothing is started.
+  /// Throws if the class is bound to a program that cannot be started. Starts nothing.
   func check(_ policy: String) throws
-  /// Starts the policy. Throws where the program cannot be started.
+  /// Starts the policy. Throws if the program cannot be started.
   func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation
 }
 
@@ -379,7 +381,7 @@ extension PolicyConversation {
   package func prepare(_ batch: PolicyBatch) throws {}
   package func finish() throws { close() }
 
-  /// For a policy in the same process: nothing can be done meanwhile.
+  /// For a policy in the same process, in which nothing can run meanwhile.
   package func create(
     _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
     answering: (PolicyRequest) throws -> PolicyAnswer

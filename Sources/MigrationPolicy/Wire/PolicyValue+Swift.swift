@@ -1,4 +1,4 @@
-// Values as Swift has them: literals in, optionals out.
+// Swift's literals as values, and values as Swift's optionals.
 
 extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
   ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral
@@ -16,13 +16,13 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
   /// A list.
   public init(arrayLiteral elements: PolicyValue...) { self = .list(elements) }
 
-  /// A text or no value.
+  /// A text, or no value.
   public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 
-  /// Is there no value?
+  /// Whether there is no value.
   public var isNull: Bool { self == .null }
 
-  /// The text of a String, of a URI, or the digits of a Decimal.
+  /// The text of a String, the text of a URI, or the digits of a Decimal; else nil.
   public var string: String? {
     switch self {
     case .string(let text), .uri(let text), .decimal(let text): text
@@ -30,7 +30,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The whole number.
+  /// The whole number; else nil.
   public var integer: Int64? {
     switch self {
     case .integer(let value): value
@@ -39,7 +39,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The number, or the seconds of a date.
+  /// The number, or the seconds of a date; else nil.
   public var double: Double? {
     switch self {
     case .double(let value), .date(let value): value
@@ -48,7 +48,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The truth value; numbers are true unless 0.
+  /// The truth value; a number is true unless it is 0.
   public var boolean: Bool? {
     switch self {
     case .boolean(let flag): flag
@@ -57,7 +57,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The bytes of a Binary Data, a Transformable or a UUID.
+  /// The bytes of a Binary Data, a Transformable or a UUID; else nil.
   public var bytes: [UInt8]? {
     switch self {
     case .data(let bytes), .transformable(let bytes), .uuid(let bytes): bytes

@@ -1,15 +1,15 @@
 // The engine's messages: the introduction, calls and answers. Written by the host, read by a policy program.
 
-/// What an engine may say.
+/// A message of the engine.
 package enum PolicyEngineMessage: Sendable, Hashable {
-  /// First: the version of the protocol, and where the policy stands.
+  /// First: the version of the protocol, and the mapping that the policy belongs to.
   case introduction(version: Int64, packed: Int64 = 0, PolicyIntroduction)
   case call(PolicyCall, keys: PolicyKeys)
   case answer(PolicyAnswer)
 }
 
 extension PolicyWire {
-  /// The frame of a message, nil where it is longer than a frame can be.
+  /// Returns the frame of a message; nil if it is longer than a frame can be.
   package static func encode(_ message: PolicyEngineMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
@@ -20,21 +20,21 @@ extension PolicyWire {
     return writer.framed()
   }
 
-  /// The message of a batch for a program that reads JSON only, without its keys and its end.
+  /// Returns the message of a batch for a program that reads JSON only, without its keys and its end.
   package static func encodeJSON(_ batch: PolicyBatch) throws -> [UInt8] {
     var writer = JSONWriter()
     try writer.call(batch)
     return writer.bytes
   }
 
-  /// The frame of such a message.
+  /// Returns the frame of such a message, with its keys; nil if it is longer than a frame can be.
   package static func finishJSON(_ call: [UInt8], keys: PolicyKeys) -> [UInt8]? {
     var writer = JSONWriter(call)
     writer.keys(keys)
     return writer.framed()
   }
 
-  /// A message of the engine, from the JSON of its frame.
+  /// Decodes a message of the engine from the JSON of its frame.
   package static func decodeEngine(_ json: [UInt8]) throws -> PolicyEngineMessage {
     if isPacked(json) {
       switch try decodePackedCall(json) {
@@ -64,7 +64,7 @@ struct JSONFields {
 
   var names: some Sequence<String> { offsets.keys }
 
-  /// Reads the fields of a message, which must be one object and nothing behind it.
+  /// Reads the fields of a message, which must be one object with nothing after it.
   init(message json: [UInt8]) throws {
     var reader = JSONReader(json)
     offsets = try reader.fields()
@@ -72,7 +72,7 @@ struct JSONFields {
     self.reader = reader
   }
 
-  /// Reads the fields of the object at which `reader` stands.
+  /// Reads the fields of the object at the reader's position.
   init(_ reader: JSONReader) throws {
     var cursor = reader
     offsets = try cursor.fields()
@@ -81,18 +81,18 @@ struct JSONFields {
 
   func has(_ name: String) -> Bool { offsets[name] != nil }
 
-  /// A cursor at the field's value.
+  /// Returns a reader at the field's value.
   func at(_ name: String) throws -> JSONReader {
     guard let offset = offsets[name] else { throw PolicyWireError("the field \(name) is missing") }
     return reader.moved(to: offset)
   }
 
-  /// The packed form that the other end reads; 0 where it reads none.
+  /// Returns the version of the packed form that the other end reads; 0 if it reads none.
   func packed() throws -> Int64 {
     max(0, try readOptional("packed") { try $0.integer() } ?? 0)
   }
 
-  /// A cursor at the field's value; nil where there is none, or null.
+  /// Returns a reader at the field's value; nil if it is missing or null.
   func optional(_ name: String) throws -> JSONReader? {
     guard let offset = offsets[name] else { return nil }
     var cursor = reader.moved(to: offset)
@@ -101,13 +101,13 @@ struct JSONFields {
 
   func field(_ name: String) throws -> JSONFields { try JSONFields(at(name)) }
 
-  /// What `value` reads of the field.
+  /// Reads the field with `value`.
   func read<Value>(_ name: String, _ value: (inout JSONReader) throws -> Value) throws -> Value {
     var cursor = try at(name)
     return try value(&cursor)
   }
 
-  /// What `value` reads of the field; nil where there is none, or null.
+  /// Reads the field with `value`; nil if it is missing or null.
   func readOptional<Value>(_ name: String, _ value: (inout JSONReader) throws -> Value) throws -> Value? {
     guard var cursor = try optional(name) else { return nil }
     return try value(&cursor)
@@ -158,7 +158,7 @@ extension JSONWriter {
     byte("}")
   }
 
-  /// The call for a batch, but for the keys.
+  /// Appends the call for a batch, without its keys.
   fileprivate mutating func call(_ batch: PolicyBatch) throws {
     raw("{\"call\":\"createDestinationInstances\",")
     try rows(batch)

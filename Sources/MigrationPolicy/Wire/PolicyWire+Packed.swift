@@ -1,11 +1,12 @@
-// Packed messages: those with many objects or many changes. The first byte of one is a control character, with which no
-// JSON begins, so both forms travel side by side: hopd sends them to a program that has said it reads them, and reads
-// them from anybody. All else is JSON always (docs/POLICIES.md, "Packed messages").
+// Packed messages: those with many objects or many changes. Their first byte is a control character, with which no JSON
+// begins, so one pipe carries both forms. hopd sends them only to a program that reads them, and accepts them from any
+// program. All other messages are always JSON (docs/POLICIES.md, "Packed messages").
 //
-// kind, length of the rows (four bytes, the least significant first), rows; then what the rows refer to, which is known
-// only when they are written: entities, shapes or names, how many rows, and in calls the keys.
+// A message has a kind, the length of the rows (four bytes, the least significant first), and the rows. Then come the
+// tables that the rows refer to, which are complete only when the rows are written: entities, shapes or names, the
+// number of rows, and in calls the keys.
 
-/// What a packed message is.
+/// The kinds of packed messages.
 private enum PackedMessage: UInt8 {
   case create = 1
   case relationships = 2
@@ -14,18 +15,18 @@ private enum PackedMessage: UInt8 {
 }
 
 extension PolicyWire {
-  /// Version of the packed form, in both hellos.
+  /// The version of the packed form, in the hellos of both sides.
   package static let packedVersion: Int64 = 1
 
-  /// Room for the frame's head, the kind, and the length of the rows.
+  /// Space for the frame's head, the kind, and the length of the rows.
   static let packedHead = [UInt8](repeating: 0, count: JSONWriter.headLength + 5)
 
-  /// Is the message packed?
+  /// Whether the message is packed.
   static func isPacked(_ message: [UInt8]) -> Bool { message.first.map { $0 < 9 } ?? false }
 
   // MARK: Calls
 
-  /// The frame of createDestinationInstances, nil where it is longer than a frame can be.
+  /// Returns the frame of createDestinationInstances; nil if it is longer than a frame can be.
   package static func encodePacked(_ batch: PolicyBatch, keys: PolicyKeys) -> [UInt8]? {
     var entities = batch.entities
     let numbers = batch.shapes.map { entities.number($0.side, $0.entity) }
@@ -42,7 +43,7 @@ extension PolicyWire {
     return frame.framed(.create, rows: batch.end)
   }
 
-  /// The frame of createRelationships.
+  /// Returns the frame of createRelationships; nil if it is longer than a frame can be.
   package static func encodePacked(relationships ids: [PolicyObjectID], keys: PolicyKeys) -> [UInt8]? {
     var entities = PackedEntities()
     var frame = PackedWriter(packedHead)
@@ -60,7 +61,7 @@ extension PolicyWire {
     case relationships([PolicyObjectID], PolicyKeys)
   }
 
-  /// A packed call of the engine. Rows are walked once; texts among them are inspected when they are wanted.
+  /// Decodes a packed call of the engine. It reads the rows once; their texts are checked when they are read.
   static func decodePackedCall(_ message: [UInt8]) throws -> PackedCall {
     var (kind, rows, tables) = try parts(message)
     let entities = try PackedEntities(&tables)
@@ -116,7 +117,7 @@ extension PolicyWire {
 
   // MARK: Operations
 
-  /// The frame of the end of a call, or of a request to apply changes.
+  /// Returns the frame of a call's end, or of a request to apply changes.
   package static func encodePacked(_ operations: [PolicyWireOperation], isEnd: Bool) -> [UInt8]? {
     var writer = PackedOperationWriter()
     for operation in operations { writer.write(operation) }
@@ -130,7 +131,8 @@ extension PolicyWire {
     return frame.framed(isEnd ? .done : .apply, rows: end)
   }
 
-  /// Operations of a packed message, and whether they end the call; `instances` is how many it has.
+  /// Decodes the operations of a packed message, and whether they end the call. `instances` is the number of the call's
+  /// instances.
   static func decodePackedOperations(
     _ message: [UInt8], instances: Int
   ) throws -> (operations: [PolicyWireOperation], isEnd: Bool) {
@@ -185,7 +187,7 @@ extension PackedWriter {
     }
   }
 
-  /// The frame of what was written behind `packedHead`; the rows end at `rows`.
+  /// Returns the frame of the bytes written after `packedHead`; the rows end at `rows`.
   fileprivate consuming func framed(_ kind: PackedMessage, rows: Int) -> [UInt8]? {
     var frame = bytes
     let head = JSONWriter.headLength
@@ -213,7 +215,7 @@ extension PolicyKeys {
   }
 }
 
-/// Kinds of packed operations.
+/// The kinds of packed operations.
 private enum PackedOperation: UInt8 {
   case standard = 0
   case insert = 1
@@ -277,7 +279,7 @@ private struct PackedOperationWriter {
   }
 
   private mutating func number(of name: String) -> Int {
-    // Policies set the same few properties over and over.
+    // Policies set the same few properties again and again.
     let name = ExactText(name)
     for number in 0..<min(4, known.count) where known[number] == name { return number }
     if let number = numbers[name] { return number }

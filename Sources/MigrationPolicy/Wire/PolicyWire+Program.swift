@@ -1,10 +1,10 @@
 // The program's messages: its hello, requests and replies. Written by a policy program, read by the host.
 //
-// Default creation is one short operation: ["standard", 3] stands for inserting the standard object of the call's
-// fourth instance and associating it, so that values which the engine has sent do not travel back.
+// Default creation is one short operation: ["standard", 3] inserts the standard object of the call's fourth instance
+// and associates it, so that values which the engine has sent are not sent back.
 
 extension PolicyWire {
-  /// The frame of a message, nil where it is longer than a frame can be.
+  /// Returns the frame of a message; nil if it is longer than a frame can be.
   package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
@@ -28,12 +28,12 @@ extension PolicyWire {
     return writer.framed()
   }
 
-  /// The frame of a request to apply changes.
+  /// Returns the frame of a request to apply changes.
   package static func encode(apply operations: [PolicyWireOperation]) -> [UInt8]? {
     encode("{\"request\":\"apply\",", operations)
   }
 
-  /// The frame of a reply to a method, with the changes that are left.
+  /// Returns the frame of a reply to a method, with the changes that were not sent yet.
   package static func encode(results: [PolicyValue], _ operations: [PolicyWireOperation]) -> [UInt8]? {
     var writer = JSONWriter()
     writer.raw("{\"reply\":\"results\",\"results\":")
@@ -43,7 +43,7 @@ extension PolicyWire {
     return writer.framed()
   }
 
-  /// The frame of a reply with the changes that are left.
+  /// Returns the frame of a reply, with the changes that were not sent yet.
   package static func encode(done operations: [PolicyWireOperation]) -> [UInt8]? {
     encode("{\"reply\":\"done\",", operations)
   }
@@ -55,7 +55,7 @@ extension PolicyWire {
     return writer.framed()
   }
 
-  /// A message of a program, from the JSON of its frame, during `call`.
+  /// Decodes a message of a program from the JSON of its frame, during `call`.
   package static func decodeProgram(_ json: [UInt8], during call: PolicyCall?) throws -> PolicyProgramMessage {
     let instances = call?.instances ?? []
     func spelledOut(_ operations: [PolicyWireOperation]) -> [PolicyOperation] {
@@ -72,11 +72,11 @@ extension PolicyWire {
   package enum ProgramMessage: Sendable, Hashable {
     case apply([PolicyWireOperation])
     case done([PolicyWireOperation])
-    /// Any other.
+    /// Any other message.
     case message(PolicyProgramMessage)
   }
 
-  /// A message of a program, packed or from the JSON of its frame, during a call with so many instances.
+  /// Decodes a message of a program, packed or from the JSON of its frame, during a call with so many instances.
   package static func decode(_ json: [UInt8], instances: Int) throws -> ProgramMessage {
     if isPacked(json) {
       let (operations, isEnd) = try decodePackedOperations(json, instances: instances)
@@ -102,7 +102,7 @@ extension PolicyWire {
     throw PolicyWireError("a message without hello, request or reply")
   }
 
-  /// Changes under a name that is not known would be lost without a word.
+  /// Throws for an unknown field: changes in it would be lost silently.
   private static func requireKnown(_ names: some Sequence<String>, _ known: Set<String>) throws {
     for name in names.sorted() where !known.contains(name) {
       throw PolicyWireError("a field \(name.prefix(40)) that the protocol does not have here")
@@ -234,7 +234,7 @@ extension JSONFields {
     switch try string("reply") {
     case "results":
       let results = try read("results") { try $0.list { try $0.value() } }
-      // Without them a library would throw away what methods change, and nobody would know.
+      // A library that sends no operations loses what methods change, without any error.
       guard try optional("operations") != nil else {
         throw PolicyWireError("results without operations: the policy's library is older than this hopd")
       }
@@ -303,7 +303,7 @@ extension JSONFields {
   }
 }
 
-/// An operation while it is read, element by element.
+/// Reads an operation, element by element.
 private struct PolicyOperationReader {
   let instances: Int
   private var name = ""

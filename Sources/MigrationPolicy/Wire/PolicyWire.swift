@@ -1,15 +1,15 @@
 // The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in
-// PolicyWire+Messages.swift. Both ends of the pipe use this file, so a Swift policy and the engine cannot disagree
-// about a form.
+// PolicyWire+Engine.swift and PolicyWire+Program.swift. Both ends of the pipe use these files, so a Swift policy and
+// the engine cannot disagree about a form.
 //
-// The engine's objects travel as rows: a message that holds objects names their shapes once (side, entity, columns),
-// and a row is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times.
-// What a program says is plainer, because its authors write it in any language: an object is [side, entity, key],
-// values have their names.
+// The engine sends objects as rows: a message with objects lists their shapes once (side, entity, columns), and a row
+// is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times. A program's
+// messages are plainer, because their authors use any language: an object is [side, entity, key], and values have their
+// names.
 
 /// The protocol between the engine and a policy program.
 package enum PolicyWire {
-  /// Version of the protocol; both sides say theirs first and end where they differ.
+  /// The version of the protocol. Each side sends its version first; they end the conversation if the versions differ.
   package static let version: Int64 = 1
 }
 
@@ -49,7 +49,7 @@ extension JSONWriter {
     raw(number.isNaN ? "\"nan\"" : number < 0 ? "\"-inf\"" : "\"inf\"")
   }
 
-  /// `["destination","Book",3]`.
+  /// Appends `["destination","Book",3]`.
   mutating func object(_ id: PolicyObjectID) {
     byte("[")
     side(id.side)
@@ -64,7 +64,7 @@ extension JSONWriter {
 
   mutating func side(_ side: PolicyObjectID.Side) { raw(side == .source ? "\"source\"" : "\"destination\"") }
 
-  /// Where a fetch begins: `"offset":20`, `"after":17`.
+  /// Appends the start of a fetch: `"offset":20`, `"after":17`.
   mutating func page(_ page: PolicyPage) {
     if page.offset > 0 {
       raw(",\"offset\":")
@@ -132,7 +132,7 @@ extension JSONReader {
     return data
   }
 
-  /// A number of either kind, or the name of one that JSON does not have.
+  /// Reads a number, or the name of a double that JSON does not have.
   private mutating func double() throws -> Double {
     guard try peek() != UInt8(ascii: "\"") else {
       switch try string() {
@@ -186,7 +186,7 @@ extension JSONReader {
     try list { try $0.string() }
   }
 
-  /// Text, or nil for null.
+  /// Reads a text; nil for null.
   mutating func optionalString() throws -> String? {
     guard try peek() == UInt8(ascii: "n") else { return try string() }
     try null()
@@ -210,7 +210,7 @@ extension JSONWriter {
     byte("]")
   }
 
-  /// `"rows":[…],"shapes":[…]`: shapes are known only when all rows are written.
+  /// Appends `"rows":[…],"shapes":[…]`: the shapes are complete only when all rows are written.
   mutating func objects(_ objects: some Sequence<PolicyObject>) {
     var shapes = PolicyShapes()
     raw("\"rows\":")
@@ -218,7 +218,7 @@ extension JSONWriter {
     self.shapes(shapes.shapes)
   }
 
-  /// The same of a batch, whose values are written where they lie.
+  /// Appends the same for a batch, and writes its values without decoding them into PolicyValue.
   mutating func rows(_ batch: PolicyBatch) throws {
     raw("\"rows\":")
     var items: [PackedItem] = []
@@ -284,7 +284,7 @@ extension JSONReader {
     }
   }
 
-  /// Rows of `shape, key, value, …`.
+  /// Reads rows of `shape, key, value, …`.
   mutating func objects(_ shapes: [PolicyShape]) throws -> [PolicyObject] {
     try list { reader in
       var row = PolicyRow(shapes)
@@ -294,7 +294,7 @@ extension JSONReader {
   }
 }
 
-/// A row while it is read, element by element.
+/// Reads a row, element by element.
 struct PolicyRow {
   private let shapes: [PolicyShape]
   private var shape: PolicyShape?

@@ -1,11 +1,11 @@
-// What is wrong with a message of the policy protocol. This target stands alone (a policy's author links nothing else
-// of the project), so it has an error of its own; the host makes a HopdError of it.
+// What is wrong with a message of the policy protocol. This target depends on no other target (a policy's author links
+// nothing else of the project), so it has an error of its own, which the host converts to a HopdError.
 
-/// A message that cannot be read, and where.
+/// A message that cannot be decoded, and the position of the fault.
 public struct PolicyWireError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What is wrong, without any value of the message.
   public var message: String
-  /// Byte of the message's JSON, from 0, where it was noticed.
+  /// The byte at which the fault was noticed, counted from 0 in the message's JSON.
   public var offset: Int?
 
   /// Describes a fault.

@@ -1,4 +1,4 @@
-// What a policy is told before its first hook: the mapping it is in, and both models as far as they are stored.
+// The first message to a policy: its entity mapping, and the stored parts of both models.
 
 import Diagnostics
 import Expressions
@@ -45,7 +45,7 @@ extension PolicyIntroduction {
     side.model.entities.compactMap { entity in
       guard let shape = side.shape(of: entity.name) else { return nil }
       var properties: [String: PolicyProperty] = [:]
-      // Counts that hopd computes are nothing to copy into.
+      // hopd computes counts, so policies do not write them.
       for slot in shape.attributes where !slot.isComputed {
         properties[slot.name] = PolicyProperty(kind: slot.form.attribute.type.xmlName ?? "Undefined")
       }
@@ -63,7 +63,7 @@ extension PolicyIntroduction {
 }
 
 extension PolicyStore {
-  /// What policies are told of a store: metadata that are plain values. Dictionaries are Core Data's own.
+  /// Describes a store to policies: its path and the metadata that are plain values. Dictionaries are Core Data's own.
   init(_ store: IdentifiedStore) {
     var metadata: [String: PolicyValue] = ["NSStoreUUID": .string(store.metadata.uuid)]
     for (key, value) in store.metadata.entries where value.isPlain { metadata[key] = PolicyValue(userInfo: value) }
@@ -72,7 +72,7 @@ extension PolicyStore {
 }
 
 extension PropertyListValue {
-  /// Is it a value that an attribute could hold, or a list of such?
+  /// Whether it is a value that an attribute could have, or a list of such values.
   fileprivate var isPlain: Bool {
     switch self {
     case .string, .integer, .real, .boolean, .date, .data: true

@@ -9,9 +9,9 @@ import SQLite
 /// The lookup tables of one hop.
 final class PolicyMemory {
   static let table = "HOPD_LOOKUP"
-  /// Most bytes of a key, and of a value.
+  /// The most bytes of a key, and of a value.
   static let valueBytes = 1 << 20
-  /// Most bytes of a table's name.
+  /// The most bytes of a table's name.
   static let nameBytes = 1 << 10
 
   private let connection: Connection
@@ -21,7 +21,8 @@ final class PolicyMemory {
   private let schema: String
   private let isOfStage: Bool
 
-  /// Tables in a staged store; those of a stage hold values only, because objects have other keys in other versions.
+  /// Uses tables in a staged store. Those of a stage hold values only, because objects have other keys in other
+  /// versions.
   init(connection: Connection, schema: String, isOfStage: Bool) {
     self.connection = connection
     self.schema = schema
@@ -37,7 +38,7 @@ final class PolicyMemory {
         + " (name TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID")
   }
 
-  /// What is kept under a key; null where nothing is.
+  /// Returns the value of a key; null if there is none.
   func value(table: String, key: PolicyValue) throws -> PolicyValue {
     let statement = try select.prepared(
       on: connection, "SELECT value FROM \(qualified) WHERE name = ?1 AND key = ?2")
@@ -52,7 +53,7 @@ final class PolicyMemory {
     return value
   }
 
-  /// Keeps a value under a key, in place of what was there.
+  /// Stores a value under a key, in place of an earlier one.
   func remember(table: String, key: PolicyValue, value: PolicyValue, for speaker: PolicySpeaker) throws {
     if isOfStage, key.namesObjects || value.namesObjects {
       throw PolicyRefusal(
@@ -68,7 +69,7 @@ final class PolicyMemory {
 }
 
 extension Statement? {
-  /// The statement, which is prepared when it is first wanted.
+  /// Returns the statement, which is prepared at its first use.
   mutating func prepared(on connection: Connection, _ sql: @autoclosure () -> String) throws(SQLiteError) -> Statement {
     if let known = self { return known }
     let made = try connection.prepare(sql())

@@ -1,5 +1,5 @@
-// One policy at work: the conversation of an entity mapping, from the begin of the hop to its end. What fails on the
-// engine's side while a policy asks is kept here, so that it is reported as it was, whatever the policy makes of it.
+// The conversation with one policy, from the begin of its entity mapping to its end. An error on the engine's side
+// during a call is kept here, so that it is reported unchanged, even if the policy catches it.
 
 import Diagnostics
 import MappingModel
@@ -8,7 +8,7 @@ import MigrationPolicy
 
 /// The conversation of one entity mapping.
 final class PolicySession {
-  /// Index in `MappedHop.entityMappings`.
+  /// The index in `MappedHop.entityMappings`.
   let index: Int
   let mapping: ExplicitEntityMapping
   let speaker: PolicySpeaker
@@ -31,7 +31,7 @@ final class PolicySession {
     }
   }
 
-  /// Runs a hook that ends with changes.
+  /// Runs a hook and returns its changes.
   func changes(
     of call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> [PolicyOperation] {
@@ -42,7 +42,7 @@ final class PolicySession {
     }
   }
 
-  /// Runs a method for many lists of arguments. Its changes are for the caller to make, as those of a hook are.
+  /// Runs a method for many lists of arguments. The caller must apply its changes, like those of a hook.
   func results(
     of selector: String, arguments: [[PolicyValue]], keys: PolicyKeys,
     answering: (PolicyRequest) throws -> PolicyAnswer
@@ -58,7 +58,7 @@ final class PolicySession {
     }
   }
 
-  /// Runs createDestinationInstances for a batch, and `meanwhile` in our own process.
+  /// Runs createDestinationInstances for a batch, and `meanwhile` in hopd's process.
   func create(
     _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
     answering: (PolicyRequest) throws -> PolicyAnswer
@@ -75,7 +75,7 @@ final class PolicySession {
     }
   }
 
-  /// Readies the message of the batch that comes next.
+  /// Encodes the message of the next batch in advance.
   func prepare(_ batch: PolicyBatch) throws { try conversation.prepare(batch) }
 
   private func call(
@@ -111,7 +111,7 @@ final class PolicySession {
       if let known = error as? HopdError { throw known.located(speaker.failure("").place) }
       throw speaker.failure("it could not be called", cause: error)
     }
-    // A policy that continues after an error of hopd's would build on changes that were never made.
+    // A policy that continues after hopd's error would depend on changes that were not made.
     if let failure = own.failure { throw failure }
     return reply
   }
@@ -120,7 +120,7 @@ final class PolicySession {
     speaker.failure("it failed: \(reason.count > 2_000 ? String(reason.prefix(2_000)) + " …" : reason)")
   }
 
-  /// Ends the conversation after its last call. Throws where the policy may hold changes that it never sent.
+  /// Ends the conversation after its last call. Throws if the policy may have changes that it never sent.
   func finish() throws {
     guard !isClosed else { return }
     isClosed = true

@@ -1,5 +1,5 @@
-// Which destination objects came of which source objects, as policies ask and tell it. Mappings of policies keep rows
-// in `HOPD_ASSOCIATION`; of all others the hop's layout knows it by arithmetic or by tables of its own.
+// The associations of source and destination objects, as policies request and make them. The mappings of policies have
+// rows in `HOPD_ASSOCIATION`; for all others the hop's layout has them as arithmetic or as tables of its own.
 
 import Diagnostics
 import MappingModel
@@ -8,21 +8,21 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// A mapping's associations as something to select from.
+/// A mapping's associations, as the parts of a SELECT.
 struct PolicyRelation {
-  /// Z_ENT and Z_PK of the objects at one end.
+  /// The Z_ENT and Z_PK of the objects at one end.
   struct End {
     let number: String
     let key: String
   }
 
-  /// What follows FROM.
+  /// The text after FROM.
   var tables: String
-  /// What follows WHERE, joined with AND.
+  /// The conditions of WHERE, joined with AND.
   var conditions: [String]
   var source: End
   var destination: End
-  /// Order among the associations of one object.
+  /// The order of one object's associations.
   var order: String
 }
 
@@ -30,7 +30,7 @@ struct PolicyRelation {
 final class PolicyAssociations {
   private struct Query: Hashable {
     let mapping: Int
-    /// The end whose objects are wanted, and whether those of single objects or all.
+    /// The end of the requested objects, and whether all are requested or those of single objects.
     let wanted: PolicyObjectID.Side
     let isAll: Bool
   }
@@ -40,14 +40,14 @@ final class PolicyAssociations {
   private let destination: PolicySide
   private let sourceRows: PolicyTargetEntity
   private let table: String
-  /// The relation of a mapping by its name, with its index; nil where there is no such mapping.
+  /// Returns the relation of a mapping by its name, with its index; nil if there is no such mapping.
   private let relation: (String) throws -> (index: Int, relation: PolicyRelation)?
   private var relations: [String: (index: Int, relation: PolicyRelation)] = [:]
   private var queries: [Query: Statement] = [:]
   private var insert: Statement?
   private var delete: Statement?
   private var ofMapping: Statement?
-  /// Source objects of the call at work, which are known to be there.
+  /// The source objects of the current call, which are known to exist.
   private var present: (entity: String, keys: Set<Int64>) = ("", [])
   private var offered: (entity: String, keys: [Int64]) = ("", [])
 
@@ -63,13 +63,13 @@ final class PolicyAssociations {
     table = destination.qualified(AssociationLayout.associationTable)
   }
 
-  /// Notes which source objects are at work, so that they need not be looked up again.
+  /// Records the source objects of the current call, so that they need not be looked up again.
   func offer(_ entity: String, _ keys: some Sequence<Int64>) {
     offered = (entity, Array(keys))
     present = ("", [])
   }
 
-  /// Is it one of them? They are put in order when the first is asked for: default creation never asks.
+  /// Whether it is one of them. The set is made at the first use: default creation never needs it.
   private func isOffered(_ id: PolicyObjectID) -> Bool {
     if present.entity != offered.entity { present = (offered.entity, Set(offered.keys)) }
     return id.entity == present.entity && present.keys.contains(id.key)
@@ -77,7 +77,7 @@ final class PolicyAssociations {
 
   // MARK: Writing
 
-  /// Associates two objects for a mapping; the same pair again changes nothing.
+  /// Associates two objects for a mapping; the same pair again has no effect.
   func associate(
     _ from: PolicyObjectID, _ to: PolicyObjectID, mapping: Int, destinationRow: PolicyLinkWriter.Row,
     for speaker: PolicySpeaker
@@ -96,7 +96,7 @@ final class PolicyAssociations {
     try associate(PolicyLinkWriter.Row(key: from.key, number: shape.number), destinationRow, mapping: mapping)
   }
 
-  /// Associates two rows that are known to be there.
+  /// Associates two rows that are known to exist.
   func associate(
     _ from: PolicyLinkWriter.Row, _ to: PolicyLinkWriter.Row, mapping: Int
   ) throws(SQLiteError) {
@@ -112,18 +112,18 @@ final class PolicyAssociations {
     try statement.run()
   }
 
-  /// Z_ENT of an entity of the source.
+  /// Returns the Z_ENT of a source entity.
   func sourceNumber(of entity: String) -> Int64? { source.shape(of: entity)?.number }
 
-  /// Forgets what led to an object that is deleted.
+  /// Removes the associations of an object that is deleted.
   func forget(destination row: PolicyLinkWriter.Row) throws(SQLiteError) {
     try delete.prepared(on: connection, "DELETE FROM \(table) WHERE destination = ?1 AND destination_entity = ?2")
       .run([.integer(row.key), .integer(row.number)])
   }
 
-  // MARK: Asking
+  // MARK: Reading
 
-  /// What a mapping made of these source objects, in their order; of all without a list.
+  /// Returns the objects that a mapping made of these source objects, in their order; of all if `sources` is nil.
   func destinations(of name: String, sources: [PolicyObjectID]?, limit: Int) throws -> [PolicyObjectID] {
     let (index, relation) = try found(name)
     return try objects(
@@ -131,7 +131,7 @@ final class PolicyAssociations {
       on: destination, of: sources, by: relation.source, on: source, limit: limit)
   }
 
-  /// What a mapping made these destination objects of.
+  /// Returns the source objects of these destination objects under a mapping.
   func sources(of name: String, destinations: [PolicyObjectID]?, limit: Int) throws -> [PolicyObjectID] {
     let (index, relation) = try found(name)
     return try objects(
@@ -139,11 +139,11 @@ final class PolicyAssociations {
       of: destinations, by: relation.destination, on: destination, limit: limit)
   }
 
-  /// Objects that a policy's mapping made, each once, from `row` on; with the source that was associated first.
+  /// Returns objects that a policy's mapping made, each once, from `row` on, with the source that was associated first.
   func chunk(
     of mapping: Int, after row: Int64, limit: Int64
   ) throws -> [(row: Int64, source: PolicyObjectID, destination: PolicyObjectID)] {
-    // The plus keeps SQLite from sorting: rows are read in their own order.
+    // The plus prevents a sort: rows are read in their own order.
     let statement = try ofMapping.prepared(
       on: connection,
       "SELECT a.rowid, a.source_entity, a.source, a.destination_entity, a.destination FROM \(table) AS a"
@@ -177,7 +177,7 @@ final class PolicyAssociations {
     return made
   }
 
-  /// The objects at one end that are associated with `ids` at the other, each once; all of them without a list.
+  /// Returns the objects at one end that are associated with `ids` at the other, each once; all of them without `ids`.
   private func objects(
     _ query: Query, _ relation: PolicyRelation, _ wanted: PolicyRelation.End, on side: PolicySide,
     of ids: [PolicyObjectID]?, by own: PolicyRelation.End, on ownSide: PolicySide, limit: Int

@@ -1,18 +1,18 @@
-// Which primary keys a policy may give to what it inserts: the key of the standard object, or the next free one of the
-// root entity. Keys are real from the start, so nothing is renamed later, and no two objects can ever meet under one.
+// The primary keys that a policy may use for insertions: the key of the standard object, or the next free one of the
+// root entity. Keys are final from the start, so they need no renaming, and no two objects can have the same one.
 
 import MigrationEngine
 import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// Free keys of one hop, by root entity of the destination.
+/// The free keys of one hop, by root entity of the destination.
 final class PolicyKeyCounters {
   private let side: PolicySide
   private let connection: Connection
   private(set) var next: [String: Int64] = [:]
-  /// Keys of the chunk at work that are set aside for standard objects, and the root entity in whose table they are.
-  /// Ascending; which of them are taken.
+  /// The keys of the current chunk that are reserved for standard objects, ascending; the root entity whose table has
+  /// them; and the keys that are used.
   private var standard: [Int64] = []
   private var isTaken: [Bool] = []
   private var standardRoot = ""
@@ -24,10 +24,10 @@ final class PolicyKeyCounters {
     for table in side.schema.tables { next[table.rootEntity] = max(1, first(table.rootEntity)) }
   }
 
-  /// What a policy is told with each call.
+  /// The keys that are sent to a policy with each call.
   var keys: PolicyKeys { PolicyKeys(next: next) }
 
-  /// What it will be told when these changes are made, which are not yet.
+  /// Returns the keys to send once these changes are applied, before they are.
   func keys(after operations: [PolicyWireOperation]) -> PolicyKeys {
     var keys = next
     for case .plain(.insert(let object)) in operations {
@@ -39,7 +39,7 @@ final class PolicyKeyCounters {
     return PolicyKeys(next: keys)
   }
 
-  /// Looks for keys that other steps gave out since; called before each step.
+  /// Reads the keys that other steps have used since; called before each step.
   func refresh() throws {
     for table in side.schema.tables {
       let highest = try connection.integer("SELECT max(\"Z_PK\") FROM \(side.qualified(table.name))") ?? 0
@@ -47,25 +47,25 @@ final class PolicyKeyCounters {
     }
   }
 
-  /// Sets keys aside for the standard objects of the next call.
+  /// Reserves keys for the standard objects of the next call.
   func offer(_ keys: some Sequence<Int64>, root: String) {
     standard = keys.sorted()
     isTaken = [Bool](repeating: false, count: standard.count)
     standardRoot = root
   }
 
-  /// Ends the chunk: standard keys that were not taken stay free for good.
+  /// Ends the chunk: standard keys that were not used stay free for good.
   func withdraw() {
     standard = []
     isTaken = []
   }
 
-  /// A standard key that was taken and not used.
+  /// Releases a standard key that was taken and not used.
   func giveBack(_ key: Int64) {
     if let place = place(of: key) { isTaken[place] = false }
   }
 
-  /// Where a key is among those that are set aside.
+  /// Returns the index of a reserved key.
   private func place(of key: Int64) -> Int? {
     var low = 0
     var high = standard.count
@@ -76,7 +76,7 @@ final class PolicyKeyCounters {
     return low < standard.count && standard[low] == key ? low : nil
   }
 
-  /// Takes a key; answers why it is not to be had, or nil.
+  /// Takes a key. Returns why it is not available, or nil.
   func take(_ key: Int64, root: String) -> String? {
     if root == standardRoot, let place = place(of: key), !isTaken[place] {
       isTaken[place] = true

@@ -1,5 +1,5 @@
-// Relationships that policies set. Each is a set of pairs kept in one place (a column, a join table, or for one-to-ones
-// the columns of both ends), so writing there is writing both ends. Objects have been checked before they come here.
+// Sets relationships for policies. Each is a set of pairs stored once (in a column, a join table, or for one-to-ones
+// the columns of both ends), so writing it sets both ends. Objects have been checked by the caller.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -7,15 +7,15 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// Writes pairs of relationships in the staged store with statements that are prepared once.
+/// Writes the pairs of relationships in the staged store with statements that are prepared once.
 final class PolicyLinkWriter {
-  /// An object by its row.
+  /// An object as a row.
   struct Row: Hashable {
     let key: Int64
     let number: Int64
   }
 
-  /// Owners whose last order key is remembered; beyond that it is asked for again.
+  /// The most owners whose last order key is cached; beyond that it is queried again.
   private static let rememberedOwners = 10_000
 
   private struct Place: Hashable {
@@ -36,17 +36,17 @@ final class PolicyLinkWriter {
     self.indexes = indexes
   }
 
-  /// Forgets order keys: between two steps the hop's own statements may have written others.
+  /// Clears the cached order keys: between two steps the hop's own statements may have written others.
   func forgetOrders() { lastOrder = [:] }
 
   // MARK: Setting
 
-  /// Sets a to-one, or clears it. The other end follows.
+  /// Sets a to-one, or clears it. The inverse follows.
   func set(_ link: PolicyLink, of owner: Row, to target: Row?) throws(SQLiteError) {
     switch link.storage {
     case .toOne(let own, nil):
       if own.orderKey != nil, let target {
-        // What stays where it was keeps its place in the order.
+        // An object that stays keeps its position in the order.
         if try value(own, of: owner.key) == target.key { return }
       }
       try point(own, of: owner.key, to: target)
@@ -64,7 +64,7 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// Sets a to-many to these objects, in this order where it has one.
+  /// Sets a to-many to these objects, in this order if it is ordered.
   func replace(_ link: PolicyLink, of owner: Row, with targets: [Row]) throws(SQLiteError) {
     switch link.storage {
     case .toOne:
@@ -82,7 +82,7 @@ final class PolicyLinkWriter {
     if link.isToMany { try add(targets, to: link, of: owner) }
   }
 
-  /// Adds objects to a to-many, behind those that are there; one that is there already stays where it is.
+  /// Adds objects to a to-many, after its members; an existing member keeps its position.
   func add(_ targets: [Row], to link: PolicyLink, of owner: Row) throws(SQLiteError) {
     for target in targets {
       switch link.storage {
@@ -95,7 +95,7 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// Takes objects out of a to-many; those that are not in it are no error.
+  /// Removes objects from a to-many; objects that are not in it are no error.
   func remove(_ targets: [Row], from link: PolicyLink, of owner: Row) throws(SQLiteError) {
     for target in targets {
       switch link.storage {
@@ -110,8 +110,8 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// The order key of a new member whose to-one is in `columns`; NULL where the to-many at the other end has no
-  /// order.
+  /// Returns the order key of a new member whose to-one is in `columns`; NULL if the to-many at the other end is not
+  /// ordered.
   func nextOrder(_ columns: ToOneColumns, owner: Int64) throws(SQLiteError) -> SQLiteValue {
     guard let orderKey = columns.orderKey else { return .null }
     return .integer(
@@ -157,7 +157,7 @@ final class PolicyLinkWriter {
 
   // MARK: Columns and pairs
 
-  /// The key that a to-one holds.
+  /// Returns the key in a to-one.
   private func value(_ columns: ToOneColumns, of key: Int64) throws(SQLiteError) -> Int64? {
     let statement = try statement(
       "SELECT \(quoted(columns.key)) FROM \(side.qualified(columns.table)) WHERE \"Z_PK\" = ?1")
@@ -166,7 +166,7 @@ final class PolicyLinkWriter {
     return try statement.step() && !statement.isNull(at: 0) ? statement.integer(at: 0) : nil
   }
 
-  /// Points a to-one's columns to an object, or to none; at the end of the order of that object's to-many.
+  /// Sets a to-one's columns to an object, or to none; the object's to-many gets the member at the end of its order.
   private func point(_ columns: ToOneColumns, of key: Int64, to target: Row?) throws(SQLiteError) {
     let order = try target.map { (row) throws(SQLiteError) in try nextOrder(columns, owner: row.key) } ?? .null
     try run(
@@ -221,7 +221,7 @@ final class PolicyLinkWriter {
 
   // MARK: Order
 
-  /// The order key behind an owner's last one.
+  /// Returns the order key after an owner's last one.
   private func nextOrder(table: String, column: String, order: String, owner: Int64) throws(SQLiteError) -> Int64 {
     let place = Place(table: table, column: column, owner: owner)
     let last: Int64
@@ -242,7 +242,7 @@ final class PolicyLinkWriter {
     return next
   }
 
-  /// The owner's list is empty now.
+  /// Records that the owner's list is empty now.
   private func remember(table: String, column: String, owner: Int64) {
     lastOrder[Place(table: table, column: column, owner: owner)] = OrderKey.zero
   }

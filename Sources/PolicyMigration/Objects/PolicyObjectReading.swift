@@ -1,4 +1,4 @@
-// Objects of the source or of the staged store as policies get them: attributes and to-ones in one row, to-manys on
+// Reads objects of the source or of the staged store for policies: attributes and to-ones in one row, to-manys on
 // demand.
 
 import Diagnostics
@@ -8,7 +8,7 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// Reads the external files of values whose content a policy is to see.
+/// Reads the external files of values that are sent to a policy.
 struct PolicyExternalContent {
   let directory: ExternalDataDirectory?
   let limit: Int64
@@ -23,19 +23,19 @@ struct PolicyExternalContent {
   }
 }
 
-/// Columns and conversion of one entity's objects.
+/// The columns and conversions of one entity's objects.
 final class PolicyRowForm {
   let shape: PolicyShape
   private let side: PolicySide
   private let targetEntity: PolicyTargetEntity
   private let external: PolicyExternalContent
-  /// Names of columns, without alias, in the order in which `read` expects them.
+  /// The names of the columns, without alias, in the order in which `read` expects them.
   let columns: [String]
-  /// Which properties are read.
+  /// The properties that are read.
   private let attributes: [PolicyShape.AttributeSlot]
   private let toOnes: [(name: String, link: PolicyLink, hasDiscriminator: Bool)]
   private let packing: [PolicyPacking]
-  /// Names of the properties, in the order in which `pack` writes their values.
+  /// The names of the properties, in the order in which `pack` writes their values.
   let names: [String]
 
   /// Reads all attributes and to-ones, or those that are named.
@@ -62,12 +62,12 @@ final class PolicyRowForm {
     self.names = attributes.map(\.name) + toOnes.map(\.0)
   }
 
-  /// The select list, with an alias before each column.
+  /// Returns the select list, with an alias before each column.
   func selectList(alias: String) -> [String] {
     columns.map { SQLiteIdentifier.quoted(alias) + "." + SQLiteIdentifier.quoted($0) }
   }
 
-  /// The values of the row at hand whose columns begin at `offset`; `weight` grows by their size.
+  /// Returns the values of the current row, whose columns begin at `offset`, and adds their size to `weight`.
   func read(_ row: Statement, at offset: Int32, key: Int64, weight: inout Int) throws -> [String: PolicyValue] {
     var values = [String: PolicyValue](minimumCapacity: attributes.count + toOnes.count)
     var column = offset
@@ -84,7 +84,7 @@ final class PolicyRowForm {
     return values
   }
 
-  /// Puts the values of the row at hand into a batch.
+  /// Appends the values of the current row to a batch.
   func pack(_ row: Statement, at offset: Int32, key: Int64, into batch: inout PolicyBatchWriter) throws {
     var column = offset
     for index in packing.indices {
@@ -108,11 +108,11 @@ final class PolicyRowForm {
     }
     guard let target else { return .null }
     let entity = try targetEntity.name(of: target, by: link, number: number, hasDiscriminator: hasDiscriminator)
-    // A reference that leads to no object of the destination is nil to a policy.
+    // A reference to a missing object of the destination is nil for a policy.
     return entity.map { .object(PolicyObjectID(side: side.side, entity: $0, key: target)) } ?? .null
   }
 
-  /// One attribute's value; throws where the column holds something of another type.
+  /// Returns one attribute's value; throws if the column holds another type.
   func value(of form: PolicyAttributeForm, in row: Statement, at column: Int32, key: Int64) throws -> PolicyValue {
     let stored = row.value(at: column)
     let place = Place(entity: shape.name, property: form.attribute.name, row: key)
@@ -129,7 +129,7 @@ final class PolicyRowForm {
   }
 }
 
-/// Concrete entities of to-one targets.
+/// Finds the concrete entities of to-one targets.
 final class PolicyTargetEntity {
   private let side: PolicySide
   private let connection: Connection
@@ -140,7 +140,7 @@ final class PolicyTargetEntity {
     self.connection = connection
   }
 
-  /// The entity's name; nil where there is no such object.
+  /// Returns the entity's name; nil if there is no such object.
   func name(of key: Int64, by link: PolicyLink, number: Int64?, hasDiscriminator: Bool) throws(SQLiteError) -> String? {
     if hasDiscriminator {
       if let number, link.targetNumbers.contains(number) { return side.entityName(number) }
@@ -154,7 +154,7 @@ final class PolicyTargetEntity {
     return side.entityName(found)
   }
 
-  /// Z_ENT of a row; nil where there is none.
+  /// Returns the Z_ENT of a row; nil if there is none.
   func number(of key: Int64, in table: String) throws(SQLiteError) -> Int64? {
     let statement = try lookups[table].prepared(
       on: connection, "SELECT \"Z_ENT\" FROM \(side.qualified(table)) WHERE \"Z_PK\" = ?1")
@@ -164,7 +164,7 @@ final class PolicyTargetEntity {
   }
 }
 
-/// Members of to-manys, in order.
+/// Reads the members of to-manys, in order.
 final class PolicyMembers {
   private let side: PolicySide
   private let connection: Connection
@@ -177,7 +177,7 @@ final class PolicyMembers {
     self.indexes = indexes
   }
 
-  /// The objects that an object's to-many holds; throws `PolicyRefusal` for more than `limit`.
+  /// Returns the objects of a to-many; throws `PolicyRefusal` for more than `limit`.
   func members(of key: Int64, by link: PolicyLink, limit: Int) throws -> [PolicyObjectID] {
     let statement = try statement(for: link)
     try statement.bind(.integer(key), at: 1)
@@ -212,7 +212,7 @@ final class PolicyMembers {
         + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = j.\(SQLiteIdentifier.quoted(join.target))"
         + " WHERE j.\(SQLiteIdentifier.quoted(join.owner)) = ?1 ORDER BY \(order)t.\(key)"
     case .toOne(let columns, _):
-      // A to-one asked for as a list: its one object.
+      // A to-one requested as a list: its one object.
       query =
         "SELECT t.\"Z_ENT\", t.\(key) FROM \(side.qualified(columns.table)) AS s"
         + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = "

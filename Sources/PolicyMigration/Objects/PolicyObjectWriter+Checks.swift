@@ -1,4 +1,4 @@
-// What is checked before a change that a policy asks for is written.
+// The checks before a policy's change is written.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,7 +8,7 @@ import PersistentStore
 import SQLite
 
 extension PolicyObjectWriter {
-  /// Throws where a result of a policy's method cannot be the value of an attribute.
+  /// Throws if a result of a policy's method cannot be the value of an attribute.
   func check(_ value: PolicyValue, of attribute: String, _ id: PolicyObjectID, for speaker: PolicySpeaker) throws {
     let shape = try shape(id, for: speaker)
     guard case .attribute(let index)? = shape.slots[attribute] else { throw unknown(attribute, id, for: speaker) }
@@ -25,14 +25,14 @@ extension PolicyObjectWriter {
     return shape
   }
 
-  /// The row of an object, which must be there as one of its entity.
+  /// Returns the row of an object, which must exist with that entity.
   func row(_ id: PolicyObjectID, for speaker: PolicySpeaker) throws -> PolicyLinkWriter.Row {
     let shape = try self.shape(id, for: speaker)
     guard try targets.number(of: id.key, in: shape.table.name) == shape.number else { throw missing(id, for: speaker) }
     return PolicyLinkWriter.Row(key: id.key, number: shape.number)
   }
 
-  /// The row of an object that a relationship is to point to.
+  /// Returns the row of an object that a relationship shall point to.
   func row(
     _ target: PolicyObjectID, of owner: PolicyObjectID, _ link: PolicyLink, for speaker: PolicySpeaker
   ) throws -> PolicyLinkWriter.Row {

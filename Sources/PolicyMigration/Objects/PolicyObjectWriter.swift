@@ -1,6 +1,5 @@
-// Carries out what policies want changed in the staged store. Everything a policy names is checked first: entity,
-// property, type of value, key, and that the objects it refers to are there. All of it runs inside the transaction of a
-// chunk.
+// Makes the changes of policies in the staged store. Every part is checked first: entity, property, type of value, key,
+// and that the objects it refers to exist. All changes are made inside the transaction of a chunk.
 
 import Diagnostics
 import ManagedObjectModel
@@ -11,7 +10,7 @@ import SQLite
 
 /// Writes objects of the staged store for one hop.
 final class PolicyObjectWriter {
-  /// A to-one or to-many of an inserted object that waits for objects which the same batch inserts later.
+  /// A to-one or to-many of an inserted object that refers to objects which the same batch inserts later.
   private struct Waiting {
     let speaker: PolicySpeaker
     let owner: PolicyObjectID
@@ -29,10 +28,10 @@ final class PolicyObjectWriter {
   private var updates: [String: [[Int]: Statement]] = [:]
   private var deletes: [String: Statement] = [:]
   private var waiting: [Waiting] = []
-  /// How the standard objects of the mapping at work are inserted; nil where that is one by one.
+  /// The insertion of the current mapping's standard objects; its `insert` is nil if they are inserted one by one.
   private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
-  /// Column values of standard objects whose content came from external files: a policy that hands the content back
-  /// gets the reference itself, so that the file continues being used.
+  /// The column values of standard objects whose content came from external files: if a policy returns the content
+  /// unchanged, the column gets the reference itself, so that the file stays in use.
   private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
 
   init(
@@ -47,12 +46,12 @@ final class PolicyObjectWriter {
     self.associations = associations
   }
 
-  /// External references of the standard objects of the chunk at work, by key.
+  /// Sets the external references of the current chunk's standard objects, by key.
   func keepReferences(_ references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]]) {
     self.references = references
   }
 
-  /// Carries out what a policy made of a batch, in order; answers how many objects it inserted.
+  /// Makes a policy's changes for a batch, in order; returns the number of objects inserted.
   func apply(
     _ operations: [PolicyWireOperation], of batch: PolicyBatch, mapping: Int, for speaker: PolicySpeaker
   ) throws -> Int64 {
@@ -107,7 +106,7 @@ final class PolicyObjectWriter {
     return insert
   }
 
-  /// Carries out a batch in order; answers how many objects it inserted.
+  /// Makes changes in order; returns the number of objects inserted.
   func apply(_ operations: [PolicyOperation], mapping: Int, for speaker: PolicySpeaker) throws -> Int64 {
     var inserted: Int64 = 0
     for operation in operations {
@@ -116,7 +115,7 @@ final class PolicyObjectWriter {
         inserted += 1
         continue
       }
-      // What follows may refer to the objects that were inserted.
+      // Later changes may refer to the objects that were inserted.
       try settle()
       switch operation {
       case .insert: break
@@ -139,13 +138,13 @@ final class PolicyObjectWriter {
 
   // MARK: Inserting
 
-  /// The statement that inserts an entity's objects, and what it writes where nothing is said.
+  /// The statement that inserts an entity's objects, and the values that it writes by default.
   private final class Insert {
     let statement: Statement
     let defaults: [SQLiteValue]
-    /// Position of each to-one's first value; its discriminator and order key follow.
+    /// The position of each to-one's first value; its discriminator and order key follow.
     let toOnePositions: [Int]
-    /// Attributes whose default only the app can store.
+    /// The attributes whose default only the app can store.
     let unwritable: [Int]
 
     init(_ shape: PolicyShape, side: PolicySide, connection: Connection) throws(SQLiteError) {
@@ -225,7 +224,7 @@ final class PolicyObjectWriter {
     waiting += later.map { Waiting(speaker: speaker, owner: object.id, link: $0.0, value: $0.1) }
   }
 
-  /// Sets what had to wait until all objects of the batch were there.
+  /// Sets the relationships that had to wait until all objects of the batch were inserted.
   private func settle() throws {
     guard !waiting.isEmpty else { return }
     let all = waiting
@@ -260,7 +259,7 @@ final class PolicyObjectWriter {
       try statement.run([.integer(object.id.key), .integer(shape.number)] + columns.map(\.value))
       guard connection.changes == 1 else { throw missing(object.id, for: speaker) }
     }
-    // In a fixed order, as two of them may be the ends of one relationship.
+    // In a fixed order, because two of them may be the ends of one relationship.
     for (link, value) in relationships.sorted(by: { $0.0.name < $1.0.name }) {
       try set(link, of: object.id, to: value, for: speaker)
     }
@@ -280,7 +279,7 @@ final class PolicyObjectWriter {
           "a to-many takes a list of objects, and the policy sent \(value.kind)", at: id, property: link.name)
       }
       var seen: Set<Int64> = []
-      // A set holds an object once; the first place counts.
+      // A set has an object once; its first position counts.
       let rows = try rows(members, of: id, link, for: speaker).filter { seen.insert($0.key).inserted }
       try links.replace(link, of: owner, with: rows)
     } else if value == .null {
@@ -291,7 +290,7 @@ final class PolicyObjectWriter {
     }
   }
 
-  /// The UPDATE of some of an entity's attributes. Policies set the same few combinations over and over.
+  /// Returns the UPDATE of some of an entity's attributes. Policies set the same few combinations again and again.
   private func update(_ shape: PolicyShape, _ indexes: [Int]) throws(SQLiteError) -> Statement {
     if let known = updates[shape.name]?[indexes] { return known }
     let list = indexes.enumerated().map {
@@ -312,7 +311,7 @@ final class PolicyObjectWriter {
     let row = try self.row(id, for: speaker)
     try links.clearReferences(to: row.key, in: shape.table)
     for slot in shape.toManys {
-      // Members lose their owner with the columns above; of a many-to-many the pairs went with them.
+      // Members lost their owner with the columns above; the pairs of a many-to-many were removed with them.
       if case .owned = slot.link.storage { try links.replace(slot.link, of: row, with: []) }
     }
     try associations.forget(destination: row)

@@ -1,5 +1,5 @@
-// Standard objects, inserted straight from the batch that went to the policy: what default creation makes is most of
-// what policies make, and its values need not come back.
+// Inserts standard objects directly from the batch that was sent to the policy: most objects of policies are made by
+// default creation, and their values need not be sent back.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -19,13 +19,13 @@ final class PolicyStandardInsert {
   let names: [String]
   private let columns: [Column]
   private let statement: Statement
-  /// What the parameters of attributes hold that the batch has no values for.
+  /// The values of attributes' parameters that are not in the batch.
   private let defaults: [Int32: SQLiteValue]
   private var items: [PackedItem] = []
   private var scratch: [PackedItem] = []
 
-  /// Nil where the objects have to be inserted one by one: relationships among the values, or a default that only the
-  /// app can store.
+  /// Returns nil if the objects must be inserted one by one: because of relationships among the values, or of a default
+  /// that only the app can store.
   init?(_ shape: PolicyShape, _ names: [String], side: PolicySide, connection: Connection) throws(SQLiteError) {
     guard !shape.entity.isAbstract else { return nil }
     var columns: [Column] = []
@@ -56,8 +56,8 @@ final class PolicyStandardInsert {
 
   private static func parameter(_ attribute: Int) -> Int32 { Int32(attribute) + 2 }
 
-  /// Inserts the standard object of an instance; false where nothing was done, as the replacing values are not all
-  /// attributes. `stored` makes what a column takes of a value that is not stored as it is, or says why it cannot.
+  /// Inserts the standard object of an instance. Returns false without any effect if the replacing values are not all
+  /// attributes. `stored` converts a value that is not stored unchanged, or throws why it cannot.
   func insert(
     _ index: Int, of batch: PolicyBatch, replacing: PolicyFields, key: Int64,
     stored: (PolicyValue, PolicyShape.AttributeSlot) throws -> SQLiteValue
@@ -81,7 +81,7 @@ final class PolicyStandardInsert {
     try statement.run()
     for entry in replacing.entries {
       guard case .attribute(let number)? = shape.slots[entry.name] else { continue }
-      // The next object has its default again.
+      // Resets the parameter to its default for the next object.
       if let value = defaults[Self.parameter(number)] { try statement.bind(value, at: Self.parameter(number)) }
     }
     return true

@@ -1,5 +1,5 @@
-// Fetch requests of policies. Objects that a predicate names are further tables of the query, each a single row, so
-// that a query is prepared once and serves whatever objects come.
+// Fetch requests of policies. Objects in a predicate are further tables of the query, each of a single row, so that a
+// query is prepared once for any objects.
 
 import Diagnostics
 import Expressions
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 
 extension PolicyAnswers {
-  /// Objects that fulfil a request; `objects` are its variables.
+  /// Returns the objects that match a request; `objects` are its variables.
   func fetch(
     _ text: PolicyFetchText, _ objects: [String: PolicyObjectID], limit: Int?, page: PolicyPage
   ) throws -> [PolicyObject] {
@@ -26,7 +26,7 @@ extension PolicyAnswers {
       if fetches.count >= Self.keptFetches { fetches = [:] }
       fetches[text] = fetch
     }
-    // Primary keys of Core Data begin at 1, and a row may have any other.
+    // Core Data's primary keys begin at 1, but a row may have any key.
     let (first, isPastLast) = page.after?.addingReportingOverflow(1) ?? (Int64.min, false)
     if isPastLast { return [] }
     try fetch.statement.bind(text.names.map { .integer(objects[$0]?.key ?? 0) } + [.integer(first)])

@@ -1,5 +1,5 @@
-// Questions of policies, answered from the source and from the staged store as they are at that moment. What cannot be
-// answered is refused in words for the author of the policy; only changes that cannot be made end the hop.
+// Answers requests of policies from the current source and staged store. A request that cannot be answered is refused,
+// with a reason for the author of the policy; only changes that cannot be made end the hop.
 
 import Diagnostics
 import Expressions
@@ -10,20 +10,20 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// Answers the questions of one hop's policies.
+/// Answers the requests of one hop's policies.
 final class PolicyAnswers {
   /// A query for objects.
   struct Fetch {
     let statement: Statement
-    /// For predicates that SQL cannot say.
+    /// The test of each object, for predicates without a form in SQL.
     let test: ((PolicyObjectID, [String: PolicyObjectID]) throws -> Bool)?
   }
 
-  /// Longest line of a policy in the journal, in characters.
+  /// The longest line of a policy in the journal, in characters.
   static let lineLength = 4_000
-  /// Most queries that are kept ready.
+  /// The most queries that stay prepared.
   static let keptFetches = 128
-  /// Most objects that one predicate may name: each is a table of the query.
+  /// The most objects in one predicate: each is a table of the query.
   static let fetchObjects = 40
 
   let connection: Connection
@@ -66,7 +66,7 @@ final class PolicyAnswers {
     self.expressions = expressions
   }
 
-  /// The answer to a question; changes and log lines are not questions.
+  /// Returns the answer to a request, except changes and log lines, which the caller handles.
   func answer(_ request: PolicyRequest, for speaker: PolicySpeaker) throws -> PolicyAnswer {
     do {
       if let hook = speaker.hook { try Self.check(request, of: hook) }
@@ -93,7 +93,7 @@ final class PolicyAnswers {
     }
   }
 
-  /// A stage sees one store, and no entity mappings.
+  /// Refuses requests that a stage cannot make: it has one store, and no entity mappings.
   private static func check(_ request: PolicyRequest, of hook: StageHook) throws {
     switch request {
     case .fetch(side: .source, _, _, _, _, _, _):
@@ -119,7 +119,7 @@ final class PolicyAnswers {
     return objects
   }
 
-  /// An object with all attributes and to-ones, or with the properties that are named; nil where there is none.
+  /// Returns an object with all attributes and to-ones, or with the named properties; nil if there is none.
   func object(
     _ id: PolicyObjectID, on side: PolicySide, _ properties: [String], weight: inout Int
   ) throws -> PolicyObject? {

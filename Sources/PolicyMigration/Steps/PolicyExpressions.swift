@@ -1,5 +1,5 @@
-// Expressions as the policies' part of the engine needs them: the attribute expressions and filters of a mapping,
-// predicates that policies send as text, and the associations of every mapping of the hop as something to select from.
+// Compiles expressions for the policies' part of the engine: the attribute expressions and filters of a mapping,
+// predicates that policies send as text, and the associations of every mapping of the hop as parts of a SELECT.
 
 import Diagnostics
 import Expressions
@@ -19,18 +19,18 @@ enum PolicyPredicate {
   case evaluated((PolicyObjectID, [String: PolicyObjectID]) throws -> Bool)
 }
 
-/// A fetch request of a policy, but for the keys of its variables: what can be compiled once.
+/// A fetch request without the keys of its variables: the part that can be compiled once.
 struct PolicyFetchText: Hashable {
   let side: PolicyObjectID.Side
   let entity: String
   let predicate: String?
   let sort: [PolicySort]
-  /// Entities of the variables by name without `$`.
+  /// The entities of the variables by name without `$`.
   let variables: [String: String]
 
-  /// The table alias of a variable's row.
+  /// Returns the table alias of a variable's row.
   static func alias(_ index: Int) -> String { "v\(index)" }
-  /// Variables in their order.
+  /// The variables in order.
   var names: [String] { variables.keys.sorted() }
 }
 
@@ -53,7 +53,7 @@ struct PolicyExpressions {
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
   }
 
-  /// What the mapping of a lane says; the source row has the alias `s`.
+  /// Returns the expressions of a lane's mapping; the source row has the alias `s`.
   func forLane(_ lane: AssociationLayout.Lane) -> PolicyExpressionSQL {
     let row = SQLRow(alias: "s", entity: lane.sourceEntity)
     let scope = ExpressionScope(
@@ -75,7 +75,7 @@ struct PolicyExpressions {
       filter: { try mapped.condition($0, row: row, lane: lane).text })
   }
 
-  /// The predicate of a fetch request.
+  /// Returns the predicate of a fetch request.
   func predicate(
     _ text: String, of fetch: PolicyFetchText, _ side: PolicySide, connection: Connection
   ) throws -> PolicyPredicate {
@@ -86,7 +86,7 @@ struct PolicyExpressions {
     let compiler = SQLExpressionCompiler(
       scope: scope, schema: side.schema, space: side.space, moment: moment)
     if let sql = try? compiler.filter(predicate, row: row(fetch)) { return .sql(sql.text) }
-    // What SQL cannot say exactly is asked of each object.
+    // A predicate without an exact form in SQL is evaluated for each object.
     let evaluator = ExpressionEvaluator(
       scope: scope,
       source: StoreInstanceSource(
@@ -98,7 +98,7 @@ struct PolicyExpressions {
     }
   }
 
-  /// A term of ORDER BY.
+  /// Returns a term of ORDER BY.
   func order(_ sort: PolicySort, of fetch: PolicyFetchText, _ side: PolicySide) throws -> String {
     let place = Place(hop: hop.title, entity: fetch.entity)
     let node = ElementPaths(model: side.model, source: fetch.entity)
@@ -125,7 +125,7 @@ struct PolicyExpressions {
     return row
   }
 
-  /// The associations of a mapping; nil where it makes no objects of objects.
+  /// Returns the associations of a mapping; nil if it does not make objects from source objects.
   func relation(
     of name: String, source: PolicySide, destination: PolicySide
   ) throws -> (index: Int, relation: PolicyRelation)? {
@@ -145,7 +145,7 @@ struct PolicyExpressions {
     guard let lane = layout.lane(at: index) else { return nil }
     let targets = try associations.targets(lane, of: "s", prefix: "p")
     var conditions = targets.conditions + ["d.\"Z_PK\" = \(targets.key)", "d.\"Z_ENT\" = \(targets.number)"]
-    // So that the source row is found by its key when the destination's is given.
+    // With this condition the source row is found by its key if the destination's is given.
     if lane.isArithmetic { conditions.append("s.\"Z_PK\" = d.\"Z_PK\" - \(lane.offset)") }
     return (
       index,

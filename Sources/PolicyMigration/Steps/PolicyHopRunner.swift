@@ -1,6 +1,6 @@
 // Runs the policy steps of one hop: hooks in Core Data's order, source objects in chunks, and the changes of policies
 // in the transaction of the chunk. The shared state of a hop's policies (keys, associations, tables, statements) lives
-// as long as the hop. An interrupted hop begins again, as policies may keep what they saw.
+// as long as the hop. An interrupted hop starts over, because policies may keep state.
 
 import Diagnostics
 import Expressions
@@ -21,8 +21,8 @@ package final class PolicyHopRunner: PolicyStepRunner {
   private var work: PolicyWork?
   private var sessions: [PolicySession] = []
 
-  /// Opens conversations with `provider`; content of external files comes from `external`, lines that policies write go
-  /// to `note`, and `store` is what they are told of the store that is migrated.
+  /// Opens conversations with `provider`. The content of external files is read from `external`, policies' log lines go
+  /// to `note`, and `store` describes the migrated store to them.
   package init(
     provider: any PolicyProvider, external: ExternalDataDirectory? = nil, note: HopNote.Taker? = nil,
     store: PolicyStore? = nil
@@ -33,7 +33,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
     self.note = note
   }
 
-  /// Makes runners that open conversations with `provider`; nil where there is none.
+  /// Makes runners that open conversations with `provider`; nil if there is no provider.
   package static func maker(_ provider: (any PolicyProvider)?, of store: IdentifiedStore? = nil)
     -> MakePolicyStepRunner?
   {
@@ -54,7 +54,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
       throw HopdError(
         .internalError, "a policy step names no mapping with a policy", at: Place(hop: context.hop.title))
     }
-    // Between two steps the hop's own statements may have written.
+    // Between two steps the hop's own statements may have written order keys.
     work.links.forgetOrders()
     try work.keys.refresh()
     switch step.pass {
@@ -70,9 +70,10 @@ package final class PolicyHopRunner: PolicyStepRunner {
     }
   }
 
-  // MARK: Beginning
+  // MARK: Opening policies
 
-  /// Opens every policy of the hop at its first step, so that one that cannot be had is reported before hours of work.
+  /// Opens every policy of the hop at its first step, so that a policy that cannot start is reported before hours of
+  /// work.
   private func begun(_ context: PolicyStepContext) throws -> PolicyWork {
     if let work { return work }
     let work = try PolicyWork(context, external: external)
@@ -127,7 +128,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
 
   // MARK: Calls
 
-  /// A hook without objects, in a transaction of its own.
+  /// Runs a hook without objects, in a transaction of its own.
   func hook(
     _ call: PolicyCall, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
   ) throws {
@@ -146,7 +147,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
   func answer(
     _ request: PolicyRequest, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
   ) throws -> PolicyAnswer {
-    // A policy may ask for long: anyone who watches sees life, and may stop the hop.
+    // A policy may send requests for a long time: the observer is called meanwhile, and may stop the hop.
     if ContinuousClock.now - work.lastSign > .milliseconds(100) {
       try context.report(0, 0)
       work.lastSign = ContinuousClock.now
@@ -165,7 +166,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
     }
   }
 
-  /// Runs `body` in a transaction and reports the rows it wrote.
+  /// Runs `body` in a transaction and reports the rows that it wrote.
   func inChunk(_ work: PolicyWork, _ context: PolicyStepContext, _ body: () throws -> Int64) throws {
     do {
       work.taken = 0

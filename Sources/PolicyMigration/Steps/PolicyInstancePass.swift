@@ -1,15 +1,15 @@
-// createDestinationInstances over a mapping's source objects, with the engine and the program at work at the same time:
-// while the program makes its objects of one batch, the engine stores what it made of the batch before and reads the
-// next one. Order stays what it is without that: a question is answered when everything said before it is stored, and
-// of two failures the earlier one is reported. Only the next free keys have to be foretold, which an unstored batch
-// will have taken.
+// Runs createDestinationInstances over a mapping's source objects, with the engine and the program in parallel: while
+// the program handles one batch, the engine stores the changes of the previous batch and reads the next one. The order
+// of effects stays the same as without it: a request is answered after all earlier changes are stored, and of two
+// failures the earlier one is reported. Only the next free keys must be predicted: those after the batch that is not
+// stored yet.
 
 import Diagnostics
 import MigrationEngine
 import MigrationPolicy
 import SQLite
 
-/// What a policy made of a batch, not stored yet.
+/// A policy's changes for a batch, not stored yet.
 struct PolicyUnwrittenBatch {
   let batch: PolicyBatch
   let operations: [PolicyWireOperation]
@@ -41,7 +41,7 @@ extension PolicyHopRunner {
         var chunk = try read.get()
         guard chunk.batch.count > 0 else { return 0 }
         if !reader.methods.isEmpty {
-          // The methods belong to the objects that are offered next, and may ask for those made before.
+          // The methods belong to the objects that are sent next, and may request earlier ones.
           try write(&unwritten, session, work)
           try addResults(to: &chunk, reader, session, work, context)
         }
@@ -71,7 +71,7 @@ extension PolicyHopRunner {
     }
   }
 
-  /// Stores what is not stored yet.
+  /// Stores the changes that are not stored yet.
   private func write(_ unwritten: inout PolicyUnwrittenBatch?, _ session: PolicySession, _ work: PolicyWork) throws {
     guard let made = unwritten else { return }
     unwritten = nil
@@ -80,7 +80,7 @@ extension PolicyHopRunner {
     withdraw(work)
   }
 
-  /// The standard objects of a chunk may be inserted from now on.
+  /// Allows inserting the standard objects of a chunk from now on.
   private func offer(_ chunk: PolicySourceReader.Chunk, _ work: PolicyWork) {
     let batch = chunk.batch
     guard batch.count > 0 else { return }
@@ -113,7 +113,7 @@ extension PolicyHopRunner {
     }
   }
 
-  /// Results of the policy's methods become values of the standard objects.
+  /// Adds the results of the policy's methods to the values of the standard objects.
   private func addResults(
     to chunk: inout PolicySourceReader.Chunk, _ reader: PolicySourceReader, _ session: PolicySession,
     _ work: PolicyWork, _ context: PolicyStepContext
@@ -137,7 +137,7 @@ extension PolicyHopRunner {
 }
 
 extension PolicyOperation {
-  /// The object that must be there already.
+  /// The object that must exist already.
   fileprivate var changed: PolicyObjectID? {
     switch self {
     case .insert: nil

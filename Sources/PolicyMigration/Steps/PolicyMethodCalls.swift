@@ -1,6 +1,6 @@
-// Expressions that call a method of the policy: `FUNCTION($entityPolicy, "selector:", …)`. Arguments are gathered for
-// many objects and go out in one call; results of attributes become part of the standard object, those of relationships
-// are set before the policy's own hook for relationships.
+// Expressions that call a method of the policy: `FUNCTION($entityPolicy, "selector:", …)`. The arguments of many
+// objects are sent in one call. Results for attributes become part of the standard object; those for relationships are
+// set before the policy's own hook for relationships.
 
 import Diagnostics
 import Expressions
@@ -10,14 +10,14 @@ import MigrationEngine
 import MigrationPolicy
 import SQLite
 
-/// Where an argument of a policy's method comes from.
+/// The source of an argument of a policy's method.
 enum PolicyArgument {
   case constant(PolicyValue)
   /// `$source` itself.
   case source
-  /// `$destination`: the object that was made, or is about to be.
+  /// `$destination`: the object that was made, or is about to be made.
   case destination
-  /// An attribute or to-one that is read with the source object anyway.
+  /// An attribute or to-one that is read with the source object in any case.
   case property(String)
   /// A to-many of the source object.
   case members(PolicyLink)
@@ -31,7 +31,7 @@ struct PolicyMethodCall {
   let selector: String
   let arguments: [PolicyArgument]
 
-  /// Prepares a call, whose arguments may add columns to the query of the source objects.
+  /// Prepares a call. Its arguments may add columns to the query of the source objects.
   init(
     _ property: String, _ selector: String, _ nodes: [ExpressionNode], shape: PolicyShape, columns: inout [String],
     expressions: PolicyExpressionSQL
@@ -66,7 +66,7 @@ struct PolicyMethodCall {
     self.arguments = arguments
   }
 
-  /// The arguments for the source object of the row at hand, and for what it becomes.
+  /// Returns the arguments for the current row's source object and its destination object.
   func values(
     of source: PolicyObjectID, for destination: PolicyObjectID, values: [String: PolicyValue], in row: Statement,
     rowForm: PolicyRowForm, members: PolicyMembers, limit: Int, weight: inout Int
@@ -121,13 +121,14 @@ final class PolicyRelationshipMethods {
         + " WHERE s.\"Z_PK\" = ?1 AND s.\"Z_ENT\" = \(lane.sourceNumber)")
   }
 
-  /// Sets the relationships of some destination objects; answers how many objects the policy inserted meanwhile.
+  /// Sets the relationships of some destination objects; returns the number of objects that the policy inserted
+  /// meanwhile.
   func apply(
     to objects: [(row: Int64, source: PolicyObjectID, destination: PolicyObjectID)], _ session: PolicySession,
     _ work: PolicyWork, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> Int64 {
-    // The policy may have associated objects of other entities, on either side: the mapping's expressions do not speak
-    // of those that have no such relationship.
+    // The policy may have associated objects of other entities, of the source or of the destination: those without such
+    // a relationship are left out.
     let havingIt = calls.map { owners(of: $0.property, on: work.destination) }
     var targets: [[PolicyObjectID]] = calls.map { _ in [] }
     var arguments: [[[PolicyValue]]] = calls.map { _ in [] }
@@ -155,7 +156,7 @@ final class PolicyRelationshipMethods {
         return PolicyOperation.set(
           PolicyObject(id: target, values: [call.property: value.asObjects(toMany: isToMany)]))
       }
-      // A result may name what the method has just inserted.
+      // A result may refer to an object that the method has just inserted.
       work.inserted += try work.writer.apply(results.changes + changes, mapping: session.index, for: session.speaker)
     }
     return work.inserted
@@ -163,7 +164,7 @@ final class PolicyRelationshipMethods {
 }
 
 extension PolicyRelationshipMethods {
-  /// Names of the entities whose objects have the relationship of the mapping's destination.
+  /// Returns the names of the entities whose objects have the relationship of the mapping's destination.
   private func owners(of relationship: String, on side: PolicySide) -> Set<String> {
     guard let entity = side.model.entity(named: lane.destinationEntity),
       let declarer = side.model.declaringEntity(of: relationship, in: entity)
@@ -173,8 +174,8 @@ extension PolicyRelationshipMethods {
 }
 
 extension PolicyValue {
-  /// A method's result as a relationship takes it: a list of objects is objects, an empty one too, and for a to-one a
-  /// list with one object is that object, as look-ups give it. Anything else stays as it is, to be reported.
+  /// Returns a method's result as a relationship's value: a list of objects becomes objects, even if empty; for a
+  /// to-one, a list with one object becomes that object, as for look-ups. Other values stay unchanged, to be reported.
   fileprivate func asObjects(toMany isToMany: Bool) -> PolicyValue {
     var ids: [PolicyObjectID] = []
     switch self {
@@ -190,7 +191,7 @@ extension PolicyValue {
     return ids.first.map { .object($0) } ?? .null
   }
 
-  /// A constant of an expression.
+  /// The value of a constant in an expression.
   init(_ constant: ConstantValue) {
     switch constant {
     case .null: self = .null

@@ -1,5 +1,5 @@
-// The source objects of a policy's mapping, chunk by chunk, each with the object that default creation would make of
-// it. One query per chunk gives both: source columns, and the mapping's attribute expressions computed by SQL.
+// Reads the source objects of a policy's mapping, chunk by chunk, each with the object that default creation would make
+// of it. One query per chunk returns both: source columns, and the mapping's attribute expressions computed by SQL.
 
 import Diagnostics
 import Expressions
@@ -10,31 +10,31 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// Compiles what a policy's mapping says of attributes; the engine's own compiler, or a test's.
+/// Compiles the expressions of a policy's mapping; by the engine's own compiler, or a test's.
 struct PolicyExpressionSQL {
-  /// SQL of a value in the storage form of a destination attribute; the source row has the alias `s`.
+  /// Returns the SQL of a value in the storage form of a destination attribute; the source row has the alias `s`.
   let value: (ExpressionNode, Attribute) throws -> String
-  /// SQL of an argument of a policy's method for a property, with the type of what it gives.
+  /// Returns the SQL of an argument of a policy's method for a property, with its type.
   let argument: (ExpressionNode, String) throws -> (sql: String, type: AttributeType)
-  /// SQL condition of the mapping's filter.
+  /// Returns the SQL condition of the mapping's filter.
   let filter: (PredicateNode) throws -> String
 }
 
-/// Reads a mapping's source objects in order of their keys.
+/// Reads a mapping's source objects in the order of their keys.
 final class PolicySourceReader {
-  /// Where a value of the standard object comes from.
+  /// The source of a standard object's value.
   private enum Standard {
-    /// The same value as that of a source attribute.
+    /// The value of a source attribute.
     case copy(of: Int)
     case column(PolicyShape.AttributeSlot, PolicyPacking, Int32)
   }
 
-  /// A reference to an external file that a standard object keeps if the policy gives it the content back.
+  /// A reference to an external file that a standard object keeps if the policy returns its content unchanged.
   private struct Kept {
     let instance: Int
     let key: Int64
     let attribute: String
-    /// Column of the source's row that has the content.
+    /// The column of the source's row that has the content.
     let source: Int
     let stored: SQLiteValue
   }
@@ -42,15 +42,15 @@ final class PolicySourceReader {
   /// One chunk.
   struct Chunk {
     var batch: PolicyBatch
-    /// Arguments of the method calls, per call one list per instance.
+    /// The arguments of the method calls: per call one list per instance.
     var arguments: [[[PolicyValue]]] = []
-    /// Column values behind contents that came from external files, by standard key.
+    /// The column values of contents that came from external files, by standard key.
     var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
-    /// Where the next chunk begins; nil behind the last object.
+    /// The start of the next chunk; nil after the last object.
     var next: Int64?
   }
 
-  /// Attributes that the policy's methods give, in the order of `Chunk.arguments`.
+  /// The attributes that the policy's methods compute, in the order of `Chunk.arguments`.
   let methods: [PolicyMethodCall]
   private let connection: Connection
   private let lane: AssociationLayout.Lane
@@ -60,7 +60,7 @@ final class PolicySourceReader {
   private let statement: Statement
   private let standard: [Standard]
   private let standardNames: [String]
-  /// Source columns of standard values that keep their reference: destination attribute, position.
+  /// The standard values that keep their reference: destination attribute, position among the source's values, column.
   private let keptReferences: [(attribute: String, source: Int, column: Int32)]
   private let memberLimit: Int
   private let place: Place
@@ -96,7 +96,7 @@ final class PolicySourceReader {
       }
       if case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
         let before = sourceAttributes[name], let place = rowForm.names.firstIndex(of: name),
-        // A value of another kind is the policy's to convert: it goes to it as it is, and does not fit where it stays.
+        // The policy must convert a value of another kind: it is sent unchanged, and is an error if it remains.
         before.form.attribute.type == slot.form.attribute.type
           || before.form.attribute.type.kind != slot.form.attribute.type.kind
       {
@@ -124,7 +124,7 @@ final class PolicySourceReader {
         + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY s.\"Z_PK\" LIMIT ?2")
   }
 
-  /// Reads at most `rows` objects from the key `low` on, and fewer when their values take more than `bytes`.
+  /// Reads at most `rows` objects from the key `low` on; fewer if their values take more than `bytes`.
   func chunk(from low: Int64, rows: Int64, bytes: Int) throws -> Chunk {
     try statement.bind([.integer(low), .integer(rows)])
     defer { statement.reset() }

@@ -1,5 +1,5 @@
-// What the policies of one hop share while it runs: both sides, keys, associations, lookup tables, and the statements
-// for all of them, prepared once.
+// The state that the policies of one hop share while it runs: both sides, keys, associations, lookup tables, and their
+// statements, prepared once.
 
 import Diagnostics
 import Expressions
@@ -20,11 +20,11 @@ final class PolicyWork {
   let links: PolicyLinkWriter
   let writer: PolicyObjectWriter
   let answers: PolicyAnswers
-  /// Objects that the call at work has inserted so far.
+  /// The objects that the current call has inserted so far.
   var inserted: Int64 = 0
-  /// Objects of the source, or associations, that the call at work has dealt with.
+  /// The objects of the source, or associations, that the current call has processed.
   var taken: Int64 = 0
-  /// When the observer last saw life.
+  /// The time of the last progress report.
   var lastSign = ContinuousClock.now
 
   private let sourceTargets: PolicyTargetEntity
@@ -37,7 +37,7 @@ final class PolicyWork {
     let source = PolicySide(.source, schema: hop.sourceSchema, space: context.source)
     let destination = PolicySide(
       .destination, schema: hop.destinationSchema, space: .schema(context.destinationSchema), computed: hop.computed)
-    // The store of the hop before is ours as well, and has no indexes; the user's own store is never written.
+    // The previous hop's store is hopd's own too, and has no indexes; the user's own store is never written.
     var writable: Set<String> = [context.destinationSchema]
     if hop.index > 0, context.source == .schema(StagedStore.schemaName(ofHop: hop.index - 1)) {
       writable.insert(context.source.schemaName)
@@ -52,9 +52,9 @@ final class PolicyWork {
     let memory = PolicyMemory(
       connection: connection, schema: context.destinationSchema, isOfStage: hop.hook != nil)
     try memory.create()
-    // What predicates of policies compile to may call them.
+    // The compiled predicates of policies may call these functions.
     try ExpressionFunctions.register(on: connection)
-    // Expanding mappings have chosen their keys by now, behind all ranges, though their rows may come later.
+    // Expanding mappings have chosen their keys by now, above all ranges, though their rows may be written later.
     var last = context.layout.reservedKeys
     for lane in context.layout.lanes {
       guard case .expanded = lane.kind else { continue }
@@ -85,7 +85,7 @@ final class PolicyWork {
     self.expressions = expressions
   }
 
-  /// The reader of a mapping's source objects; nil where it iterates over none.
+  /// Returns the reader of a mapping's source objects; nil if it has none.
   func sourceReader(for session: PolicySession, context: PolicyStepContext) throws -> PolicySourceReader? {
     guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity),
       let to = destination.shape(of: lane.destinationEntity)
@@ -96,7 +96,7 @@ final class PolicyWork {
       hop: context.hop.title)
   }
 
-  /// The relationships of a mapping that call a method of its policy; nil where there are none.
+  /// Returns the relationships of a mapping that call a method of its policy; nil if there are none.
   func relationshipMethods(for session: PolicySession, context: PolicyStepContext) throws -> PolicyRelationshipMethods?
   {
     guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity) else {

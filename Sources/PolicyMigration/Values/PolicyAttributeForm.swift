@@ -1,5 +1,5 @@
-// Values of one attribute, between the form of its column (docs/formats/store-layout.md, "Values in columns") and the
-// form in which policies see them.
+// Converts values of one attribute between the form of its column (docs/formats/store-layout.md, "Values in columns")
+// and the form that policies see.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,9 +12,9 @@ import SQLite
 struct PolicyAttributeForm: Sendable {
   let attribute: Attribute
 
-  /// The value of a column, or nil where what is stored is not of the attribute's type.
+  /// Returns the value of a column; nil if it does not have the attribute's type.
   ///
-  /// Values with external storage are told by their content, wherever it is.
+  /// A value with external storage is passed as its content, wherever that is stored.
   func value(
     _ stored: SQLiteValue, external: (ExternalFileName) throws -> [UInt8]
   ) throws -> PolicyValue? {
@@ -49,7 +49,7 @@ struct PolicyAttributeForm: Sendable {
     }
   }
 
-  /// What goes into the column for a value of a policy, or nil where it is of another type or does not fit.
+  /// Returns the column's content for a value of a policy; nil if it has another type or does not fit.
   func stored(_ value: PolicyValue) -> SQLiteValue? {
     switch (attribute.type, value) {
     case (_, .null): .null
@@ -63,7 +63,7 @@ struct PolicyAttributeForm: Sendable {
     case (.double, .integer(let number)), (.float, .integer(let number)):
       Double(exactly: number).flatMap(attribute.type.real).map { .real($0) }
     case (.date, .date(let seconds)): seconds.isFinite ? .real(seconds) : nil
-    // Decimal columns have NUMERIC affinity, which turns the text into a number.
+    // Decimal columns have NUMERIC affinity, which converts the text to a number.
     case (.decimal, .decimal(let text)): text.utf8.count > 500 ? nil : DecimalText.normalized(text).map { .text($0) }
     case (.decimal, .integer(let number)): .integer(number)
     case (.decimal, .double(let number)): number.isFinite ? .real(number) : nil
@@ -76,6 +76,6 @@ struct PolicyAttributeForm: Sendable {
     }
   }
 
-  /// A double's shortest text has a fraction that is not a part of a whole decimal: "10.0" is 10.
+  /// Removes the fraction that a double's shortest text has and a whole decimal has not: "10.0" is 10.
   private static func short(_ text: String) -> String { text.hasSuffix(".0") ? String(text.dropLast(2)) : text }
 }

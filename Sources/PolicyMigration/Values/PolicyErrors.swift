@@ -1,5 +1,5 @@
-// Errors about policies name the policy, its mapping and the place. What a policy sends is checked like any other
-// input; the first impossible value ends the hop.
+// Errors of policies name the policy, its mapping and the place. A policy's messages are checked like any other input;
+// the first invalid value ends the hop.
 
 import Diagnostics
 import MappingModel
@@ -7,20 +7,20 @@ import MigrationEngine
 import MigrationPolicy
 
 extension HopdError.Code {
-  /// A policy failed, or asked for what cannot be done (Core Data 134170; docs/formats/migration-semantics.md, "Error
+  /// A policy failed, or requested an invalid change (Core Data 134170; docs/formats/migration-semantics.md, "Error
   /// codes").
   package static let policyFailed = HopdError.Code("policy-failed", exit: .dataError)
 }
 
-/// Which policy speaks; every failure names it.
+/// The policy of a conversation; every failure names it.
 struct PolicySpeaker: Sendable, Hashable {
-  /// Class name as the mapping model has it.
+  /// The class name in the mapping model.
   let policy: String
-  /// Name of the entity mapping.
+  /// The name of the entity mapping.
   let mapping: String
   /// "Model 2 → Model 3".
   let hop: String
-  /// The hook of a stage that the program stands for; nil for a policy.
+  /// The hook of a stage that the program implements; nil for a policy.
   var hook: StageHook? = nil
 
   private var name: String {
@@ -28,7 +28,7 @@ struct PolicySpeaker: Sendable, Hashable {
     return "policy \(policy) of entity mapping \(mapping)"
   }
 
-  /// A failure of the policy at a place.
+  /// Makes the error for a failure of the policy at a place.
   func failure(
     _ message: String, entity: String? = nil, property: String? = nil, row: Int64? = nil, cause: (any Error)? = nil,
     hint: String? = nil
@@ -40,19 +40,19 @@ struct PolicySpeaker: Sendable, Hashable {
         ?? "the store is untouched; correct the \(hook == nil ? "policy" : "program") and migrate again")
   }
 
-  /// A failure that concerns an object.
+  /// Makes the error for a failure that concerns an object.
   func failure(_ message: String, at object: PolicyObjectID, property: String? = nil) -> HopdError {
     failure(message, entity: object.entity, property: property, row: object.key)
   }
 }
 
-/// A question that cannot be answered, in words for the author of the policy; the hop continues if the policy does.
+/// The reason why a request is refused, for the author of the policy; the hop continues if the policy does.
 struct PolicyRefusal: Error {
   let reason: String
 }
 
 extension PolicyValue {
-  /// Is it an object, or a list with one?
+  /// Whether it is an object, or a list that contains one.
   var namesObjects: Bool {
     switch self {
     case .object, .objects: true
@@ -61,7 +61,7 @@ extension PolicyValue {
     }
   }
 
-  /// The kind of a value in words; the value itself is a user's and never told.
+  /// The kind of the value in words; the value itself belongs to a user and is never shown.
   var kind: String {
     switch self {
     case .null: "nil"
@@ -82,7 +82,7 @@ extension PolicyValue {
     }
   }
 
-  /// About how many bytes the value takes in a message and in memory.
+  /// The approximate size of the value in a message and in memory, in bytes.
   var weight: Int {
     switch self {
     case .null, .boolean, .integer, .double, .date, .variable: 16

@@ -1,12 +1,12 @@
-// Temporary indexes for policies, which ask for the members of one owner at a time: a staged store gets its own indexes
-// last, and an intermediate one gets none. Made when first needed, dropped before the store is sealed.
+// Temporary indexes for policies, which request the members of one owner at a time: a staged store gets its own indexes
+// last, and an intermediate one gets none. Created at the first use, dropped before the store is sealed.
 
 import MigrationEngine
 import SQLite
 
-/// Helper indexes of one hop.
+/// The temporary indexes of one hop.
 final class PolicyIndexes {
-  /// Core Data's names begin with Z or A, so these are free.
+  /// Core Data's names begin with Z or A, so these names are free.
   static let prefix = "HOPD_INDEX_"
 
   private struct Wanted: Hashable {
@@ -25,7 +25,7 @@ final class PolicyIndexes {
     self.writable = writable
   }
 
-  /// Sees that there is an index that begins with `columns`, where the schema is a staged store.
+  /// Creates an index that begins with `columns` if the schema is a staged store without one.
   func ensure(_ schema: String, table: String, columns: [String]) throws(SQLiteError) {
     let wanted = Wanted(schema: schema, table: table, columns: columns)
     guard writable.contains(schema), done.insert(wanted).inserted else { return }
@@ -51,7 +51,7 @@ final class PolicyIndexes {
     return false
   }
 
-  /// Removes every helper index of a schema.
+  /// Drops all temporary indexes of a schema.
   static func drop(from schema: String, of connection: Connection) throws(SQLiteError) {
     let quoted = SQLiteIdentifier.quoted(schema)
     let names = try connection.rows(

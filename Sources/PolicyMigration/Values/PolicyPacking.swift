@@ -1,5 +1,6 @@
-// Copies attribute values between a column and a batch without making a PolicyValue, for types that are stored as they
-// are. All other types, and values that do not fit their type, go through PolicyAttributeForm and its messages.
+// Copies attribute values between a column and a batch without making a PolicyValue, for types that are stored
+// unchanged. All other types, and values that do not fit their type, go through PolicyAttributeForm, which has the
+// error messages.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -7,14 +8,14 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 
-/// What may be taken from a column, or put there, as it lies.
+/// The form in which values are copied between a column and a batch.
 enum PolicyPacking: Sendable {
   case integer(ClosedRange<Int64>)
   case double
   case date
   case string
   case data
-  /// Through a value.
+  /// By way of a PolicyValue.
   case value
 
   init(_ form: PolicyAttributeForm) {
@@ -29,7 +30,7 @@ enum PolicyPacking: Sendable {
       }
   }
 
-  /// Puts a column's value into a batch; false where that takes a value.
+  /// Appends a column's value to a batch; returns false if that needs a PolicyValue.
   @inline(__always)
   func pack(_ row: Statement, _ column: Int32, into batch: inout PolicyBatchWriter) -> Bool {
     row.withPlace(at: column) { place in
@@ -48,7 +49,7 @@ enum PolicyPacking: Sendable {
     }
   }
 
-  /// Binds an item of a batch; false where that takes a value, or where the value does not fit.
+  /// Binds an item of a batch; returns false if that needs a PolicyValue, or if the value does not fit.
   @inline(__always)
   func bind(
     _ item: PackedItem, of batch: PolicyBatch, to statement: Statement, at parameter: Int32
@@ -57,7 +58,7 @@ enum PolicyPacking: Sendable {
     case (_, .null): try statement.bind(.null, at: parameter)
     case (.integer(let range), .integer(let number)) where range.contains(number):
       try statement.bind(.integer(number), at: parameter)
-    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
+    // SQLite silently stores NaN as NULL (docs/formats/expressions.md, "Arithmetic").
     case (.double, .double(let number)) where !number.isNaN: try statement.bind(.real(number), at: parameter)
     case (.date, .date(let seconds)) where seconds.isFinite: try statement.bind(.real(seconds), at: parameter)
     case (.string, .string(let place)):
@@ -80,7 +81,7 @@ enum PolicyPacking: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Are the bytes UTF-8? Most are ASCII, which is seen eight bytes at a time.
+  /// Whether the bytes are UTF-8. Most are ASCII, which is checked eight bytes at a time.
   fileprivate var isUTF8: Bool {
     var index = 0
     while index + 8 <= count {

@@ -1,4 +1,4 @@
-// Entities of one side of a hop as policies meet them: by property name, with column, type and storage found once.
+// The entities of one side of a hop by property name, with column, type and storage determined once.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,7 +12,7 @@ final class PolicySide {
   let side: PolicyObjectID.Side
   let model: ManagedObjectModel
   let schema: StoreSchema
-  /// Where its tables are in the connection, and the name of their schema.
+  /// The space of its tables in the connection, and the name of their schema.
   let space: SourceTables
   var schemaName: String { space.schemaName }
   private let names: [Int64: String]
@@ -30,10 +30,10 @@ final class PolicySide {
     self.computed = Set(computed.map { [$0.entity, $0.attribute] })
   }
 
-  /// The entity of a number, Z_ENT.
+  /// Returns the entity with a number, Z_ENT.
   func entityName(_ number: Int64) -> String? { names[number] }
 
-  /// The shape of an entity; nil where the model has none of that name, or no table for it.
+  /// Returns the shape of an entity; nil if the model has none of that name, or no table for it.
   func shape(of entity: String) -> PolicyShape? {
     if let shape = shapes[entity] { return shape }
     guard let shape = PolicyShape(entity, in: self, computed: computed) else { return nil }
@@ -41,18 +41,18 @@ final class PolicySide {
     return shape
   }
 
-  /// `table` with the side's schema name, quoted.
+  /// Returns `table` with the side's schema name, quoted.
   func qualified(_ table: String) -> String { space.qualified(table) }
 }
 
-/// One entity: its table, and where its own and inherited properties are.
+/// One entity: its table, and the storage of its own and inherited properties.
 final class PolicyShape {
   /// A stored attribute.
   struct AttributeSlot {
     let name: String
     let column: String
     let form: PolicyAttributeForm
-    /// A count that is computed when all rows are there; nobody writes it.
+    /// Whether it is a count that hopd computes after all rows are written; policies cannot set it.
     let isComputed: Bool
   }
 
@@ -62,7 +62,7 @@ final class PolicyShape {
     let link: PolicyLink
   }
 
-  /// Where a property is: position in `attributes`, `toOnes` or `toManys`.
+  /// The position of a property in `attributes`, `toOnes` or `toManys`.
   enum Slot {
     case attribute(Int)
     case toOne(Int)
@@ -72,7 +72,7 @@ final class PolicyShape {
   let entity: Entity
   let number: Int64
   let table: EntityTable
-  /// By name; the same for the same model, whatever the store.
+  /// Sorted by name; the same for the same model, whatever the store.
   let attributes: [AttributeSlot]
   let toOnes: [LinkSlot]
   let toManys: [LinkSlot]
@@ -114,7 +114,7 @@ final class PolicyShape {
     ) { first, _ in first }
   }
 
-  /// The link of a relationship; nil where there is none of that name.
+  /// Returns the link of a relationship; nil if there is none of that name.
   func link(_ name: String) -> PolicyLink? {
     switch slots[name] {
     case .toOne(let index): toOnes[index].link
@@ -124,16 +124,16 @@ final class PolicyShape {
   }
 }
 
-/// A stored relationship: where its pairs are, seen from the entity that has it.
+/// A stored relationship with the storage of its pairs, seen from the entity that has it.
 struct PolicyLink {
   let name: String
   let isToMany: Bool
   let isOrdered: Bool
-  /// Declared destination.
+  /// The declared destination.
   let target: String
   /// The table of all possible targets.
   let targetTable: String
-  /// Z_ENT of the possible targets.
+  /// The Z_ENT of the possible targets.
   let targetNumbers: Set<Int64>
   let storage: RelationshipStorage
 

@@ -1,6 +1,6 @@
 // Decides whether a chain runs on a copy of the store. Altering a copy gives the same result as writing all rows, in a
-// fraction of the time where most rows stay unchanged. Each table is either kept, or its rows are written as by any
-// other hop; tables are kept only in forms that were seen in stores of Core Data's own.
+// fraction of the time if most rows stay unchanged. Each table is either kept, or its rows are written as in any other
+// hop. Tables are kept only in forms that were seen in Core Data's own stores.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,18 +9,18 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// How a chain is carried out as a whole.
+/// The execution of a whole chain.
 package enum AlterDecision: Sendable, Hashable {
-  /// On a copy.
+  /// On an altered copy.
   case copyAndAlter(AlterProgram)
-  /// By its rows, for a reason.
+  /// By writing all rows, for a reason.
   case chunks(reason: String)
 }
 
-/// Decides, from the plan alone.
+/// Decides from the plan alone.
 package struct AlterCompiler {
-  /// From this version on Core Data appends columns; before, it made the table again (docs/formats/store-layout.md,
-  /// "Apple's migration in place").
+  /// From this version on Core Data appends columns; earlier versions made the table again
+  /// (docs/formats/store-layout.md, "Apple's migration in place").
   private static let appendsSince: Int64 = 977
 
   private let plan: MigrationPlan
@@ -28,7 +28,7 @@ package struct AlterCompiler {
   private let last: Hop
   private var final: StoreSchema { last.destinationSchema }
 
-  /// The decision for a plan, with its reason.
+  /// Returns the decision for a plan, with its reason.
   package static func decide(
     _ plan: MigrationPlan, options: EngineOptions = EngineOptions()
   ) throws(HopdError) -> AlterDecision {
@@ -50,13 +50,13 @@ package struct AlterCompiler {
     } catch {
       return .chunks(reason: error.sentence)
     }
-    // What is written is read through views of the hops before.
+    // Written tables are read through views of the earlier hops.
     let groups = try HopFusion.groups(of: plan, options: options)
     guard let boundary = groups.lazy.compactMap(\.boundary).first else { return .copyAndAlter(program) }
     return .chunks(reason: boundary)
   }
 
-  /// Why not.
+  /// The reason for writing all rows.
   struct Reason: Error {
     let sentence: String
     init(_ sentence: String) { self.sentence = sentence }
@@ -78,7 +78,7 @@ package struct AlterCompiler {
     }
   }
 
-  /// Can the history stay where it is, but for values of its rows?
+  /// Checks that history can stay in its tables, with at most some values changed.
   private func checkHistory() throws(Reason) {
     if let cleared = plan.clearedHistory.first(where: { $0.rows > 0 }) {
       throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
@@ -97,7 +97,7 @@ package struct AlterCompiler {
 
   private struct LineageKey: Hashable, Sendable {}
 
-  /// What becomes of each table, by the hops alone; the same for all stores that go the same way.
+  /// Returns the fate of each table according to the hops alone; the same for all stores on the same migration path.
   private func fates() throws(Reason) -> [String: TableFate] {
     do {
       return try plan.memo.fact(LineageKey()) { () throws(HopdError) in try ChainLineage(plan.hops) }.fates
@@ -109,11 +109,11 @@ package struct AlterCompiler {
 
   // MARK: The file
 
-  /// Is the file one whose tables can be altered? Answers Core Data's bookkeeping in it.
+  /// Checks that the tables of the file can be altered. Returns Core Data's bookkeeping in it.
   private func checkFile() throws(Reason) -> [String] {
     let found = plan.found
     if let table = found.internalTables.first { throw Reason("the store has the table \(table) of SQLite's own") }
-    // Pages that hold nothing would be copied too, and what they held once.
+    // Free pages would be copied too, with the deleted data in them.
     guard found.freePages <= found.pages / 4 else {
       throw Reason("\(found.freePages) of the \(found.pages) pages of the file are free")
     }
@@ -201,7 +201,7 @@ package struct AlterCompiler {
     for column in table.columns {
       guard let value = lineage.values[column.name] else { continue }
       guard appended.contains(column.name) ? !value.isNull : value.column(of: "s") != column.name else { continue }
-      // Row by row, two could have the same value for a moment.
+      // While rows are updated one by one, two could briefly have the same value.
       if final.isUnique(column.name, in: table) { throw Reason("its column \(column.name) changes and must be unique") }
       values.append(AlterProgram.ColumnValue(column: column.name, value: value))
     }
@@ -224,7 +224,7 @@ package struct AlterCompiler {
       origin: before.name, name: join.name, renamed: renamed, appended: [], values: [], join: join)
   }
 
-  /// The text must be one that Core Data writes: any other could hold a rule or a conversion of its own.
+  /// The text must be one that Core Data writes: another could contain a constraint or a conversion of its own.
   private func checkText(_ text: String, of table: EntityTable) throws(Reason) {
     if text == table.createStatement { return }
     guard source.frameworkVersion >= Self.appendsSince, table.uniqueConstraints.isEmpty,
@@ -237,18 +237,18 @@ package struct AlterCompiler {
 
   // MARK: Indexes
 
-  /// Indexes that go, and those that are made. One over values that change is made again, which costs less than keeping
-  /// it while they do.
+  /// Returns the indexes to drop and those to create. An index over values that change is created again, which costs
+  /// less than updating it.
   private func indexes(_ kept: [AlterProgram.KeptTable]) -> (dropped: [String], created: [SchemaIndex]) {
     let tables = Dictionary(kept.map { ($0.origin, $0) }) { first, _ in first }
     let wanted = Dictionary(final.indexes.map { ($0.name, $0) }) { first, _ in first }
-    // Indexes of history that goes along stay in the form that is known; else they go with their tables.
+    // Indexes of kept history stay in their known form; others are dropped with their tables.
     let history = Dictionary(
       (last.history == nil ? [] : final.history?.statements ?? []).map { ($0.name, $0.createStatement) },
       uniquingKeysWith: { a, _ in a })
     var dropped: [String] = []
     var stays: Set<String> = []
-    // Automatic ones have no text.
+    // Automatic indexes have no text.
     for object in plan.found.objects where object.type == "index" && object.sql != nil {
       if HistoryLayout.isHistory(table: object.table) || history[object.table] != nil {
         if last.history != nil, history[object.name] != object.sql { dropped.append(object.name) }
@@ -265,7 +265,7 @@ package struct AlterCompiler {
 }
 
 extension AlterProgram.KeptTable {
-  /// Does an index of the table stay what it is?
+  /// Whether an index of the table stays unchanged.
   fileprivate func keeps(_ index: SchemaIndex) -> Bool {
     origin == name && renamed.isEmpty
       && !index.columns.contains { column in values.contains { $0.column == column.name } }

@@ -1,16 +1,16 @@
-// Estimates whether altering a copy is faster than writing all rows: from the rows of each table and the same
-// proportions as the estimate of the time left.
+// Estimates whether altering a copy is faster than writing all rows: from the rows of each table and the proportions
+// used for the estimate of the time left.
 
 import MappingModel
 import MigrationPlanning
 import PersistentStore
 
-/// What a chain costs on a copy and by its rows.
+/// The costs of a chain on a copy and by writing all rows.
 struct AlterCost {
   let plan: MigrationPlan
   let program: AlterProgram
 
-  /// Throws where the rows' way is as fast.
+  /// Throws if writing all rows is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
     guard program.needsViews || hasLongRowsToUpdate || alterations > 0 else { return }
     guard plan.estimate.bytes > options.smallStoreMax else {
@@ -29,7 +29,7 @@ struct AlterCost {
 
   private func rows(_ hop: Hop) -> [String: Double] { hop.rowsByTable.mapValues { Double(max(0, $0)) } }
 
-  /// Seconds on the imagined machine of `WorkCost`.
+  /// The seconds on the imagined machine of `WorkCost`.
   private var seconds: (altered: Double, written: Double) {
     guard let last = plan.hops.last else { return (0, 0) }
     let rows = rows(last)
@@ -53,7 +53,7 @@ struct AlterCost {
     )
   }
 
-  /// Seconds that new names and columns take: for each, SQLite reads the texts of the whole schema again.
+  /// The seconds for new names and columns: for each, SQLite reads the texts of the whole schema again.
   private var alterations: Double {
     let (renames, columns) = program.alterations
     let objects = Double(plan.found.objects.count + program.written.count)
@@ -61,34 +61,35 @@ struct AlterCost {
     return seconds > Self.noticed ? seconds : 0
   }
 
-  /// Seconds from which on alterations count: the rows' way has costs of its own for each table.
+  /// The seconds from which alterations count: writing all rows also has costs for each table.
   private static let noticed = 0.1
 
   private var hasLongRowsToUpdate: Bool {
     program.kept.contains { !$0.values.isEmpty && longRows[$0.name] != nil }
   }
 
-  /// Bytes of a row, for tables whose rows do not fit in a page. SQLite writes all of such a row again for one value of
-  /// it. Where the store has bytes for them on average, they are taken to be in the tables that have binary columns.
+  /// The bytes of a row, for tables whose rows do not fit in a page. SQLite writes all of such a row again for one new
+  /// value. If the store is large enough for such rows on average, they are assumed to be in the tables with binary
+  /// columns.
   private var longRows: [String: Double] {
     guard let last = plan.hops.last else { return [:] }
     let rows = rows(last)
     let tables = last.destinationSchema.tables
     let binary = tables.filter { $0.columns.contains { $0.declaredType == "BLOB" } }.map(\.name)
     let length = bytes / max(1, binary.reduce(0) { $0 + (rows[$1] ?? 0) })
-    // In a store of a few pages most bytes are not those of rows.
+    // In a store of a few pages, rows have the smaller part of the bytes.
     return bytes >= Self.largeStore && length > Self.pageBytes
       ? Dictionary(binary.map { ($0, length) }) { first, _ in first } : [:]
   }
 
   /// The page size of stores that Core Data makes.
   private static let pageBytes = 4096.0
-  /// Bytes from which on most of a store is rows.
+  /// The bytes from which most of a store is rows.
   private static let largeStore = 1_048_576.0
 }
 
 extension Hop {
-  /// Rows of an inferred hop's result, by table of entities.
+  /// The rows of an inferred hop's result, by entity table.
   var rowsByTable: [String: Int64] {
     var rows: [String: Int64] = [:]
     for (mapping, cost) in zip(mapping.entityMappings, entities) {

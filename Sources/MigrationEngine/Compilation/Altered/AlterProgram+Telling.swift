@@ -1,28 +1,28 @@
-// What an altered copy does to each table, in words for plans and journals.
+// Describes what an altered copy changes in each table, in words for plans and journals.
 
-/// What becomes of one table in a copy that is altered.
+/// The change of one table in an altered copy.
 package struct TableChange: Sendable, Hashable {
-  /// What is done.
+  /// The kind of change.
   package enum Action: String, Sendable, Hashable {
-    /// Nothing.
+    /// Nothing changes.
     case kept
     /// Its rows stay; its name, columns, or values in its rows change.
     case altered
-    /// It is made, and its rows are written.
+    /// The table is created, and its rows are written.
     case written
-    /// It is not in the last version.
+    /// The table is not in the last version.
     case removed
   }
 
-  /// Its name in the last version, or in the store where it goes.
+  /// Its name in the last version, or in the store if it is removed.
   package let table: String
   package let action: Action
-  /// What changes, or why its rows are written.
+  /// The change, or the reason why its rows are written.
   package let reason: String
 }
 
 extension AlterProgram {
-  /// Every table of the last version, and those that go.
+  /// The changes of all tables: those of the last version, and those that are removed.
   package var changes: [TableChange] {
     let made = Set(written.map(\.name))
     return kept.map { TableChange(table: $0.name, action: $0.isUnchanged ? .kept : .altered, reason: $0.change) }
@@ -32,7 +32,7 @@ extension AlterProgram {
       }
   }
 
-  /// What is done beside the copying, in a few words.
+  /// A short summary of the work apart from copying.
   package var summary: String {
     let changes = changes
     func tables(_ action: TableChange.Action) -> Int { changes.count { $0.action == action } }
@@ -58,7 +58,7 @@ extension AlterProgram {
 }
 
 extension AlterProgram.KeptTable {
-  /// What changes in it.
+  /// The change of the table.
   fileprivate var change: String {
     let filled = values.filter { $0.column != "Z_ENT" }
     let parts = [

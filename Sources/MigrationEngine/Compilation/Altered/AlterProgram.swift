@@ -1,30 +1,30 @@
-// A chain of hops as a copy of the store that is altered: what has to be done to the copy, as plain values that a plan
-// can tell and a runner can do step by step. Each table stays as it is, is altered, or is written again from the store
-// that the copy was made of. The result is the store that Core Data's own migration in place leaves
-// (docs/formats/store-layout.md, "Apple's migration in place"); `AlterCompiler` decides.
+// A chain of hops as an altered copy of the store: the changes of the copy, as plain values that a plan can show and a
+// runner can execute step by step. Each table stays unchanged, is altered, or is written again from the original store.
+// The result is the store that Core Data's own migration in place leaves (docs/formats/store-layout.md, "Apple's
+// migration in place"); `AlterCompiler` decides.
 
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// What makes the copy of a store one of the last version.
+/// The changes that convert a copy of the store to the last version.
 package struct AlterProgram: Sendable, Hashable {
-  /// A table whose rows stay where they are.
+  /// A table that keeps its rows.
   package struct KeptTable: Sendable, Hashable {
     /// Its name in the store, and in the last version.
     package let origin: String
     package let name: String
-    /// Columns that get other names, in the table's order; join tables only.
+    /// The columns with new names, in the table's order; join tables only.
     package let renamed: [NewName]
-    /// Columns that are appended, in the order in which Core Data, hop by hop, would append them.
+    /// The appended columns, in the order in which Core Data would append them, hop by hop.
     package let appended: [TableColumn]
-    /// What columns of every row become; others stay as they are, appended ones NULL.
+    /// The new values of columns, for every row. Other columns keep their values, and appended ones are NULL.
     package let values: [ColumnValue]
-    /// What it is in the last version, if it is a join table. Rows with a missing end, which no hop would carry, leave
-    /// it.
+    /// The join table in the last version; nil for other tables. Rows with a missing end are deleted, as no hop would
+    /// copy them.
     let join: JoinTable?
 
-    /// Is nothing done to it?
+    /// Whether the table stays unchanged.
     package var isUnchanged: Bool { origin == name && renamed.isEmpty && appended.isEmpty && values.isEmpty }
   }
 
@@ -40,7 +40,7 @@ package struct AlterProgram: Sendable, Hashable {
     package let declaredType: String
   }
 
-  /// What a column of every row becomes: an expression over the row, under `s`, as it is in the store.
+  /// The new value of a column in every row: an expression over the store's row, under `s`.
   package struct ColumnValue: Sendable, Hashable {
     package let column: String
     package let value: SQLExpression
@@ -49,9 +49,9 @@ package struct AlterProgram: Sendable, Hashable {
   /// A table of the last version whose rows are written.
   package struct WrittenTable: Sendable, Hashable {
     package let name: String
-    /// The statement that makes it, without its schema.
+    /// The statement that creates it, without its schema.
     let definition: Definition
-    /// Why; nil for a new table, which no row of the store comes to.
+    /// The reason; nil for a new table, which gets no rows of the store.
     package let reason: String?
 
     enum Definition: Sendable, Hashable {
@@ -70,24 +70,24 @@ package struct AlterProgram: Sendable, Hashable {
   /// In the order of the last version's layout.
   package let kept: [KeptTable]
   package let written: [WrittenTable]
-  /// Tables of the store that are written again, under whatever name, or that the last version does not have.
+  /// The tables of the store that are written again, under any name, or that the last version does not have.
   package let droppedTables: [String]
-  /// Indexes of the store on kept tables that the last version does not have in that form.
+  /// The indexes of the store on kept tables that the last version does not have in that form.
   package let droppedIndexes: [String]
-  /// Indexes of the last version that are not there then.
+  /// The indexes of the last version that are missing after that.
   package let createdIndexes: [SchemaIndex]
-  /// Core Data's bookkeeping, which is made again.
+  /// Core Data's bookkeeping tables, which are created again.
   package let bookkeeping: [String]
-  /// Rows of entities in kept tables.
+  /// The rows of entities in kept tables.
   package let rows: Int64
 
-  /// Kept tables by name, with their names in the store: what a verifier has to know.
+  /// The names in the store of kept tables, by name: the verifier needs them.
   package var origins: [String: String] {
     Dictionary(kept.map { ($0.name, $0.origin) }) { first, _ in first }
   }
 
-  /// Must the hops before the last one be there as views? Where tables are only kept, with their names and numbers, the
-  /// store says it all.
+  /// Whether the hops before the last one are needed as views. If all tables are kept with their names and numbers, the
+  /// store suffices.
   package var needsViews: Bool {
     !written.isEmpty || !droppedTables.isEmpty
       || kept.contains { $0.origin != $0.name || $0.values.contains { $0.column == "Z_ENT" } }
@@ -95,8 +95,8 @@ package struct AlterProgram: Sendable, Hashable {
 
   // MARK: Statements
 
-  /// The statements that give a copy, attached under `destination`, the tables of the last version: what is dropped
-  /// leaves its pages and its names to what follows.
+  /// Returns the statements that give a copy, attached under `destination`, the tables of the last version. Drops come
+  /// first, because later statements reuse the pages and the names.
   func schemaStatements(in destination: String) -> [String] {
     let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
     var statements = droppedIndexes.map { "DROP INDEX IF EXISTS \(qualified($0))" }
@@ -117,8 +117,8 @@ package struct AlterProgram: Sendable, Hashable {
     return statements + written.map { $0.createStatement(in: destination) }
   }
 
-  /// The steps by which the rows of such a copy become those of the last version; `hop` is the program of the last hop
-  /// by rows, from which written tables get theirs.
+  /// Returns the steps that convert the rows of such a copy to the last version. `hop` is the last hop's program for
+  /// writing all rows; written tables get their rows from it.
   func program(_ hop: HopProgram, destination: String) -> HopProgram {
     let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
     var steps = kept.filter { !$0.values.isEmpty }.map {
@@ -139,7 +139,7 @@ package struct AlterProgram: Sendable, Hashable {
     return HopProgram(source: hop.source, destination: destination, preconditions: hop.preconditions, steps: steps)
   }
 
-  /// The steps of the last hop that write the rows of written tables.
+  /// The last hop's steps that write the rows of written tables.
   private func rows(of hop: HopProgram) -> [HopProgram.Step] {
     let names = Set(written.filter { $0.reason != nil }.map(\.name))
     return hop.steps.filter { step in
@@ -160,27 +160,27 @@ package struct AlterProgram: Sendable, Hashable {
 
   // MARK: New names
 
-  /// How many statements of the schema give new names, and how many append a column.
+  /// The number of schema statements that give new names, and of those that append a column.
   var alterations: (renames: Int, columns: Int) {
     kept.reduce((renames.count, 0)) { sum, table in
       (sum.0 + Self.inOrder(table.renamed, room: "ZHOPD_COLUMN").count, sum.1 + table.appended.count)
     }
   }
 
-  /// Tables with their new names.
+  /// The tables with new names.
   private var renames: [NewName] {
     Self.inOrder(kept.map { NewName(before: $0.origin, after: $0.name) }, room: "ZHOPD_TABLE")
   }
 
-  /// New names in an order in which none is taken yet. Where names change places, one makes room under a name of ours,
-  /// which SQLite writes without quotes as it writes Core Data's: it keeps the quotes of a column for its next name.
+  /// Orders new names so that none is in use when it is given. If names are exchanged, one table or column first gets a
+  /// temporary name, which SQLite writes without quotes like Core Data's: it keeps a column's quotes in the next name.
   private static func inOrder(_ names: [NewName], room: String) -> [NewName] {
     var waiting = names.filter { $0.before != $0.after }
     var taken = Set(waiting.map(\.before))
     var result: [NewName] = []
     while !waiting.isEmpty {
       let count = waiting.count
-      // Numbers that grow are given from the last to the first, those that fall from the first to the last.
+      // Rising numbers are given from the last to the first, falling ones from the first to the last.
       for isReversed in [true, false] {
         let all = isReversed ? waiting.reversed() : waiting
         waiting = all.filter { name in

@@ -1,6 +1,6 @@
-// What becomes of each table of a store over a chain of inferred hops: its rows stay what they are but for values that
-// follow from the row itself, or they have to be written. Read off the inserts of each hop's program, so that a table
-// that stays gets the very values that its rows would have got.
+// Finds the fate of each table of a store over a chain of inferred hops: its rows stay in it, with values that follow
+// from the row itself, or they must be written. It is read from the inserts of each hop's program, so that a kept table
+// gets exactly the values that its rows would have got.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,40 +8,40 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// One table at some version of a chain, as a table of the store that the chain began with.
+/// A table of some version in a chain, described as a table of the original store.
 struct TableLineage: Sendable, Hashable {
   /// Its name in the store.
   let origin: String
-  /// Its columns now, each with its value as an expression over the store's row under `s`.
+  /// Its current columns, each with its value as an expression over the store's row under `s`.
   private(set) var values: [String: SQLExpression]
-  /// In the order in which the hops appended them.
+  /// The appended columns, in the order in which the hops appended them.
   private(set) var appended: [AlterProgram.TableColumn] = []
 
-  /// A table of the store as it is.
+  /// A table of the store, unchanged.
   fileprivate init(_ name: String, columns: [String]) {
     origin = name
     values = Dictionary(columns.map { ($0, .column($0)) }) { first, _ in first }
   }
 }
 
-/// What a chain does to one table of its last version.
+/// The effect of a chain on one table of its last version.
 enum TableFate: Sendable, Hashable {
   /// Its rows stay in their table.
   case kept(TableLineage)
-  /// Its rows are written, for a reason.
+  /// Its rows are written, for the reason given.
   case written(String)
-  /// No row of the store comes to it.
+  /// It gets no rows of the store.
   case new
 }
 
 /// The fates of all tables of a chain.
 struct ChainLineage: Sendable {
-  /// By table of the last version.
+  /// The fates by table of the last version.
   private(set) var fates: [String: TableFate]
 
   private typealias Reason = AlterCompiler.Reason
 
-  /// Looks at the hops, which must be inferred.
+  /// Reads the hops, which must be inferred.
   init(_ hops: [Hop]) throws(HopdError) {
     fates = [:]
     let first = hops.first?.sourceSchema
@@ -103,7 +103,7 @@ struct ChainLineage: Sendable {
 extension TableLineage {
   fileprivate typealias Reason = AlterCompiler.Reason
 
-  /// Follows the table of entities into a table of the hop's destination.
+  /// Follows the entity table into a table of the hop's destination.
   fileprivate mutating func pass(_ hop: Hop, into table: EntityTable, _ insert: Insertion) throws(Reason) {
     guard let before = hop.sourceSchema.table(named: insert.sourceTable) else {
       throw Reason("its rows come from elsewhere")
@@ -130,7 +130,8 @@ extension TableLineage {
     values = next
   }
 
-  /// Follows a join table into one of the hop's destination. Names may change, places may not: they are in the text.
+  /// Follows a join table into one of the hop's destination. Its columns may change their names but not their
+  /// positions, because the table's text has them in order.
   fileprivate mutating func pass(_ hop: Hop, into join: JoinTable, _ insert: Insertion) throws(Reason) {
     guard let before = hop.sourceSchema.joinTable(named: insert.sourceTable) else {
       throw Reason("its pairs come from a column")

@@ -1,5 +1,6 @@
 // Decides which hops of a plan are one pass over the rows. It uses the plan alone, so that `plan` can show the result
-// before anything runs: what each hop does, and whether SQLite, tried in memory, would still find rows by key.
+// before anything runs: it considers the effects of each hop, and probes in memory whether SQLite would still look rows
+// up by key.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,19 +11,19 @@ import SQLite
 
 /// Consecutive hops that are one pass over the rows: all but the last are views.
 package struct HopGroup: Sendable, Hashable {
-  /// How the pass is made.
+  /// The execution of the pass.
   package enum Execution: Sendable, Hashable {
-    /// By statements over ranges of keys.
+    /// Statements over ranges of keys.
     case chunks
-    /// By a copy of the file and changes of its schema.
+    /// A copy of the file, with changes of its schema.
     case copyAndAlter
   }
 
-  /// Positions of the hops in the plan.
+  /// The positions of the hops in the plan.
   package let hops: Range<Int>
-  /// How the pass is made.
+  /// The execution of the pass.
   package let execution: Execution
-  /// Why the next hop is not part of it, in a sentence; nil for the last group.
+  /// The reason why the next hop is not in the pass, in a sentence; nil for the last group.
   package let boundary: String?
 
   /// Makes a group.
@@ -39,15 +40,15 @@ package enum HopFusion {
     let options: EngineOptions
   }
 
-  /// The groups of a plan, in order; with `options.fusesHops` false every hop is one by itself. Decided once for all
-  /// stores that go the same way.
+  /// Returns the groups of a plan, in order; if `options.fusesHops` is false, each hop is a group. Decided once for all
+  /// stores on the same migration path.
   package static func groups(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) -> [HopGroup] {
     try plan.memo.fact(GroupsKey(options: options)) { () throws(HopdError) in
       try groups(of: plan.hops, options: options)
     }
   }
 
-  /// The groups of hops that follow each other.
+  /// Returns the groups of consecutive hops.
   package static func groups(of hops: [Hop], options: EngineOptions) throws(HopdError) -> [HopGroup] {
     var groups: [HopGroup] = []
     var first = 0
@@ -65,18 +66,18 @@ package enum HopFusion {
   }
 }
 
-/// A pass that is tried out hop by hop.
+/// A pass that is tried hop by hop.
 private struct FusedPass {
   let hops: [Hop]
   let first: Int
   let options: EngineOptions
   private(set) var end: Int
   private var trial: QueryPlanProbe?
-  /// Where the last hop reads.
+  /// The tables that the last hop reads.
   private var space = SourceTables.schema("main")
-  /// Columns of the last hop's source with how much of the store's rows each is computed from.
+  /// The columns of the last hop's source, with the number of store columns in the expression of each.
   private var weights = ColumnWeights()
-  /// Views that never have a row: of entities that a hop of the pass adds.
+  /// The views without any rows: those of entities that a hop of the pass adds.
   private var empty: Set<String> = []
 
   init(hops: [Hop], first: Int, options: EngineOptions) {
@@ -86,10 +87,10 @@ private struct FusedPass {
     end = first + 1
   }
 
-  /// Takes the next hop in, or says why not.
+  /// Adds the next hop to the pass, or returns why it cannot.
   mutating func extend() throws(HopdError) -> String? {
     let (inner, next) = (hops[end - 1], hops[end])
-    // A stage's program only sees what is written.
+    // A stage's program reads only written rows.
     if next.hook == nil, let policy = next.mapped?.policies.first {
       return "\(next.title) runs the policy \(policy), which fetches single objects of the previous version"
     }
@@ -114,7 +115,7 @@ private struct FusedPass {
     } catch let error as HopdError {
       throw error
     } catch {
-      // A statement over views can be longer or deeper than SQLite takes.
+      // A statement over views can be longer or deeper than SQLite allows.
       return "\(inner.title) is made because SQLite does not take the statements of both at once: \(error)"
     }
     end += 1
@@ -127,7 +128,7 @@ private struct FusedPass {
     return trial
   }
 
-  /// Keys as of tables that are not empty.
+  /// The key layout for tables that are not empty.
   fileprivate static func layout(of hop: Hop) throws(HopdError) -> AssociationLayout? {
     guard hop.isMapped else { return nil }
     let span = AssociationLayout.KeySpan(low: 1, high: 1000)
@@ -135,7 +136,7 @@ private struct FusedPass {
     return try AssociationLayout(hop: hop, spans: spans)
   }
 
-  /// What the next hop would have to look for from end to end in the views, and finds by an index in tables.
+  /// Returns the look-up of the next hop that would scan the views, although it uses an index on tables.
   private static func lostLookup(
     _ hop: Hop, over views: SourceTables, empty: Set<String>, trial: QueryPlanProbe
   ) throws -> String? {
@@ -152,7 +153,7 @@ private struct FusedPass {
     if hop.isMapped { try MappedScratch.prepareRun(trial.connection) }
     for (step, other) in zip(program.steps, reference.steps) {
       try trial.prepare(step)
-      // What drives from no row does nothing, however SQLite would do it.
+      // A statement that is driven by an empty view does nothing, whatever its plan.
       if let driven = step.statements.first, empty.contains(where: driven.contains) { continue }
       for (sql, plain) in zip(step.statements, other.statements) {
         let (found, expected) = (try trial.lookups(of: sql), try trial.lookups(of: plain))
@@ -164,7 +165,7 @@ private struct FusedPass {
     return nil
   }
 
-  /// The program of a hop; where it is not known whether references are sound, with every look-up.
+  /// Returns the program of a hop, compiled as if no reference were known to be sound, so with every look-up.
   private static func program(
     of hop: Hop, source: SourceTables, destination: String
   ) throws(HopdError) -> HopProgram {
@@ -177,18 +178,18 @@ private struct FusedPass {
   }
 }
 
-/// How many columns of the store's tables are in the expressions of views, counted as often as they are there: a
-/// view's values are computed again wherever a later hop writes them.
+/// The number of store columns in the expressions of views, counted at each use: a view's values are computed again
+/// wherever a later hop writes them.
 private struct ColumnWeights {
-  /// By table and column; of what is not named 1.
+  /// The weights by table and column; 1 for columns that are not in it.
   private var weights: [String: [String: Int]] = [:]
-  /// Property-like name of a column that is too heavy.
+  /// The qualified name of a column that is too heavy.
   private(set) var heaviest: String?
 
-  /// More than this is no longer one pass over rows but the same work again and again.
+  /// Above this, a pass would repeat the same work again and again.
   private static let most = 200
 
-  /// The weights of a program's views.
+  /// Returns the weights of a program's views.
   func after(_ program: IntermediateHop) -> ColumnWeights {
     var result = ColumnWeights()
     for table in program.tables {

@@ -1,5 +1,5 @@
-// A hop that writes nothing: temporary views that show what it would write, for the next hop to read. Views are gone
-// with the connection, so a resumed run makes them again.
+// A hop that writes nothing: temporary views show the rows that it would write, for the next hop to read. Views end
+// with the connection, so a resumed run creates them again.
 
 import Diagnostics
 import Expressions
@@ -10,17 +10,17 @@ import SQLite
 
 /// The views of one hop.
 package enum HopViews {
-  /// Makes the views of a hop over `source`; its metadata and key marks are kept in `counts`. None of them may be there
-  /// yet, and after an error none is.
+  /// Creates the views of a hop over `source`, and keeps its metadata and key marks in `counts`. None of the views may
+  /// exist yet, and after an error none exists.
   ///
   /// Checks the hop's preconditions and the destination's rules over the rows: errors refer to that hop. Throws an
-  /// internal error for a hop that `HopFusion` does not let be an inner one.
+  /// internal error for a hop that `HopFusion` does not accept as an intermediate one.
   package static func create(
     _ hop: Hop, over source: SourceTables, connection: Connection, options: EngineOptions,
     references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache, memo: Memo? = nil
   ) throws -> SourceTables {
     do {
-      // As the engine wants it later: a change of this setting takes every temporary view with it.
+      // Set now as the engine needs it later: a change of this setting deletes every temporary view.
       try connection.execute("PRAGMA temp_store = FILE")
       try registerFunctions(on: connection)
       let reader = StoreReader(connection: connection, space: source, memory: counts)
@@ -39,7 +39,7 @@ package enum HopViews {
       }
       for condition in views.preconditions { try condition.check(connection, hop: hop) }
       let result = StoreReader(connection: connection, space: views.space, memory: counts)
-      // One transaction for all of them: each by itself would be a commit of the temporary database.
+      // One transaction for all views: each by itself would be a commit of the temporary database.
       try connection.transaction {
         try views.create(on: connection)
         try check(views, hop: hop, connection: connection, rules: options.invalidRows)
@@ -52,7 +52,7 @@ package enum HopViews {
     }
   }
 
-  /// Removes the views of a hop, if they are there.
+  /// Removes the views of a hop if they exist.
   package static func drop(hop: Int, connection: Connection) throws(SQLiteError) {
     let names = try connection.rows(
       "SELECT name FROM sqlite_temp_schema WHERE type = 'view' AND name LIKE ?", [.text("hop\(hop) %")]
@@ -60,13 +60,14 @@ package enum HopViews {
     for name in names { try connection.execute("DROP VIEW temp.\(SQLiteIdentifier.quoted(name))") }
   }
 
-  /// What the views of any hop call.
+  /// Registers the functions that the views of any hop call.
   static func registerFunctions(on connection: Connection) throws(SQLiteError) {
     try connection.registerAffinityFunctions()
     try ExpressionFunctions.register(on: connection)
   }
 
-  /// What would stop the hop while it is made stops it here: a value that cannot be had, and the destination's rules.
+  /// Makes the checks that would stop the hop if it were written: values that cannot be computed, and the destination's
+  /// rules.
   private static func check(
     _ views: ViewDefinitions, hop: Hop, connection: Connection, rules: InvalidRowsRules
   ) throws {

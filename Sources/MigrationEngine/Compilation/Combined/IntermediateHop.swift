@@ -1,5 +1,5 @@
-// A hop's program as tables instead of steps, to be shown by views. Views can only show a hop whose steps all insert
-// rows that follow from single source rows; any other hop must be written before the next one reads it.
+// A hop's program as tables instead of steps, so that views can show them. Views can only show a hop whose steps all
+// insert rows that follow from single source rows; any other hop must be written before the next one reads it.
 
 import Diagnostics
 import Expressions
@@ -13,13 +13,13 @@ import SQLite
 struct IntermediateHop: Sendable {
   /// Every table of the destination.
   let tables: [ViewTable]
-  /// What a table's rows are called in errors: the entity or mapping whose step would write them.
+  /// The names of a table's rows in errors: the entity or mapping whose step would write them.
   let subjects: [String: String]
   let preconditions: [HopProgram.Precondition]
-  /// Why the hop must be made, in words that follow "because"; nil where views can show it.
+  /// The reason why the hop must be written, in words that follow "because"; nil if views can show it.
   let obstacle: String?
 
-  /// Compiles the hop over `source`; `layout` are its keys where it has mapping models.
+  /// Compiles the hop over `source`. `layout` has its keys if it has mapping models.
   init(
     hop: Hop, source: SourceTables, layout: AssociationLayout?, options: EngineOptions,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
@@ -37,7 +37,7 @@ struct IntermediateHop: Sendable {
         let name = reason.property.map { "\(reason.entity).\($0)" } ?? reason.entity
         found = "an expression of \(name) is evaluated object by object"
       }
-      // What `now()` is belongs to the hop that is made, and is the same over all runs.
+      // The value of `now()` belongs to the written hop, and is the same over all runs.
       if found == nil, fallbacks.asksForMoment { found = "it uses the present time" }
     } else {
       program = try HopCompiler.compile(
@@ -61,7 +61,7 @@ struct IntermediateHop: Sendable {
     obstacle = found ?? tables.lazy.compactMap(\.obstacle).first
   }
 
-  /// A name for statements that nobody runs.
+  /// The schema name in statements that are never executed.
   private static let destination = "staged"
 
   private static func obstacle(in hop: Hop, options: EngineOptions) -> String? {
@@ -98,7 +98,7 @@ struct IntermediateHop: Sendable {
     return nil
   }
 
-  /// What a step inserts, or why it does more than that.
+  /// Returns the rows that a step inserts, or why it does more than insert rows.
   private static func rows(of step: HopProgram.Step) -> (rows: [Insertion], obstacle: String?) {
     switch step {
     case .copy(let copy): return ([copy.rows], nil)

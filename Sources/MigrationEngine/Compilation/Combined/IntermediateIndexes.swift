@@ -1,14 +1,14 @@
-// Indexes of a staged store that the next pass reads. Staged stores between passes have none, as most passes read whole
-// tables by key; a mapping model that follows relationships from their other end gets the ones that it needs. The
+// Indexes of a staged store that the next pass reads. Staged stores between passes have none, because most passes read
+// whole tables by key. A mapping model that follows relationships from their other end gets the ones that it needs. The
 // user's store is never changed: it has its own indexes.
 
 import PersistentStore
 import SQLite
 
-/// Makes the indexes that a program looks rows up by.
+/// Creates the indexes that a program uses to look rows up.
 struct IntermediateIndexes {
   let connection: Connection
-  /// What the program reads: a staged store, or views over one.
+  /// The tables that the program reads: a staged store, or views over one.
   let source: SourceTables
 
   /// Core Data's names begin with Z or A.
@@ -20,8 +20,8 @@ struct IntermediateIndexes {
     let column: String
   }
 
-  /// Sees that the indexes are there. Where objects are read besides, by statements that are no part of the program,
-  /// those by which `followed`, the layout of the source, follows relationships.
+  /// Creates the missing indexes. `followed` is the source's layout if statements outside the program read objects: the
+  /// indexes by which they follow relationships are added.
   func make(
     for program: HopProgram, destination: StoreSchema, readsObjects followed: StoreSchema?
   ) throws(SQLiteError) {
@@ -35,7 +35,7 @@ struct IntermediateIndexes {
     let candidates = try candidates(tables.map(\.name), in: base.schemaName)
     var wanted = try used(by: program, base: base.schemaName, tables: tables.map(\.sql), candidates, destination)
     if let followed {
-      // What columns of views are in the tables below is not looked into: all then.
+      // The tables under a view's columns are not determined; for views all candidates are created.
       let columns = Set(
         followed.indexes.filter { !$0.isUnique && $0.columns.allSatisfy(\.suffix.isEmpty) }.flatMap { index in
           index.columns.map { [index.table, $0.name] }
@@ -53,8 +53,8 @@ struct IntermediateIndexes {
       + " ON \(SQLiteIdentifier.quoted(candidate.table)) (\(SQLiteIdentifier.quoted(candidate.column)))"
   }
 
-  /// Columns that may hold keys: integers beside those that every object has; in join tables, which begin with an index
-  /// of the first column, the others.
+  /// Returns the columns that may hold keys: integer columns except those that every object has. Join tables begin with
+  /// an index of the first column, so they need only the others.
   private func candidates(_ tables: [String], in schema: String) throws(SQLiteError) -> [Candidate] {
     var result: [Candidate] = []
     for table in tables where !["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table) {
@@ -69,7 +69,7 @@ struct IntermediateIndexes {
     return result
   }
 
-  /// The candidates that SQLite would use, tried in memory on tables without rows.
+  /// Returns the candidates that SQLite would use, probed in memory on tables without rows.
   private func used(
     by program: HopProgram, base: String, tables: [String], _ candidates: [Candidate], _ destination: StoreSchema
   ) throws(SQLiteError) -> Set<String> {

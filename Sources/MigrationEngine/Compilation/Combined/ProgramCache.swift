@@ -1,6 +1,6 @@
-// Programs are compiled once for all stores on the same migration path. A program depends on the hop, on where it
-// reads, and on a few answers about rows. The answers differ between stores, so each program is kept with its answers
-// and used only for stores that give the same ones. Programs that contain key offsets are never shared.
+// Compiles programs once for all stores on the same migration path. A program depends on the hop, on its source tables,
+// and on a few facts about rows. The facts differ between stores, so each program is kept with its facts and used only
+// for stores with the same ones. Programs that contain key offsets are never shared.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -8,21 +8,21 @@ import PersistentStore
 import SQLite
 import Synchronization
 
-/// Compiles through a memo that belongs to the hops; without one everything is compiled again.
+/// Compiles through a memo that belongs to the hops; without a memo, every program is compiled again.
 struct ProgramCache {
   let memo: Memo?
 
   typealias Asking = (SourceReference) throws(SQLiteError) -> Bool
 
-  /// What a program follows from beside answers about rows.
+  /// The inputs of a program apart from facts about rows.
   struct Key: Hashable, Sendable {
-    /// Position of the hop in its chain.
+    /// The position of the hop in its chain.
     let hop: Int
     let source: SourceTables
     let options: EngineOptions
     let isFinal: Bool
 
-    /// nil for a hop some of whose keys are counted on from those of this store.
+    /// Returns nil for a hop that derives keys from those of this store.
     init?(
       hop: Hop, source: SourceTables, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
     ) {
@@ -37,8 +37,8 @@ struct ProgramCache {
     }
   }
 
-  /// The program of that key for a store that `isSound` asks about; `make` compiles it, and depends on nothing but the
-  /// key, the hops and what it is answered.
+  /// Returns the program of that key for a store whose references `isSound` checks. `make` compiles it, and must depend
+  /// only on the key, the hops and the results of `isSound`.
   func program<Program: Sendable>(
     _ key: Key?, isSound: @escaping Asking = { _ in false }, _ make: (@escaping Asking) throws -> Program
   ) throws -> Program {
@@ -55,34 +55,34 @@ struct ProgramCache {
     return program
   }
 
-  /// Programs of several kinds have the same parts.
+  /// The program type distinguishes programs with equal keys.
   private struct VariantsKey<Program>: Hashable, Sendable {
     let key: Key
   }
 }
 
-/// A question about rows with its answer.
+/// A checked reference with its result.
 struct AskedReference: Sendable {
   let reference: SourceReference
   let isSound: Bool
 }
 
-/// The programs of one key, which differ in what was answered.
+/// The programs of one key, which differ in the results of checks.
 final class ProgramVariants<Program: Sendable>: Sendable {
   private struct Variant: Sendable {
     let answers: [AskedReference]
     let program: Program
   }
 
-  /// Stores of one app have sound references in the same columns, mostly in all.
+  /// Stores of one app have sound references in the same columns, usually in all.
   private static var most: Int { 3 }
 
   private let variants = Mutex<[Variant]>([])
 
-  /// The program for which this store gives the same answers. The questions come in the order of compilation, so no
-  /// question is asked that compiling would not ask.
+  /// Returns the program whose checks have the same results in this store. Checks run in the order of compilation, so
+  /// none runs that compiling would not need.
   func program(_ isSound: ProgramCache.Asking) throws(SQLiteError) -> Program? {
-    // Asking may take long: nobody waits for it.
+    // Checks may take long, so they run without the lock.
     let known = variants.withLock { $0 }
     search: for variant in known {
       for asked in variant.answers where try isSound(asked.reference) != asked.isSound { continue search }

@@ -1,20 +1,20 @@
-// How SQLite would run statements over tables that need not be there: the schema in a database in memory, with no row,
-// and its answer to EXPLAIN QUERY PLAN. Core Data's stores have no statistics, so SQLite decides there as it does here.
+// Finds how SQLite would run statements over tables that need not exist: it makes the schema in an empty database in
+// memory, and reads EXPLAIN QUERY PLAN. Core Data's stores have no statistics, so SQLite decides there as it does here.
 
 import Expressions
 import PersistentStore
 import SQLite
 import SystemPackage
 
-/// A connection to try statements on.
+/// A connection on which statements are probed.
 final class QueryPlanProbe {
   let connection: Connection
 
-  /// How one statement is run.
+  /// The query plan of one statement.
   struct Lookups {
-    /// Tables that are read from end to end, put aside, or given an index for the occasion, in SQLite's words.
+    /// The tables that are scanned, materialised or given an automatic index, in SQLite's words.
     var scans: [String] = []
-    /// Indexes that are used, by name.
+    /// The names of the indexes that are used.
     var indexes: Set<String> = []
   }
 
@@ -31,14 +31,14 @@ final class QueryPlanProbe {
     try connection.attachMemory(as: schema, for: .scratch)
   }
 
-  /// Makes the tables of a layout, with or without the indexes by which relationships are followed.
+  /// Creates the tables of a layout, with or without the indexes by which relationships are followed.
   func create(_ layout: StoreSchema, in schema: String, withIndexes: Bool) throws(SQLiteError) {
     try StoreWriter(connection: connection, schema: schema).createTables(layout)
     guard withIndexes else { return }
     for index in layout.indexes { try connection.execute(index.createStatement(in: schema)) }
   }
 
-  /// What SQLite would do for a statement.
+  /// Returns the query plan of a statement.
   func lookups(of sql: String) throws(SQLiteError) -> Lookups {
     var result = Lookups()
     let lines = try connection.rows("EXPLAIN QUERY PLAN \(sql)") { row in row.text(at: 3) ?? "" }
@@ -56,14 +56,14 @@ final class QueryPlanProbe {
     return result
   }
 
-  /// Makes or removes what a step makes or removes for the steps behind it.
+  /// Executes a step's schema changes, for the steps after it.
   func prepare(_ step: HopProgram.Step) throws(SQLiteError) {
     if case .update(let update) = step, update.effect == .schema { try connection.run(update.sql) }
   }
 }
 
 extension HopProgram.Step {
-  /// What it runs over rows; the next key of a range is found by the key itself.
+  /// The statements that it runs over rows; the next key of a range is always found by the key itself.
   var statements: [String] {
     switch self {
     case .copy(let copy): [copy.nextKey, copy.insert]

@@ -1,25 +1,25 @@
-// The views of a hop as statements: written once for all stores that go the same way, and made in each of their
-// connections.
+// The views of a hop as statements: written once for all stores on the same migration path, and executed in each of
+// their connections.
 
 import Expressions
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The statements of a hop's views, and of what is asked before anybody reads them.
+/// The statements of a hop's views, and of the checks before the views are read.
 struct ViewDefinitions: Sendable {
-  /// A statement whose rows cannot all be computed where the hop would fail.
+  /// A statement that fails if the hop would fail to compute one of its rows.
   struct Question: Sendable {
-    /// What errors call the rows.
+    /// The name of the rows in errors.
     let subject: String
     let sql: String
   }
 
-  /// Where the views are.
+  /// The views' space.
   let space: SourceTables
   let preconditions: [HopProgram.Precondition]
   let questions: [Question]
-  /// What the destination's model demands of rows in `space`, but for what follows from the views; none for a hop
+  /// The destination model's rules for rows in `space`, except those that follow from the views; empty for a hop
   /// without mapping models.
   let demands: [ValidationRule]
   private let statements: [String]
@@ -61,7 +61,7 @@ struct ViewDefinitions: Sendable {
     }
   }
 
-  /// Makes the views.
+  /// Creates the views.
   func create(on connection: Connection) throws(SQLiteError) {
     for statement in statements { try connection.execute(statement) }
   }

@@ -8,7 +8,7 @@ import PersistentStore
 import SQLite
 
 extension HopCompiler {
-  /// The copies that fill a join table: one per place where the source keeps pairs of it.
+  /// Returns the copies that fill a join table: one per column or table of the source that holds its pairs.
   mutating func joinSteps(into join: JoinTable) throws(HopdError) -> [HopProgram.CopyStep] {
     guard let table = hop.destinationSchema.table(of: join.entity) else { return [] }
     let declaring = hop.destination.entity(named: join.entity)
@@ -61,14 +61,14 @@ extension HopCompiler {
       schema: destinationSchema)
   }
 
-  /// Conditions that keep pairs whose end does not survive out of a join table.
+  /// Returns conditions that exclude pairs from a join table if an end is not migrated.
   func survivalConditions(
     _ key: SQLExpression, of source: Entity, in destination: String, isRow: Bool, alias: String = "s"
   ) -> [SQLExpression] {
     let (map, isComplete) = survivors(of: source, in: destination)
     guard let table = hop.sourceSchema.table(of: source.name) else { return [] }
     if isRow {
-      // The row itself is the end: its own entity number says whether it belongs to the relationship.
+      // The row itself is the end: its entity number shows whether it has the relationship.
       let all = Set(table.entities.compactMap { hop.sourceSchema.number(of: $0) })
       return Set(map.keys) == all ? [] : ["\(alias).\"Z_ENT\" IN (\(list(map.keys)))"]
     }

@@ -1,6 +1,6 @@
-// Relationships of a hop. Each is a set of pairs (owner, target); Core Data keeps the pairs in a column on a to-one
-// side, in a join table, or in a column with the owner's key. A hop reads the pairs where the source has them and
-// writes them where the destination wants them.
+// The relationships of a hop. Each is a set of pairs (owner, target). Core Data keeps the pairs in a column on a to-one
+// side, in a join table, or in a column with the owner's key. A hop reads the pairs from the source's storage and
+// writes them to the destination's.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,15 +10,15 @@ import PersistentStore
 import SQLite
 
 extension HopCompiler {
-  /// Which of a to-one's columns is asked for.
+  /// A column of a to-one.
   enum ToOnePart { case key, number, order }
 
-  /// Where a lane's pairs come from in the source.
+  /// Returns the source's storage of a lane's pairs.
   func pairs(of relationship: String, lane: Lane) -> RelationshipMapping.SourcePairs? {
     lane.mapping.relationships.first { $0.destination == relationship }?.source
   }
 
-  /// The declared destination of a source relationship.
+  /// Returns the declared destination of a source relationship.
   func destinationEntity(of pairs: RelationshipMapping.SourcePairs) -> Entity? {
     hop.source.entity(named: pairs.entity)
       .flatMap { hop.source.allRelationships(of: $0)[pairs.relationship] }
@@ -46,7 +46,7 @@ extension HopCompiler {
       switch (storage, source.isInverted) {
       case (.toOne(let own, _), false): target = (own, destinationEntity(of: source))
       case (.members(let columns), true), (.owned(let columns), true):
-        // The to-one itself is new by name, its inverse is not: the same column under another name.
+        // The to-one itself has no source, but its inverse has: the same column under another name.
         target = (columns, hop.source.entity(named: source.entity))
       default:
         try addToOneUpdate(source, column: column, value: value, entity: entity, table: table, part: part)
@@ -60,7 +60,7 @@ extension HopCompiler {
       case .order:
         if let order = target.columns.orderKey {
           let kept = SQLExpression.column(order)
-          // A reference that is cleared has no place in the order either.
+          // A reference that is cleared has no position in the order either.
           cases.append(
             (lane.sourceNumber, filtered == key ? kept : "CASE WHEN \(filtered) IS NOT NULL THEN \(kept) END"))
         } else {
@@ -76,12 +76,12 @@ extension HopCompiler {
           ))
       }
     }
-    // Siblings that had the relationship and lose it: the other end would find them by the key that they keep.
+    // Siblings that lose the relationship must clear its key, or the other end would still find them by it.
     let others = lanes.filter { !subtree.contains($0.destination.name) && hasToOne(in: columns, $0.source) }
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
-  /// Fills a to-one whose pairs the source has elsewhere: in the rows of the other end, or in a join table.
+  /// Fills a to-one from the rows of the other end, or from a join table.
   private mutating func addToOneUpdate(
     _ source: RelationshipMapping.SourcePairs, column: SchemaColumn, value: Relationship, entity: String,
     table: EntityTable, part: ToOnePart
@@ -98,7 +98,7 @@ extension HopCompiler {
     }
   }
 
-  /// Has the entity a to-one whose key is in one of the columns?
+  /// Whether the entity has a to-one with its key in one of the columns.
   private func hasToOne(in columns: Set<String>, _ entity: Entity) -> Bool {
     hop.source.allRelationships(of: entity).keys.contains { name in
       switch hop.sourceSchema.storage(ofRelationship: name, in: entity.name) {
@@ -108,7 +108,8 @@ extension HopCompiler {
     }
   }
 
-  /// Source numbers of everything below `source` that survives inside the tree of `destination`, with the new numbers.
+  /// The source numbers of the entities below `source` that are migrated into the tree of `destination`, with their new
+  /// numbers.
   func survivors(of source: Entity, in destination: String) -> (map: [Int64: Int64], isComplete: Bool) {
     let wanted = Set(
       hop.destination.entity(named: destination).map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
@@ -121,14 +122,14 @@ extension HopCompiler {
       {
         map[number] = new
       } else if !entity.isAbstract {
-        // An abstract entity has no rows, so that its going takes no target away.
+        // An abstract entity has no rows, so no target is lost if it is removed.
         isComplete = false
       }
     }
     return (map, isComplete)
   }
 
-  /// A target's key, NULL where the target's entity does not survive.
+  /// The key of a target; NULL if the target's entity is not migrated.
   private func filteredKey(_ key: SQLExpression, source: Entity?, destination: String) -> SQLExpression {
     guard let source, let table = hop.sourceSchema.table(of: source.name) else { return key }
     let (map, isComplete) = survivors(of: source, in: destination)
@@ -170,10 +171,10 @@ extension HopCompiler {
 
   // MARK: To-many without inverse
 
-  /// The column with the owner's key, in the table of the relationship's destination.
+  /// Returns the column with the owner's key, in the table of the relationship's destination.
   ///
-  /// The declaring entity may have got the relationship from a subentity, or be one that got it from its parent: what
-  /// counts is where the entities that own it now have their pairs, and which of them do.
+  /// The declaring entity may differ between the versions: the relationship may come from a subentity, or from a
+  /// parent. So the entities that own it now decide: which of them have pairs, and where these are stored.
   mutating func ownerExpression(
     _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable
   ) throws(HopdError) -> SQLExpression? {
@@ -206,7 +207,7 @@ extension HopCompiler {
     }
   }
 
-  /// The key of an owner, NULL where the owner's entity does not have the relationship any more.
+  /// The key of an owner; NULL if the owner's entity no longer has the relationship.
   private func ownerKey(_ key: SQLExpression, declared: Entity?, _ owners: Set<Int64>) -> SQLExpression {
     guard let declared, let table = hop.sourceSchema.table(of: declared.name) else { return key }
     let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
@@ -215,7 +216,7 @@ extension HopCompiler {
     return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(owners))) THEN \(key) END"
   }
 
-  /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
+  /// Names the relationship by the entity that declares it, because subentities inherit it.
   private func declared(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
     let owner =
       hop.source.entity(named: pairs.entity)
@@ -224,7 +225,7 @@ extension HopCompiler {
       entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
   }
 
-  /// Where the pairs of some lanes come from, each once.
+  /// Returns the sources of the lanes' pairs, each once.
   func declaredPairs(of relationship: String, _ lanes: [Lane]) -> [RelationshipMapping.SourcePairs] {
     var sources: [RelationshipMapping.SourcePairs] = []
     for lane in lanes {
@@ -234,7 +235,7 @@ extension HopCompiler {
     return sources
   }
 
-  /// Where a hop's source keeps pairs, with the declared entities at both ends.
+  /// Returns the storage of pairs in a hop's source, with the declared entities at both ends.
   func stored(
     _ pairs: RelationshipMapping.SourcePairs
   ) -> (pairs: StoredPairs, owner: Entity, target: Entity)? {
@@ -244,8 +245,8 @@ extension HopCompiler {
     return pairs.isInverted ? (stored.inverted, target, owner) : (stored, owner, target)
   }
 
-  /// Rows of `table` learn the other end of their pairs, which another table of the source holds, or with `value`
-  /// another column of the pairs. `end` says which end of a pair the rows are.
+  /// Adds an update that sets the other end of pairs in the rows of `table`, from another table of the source or, with
+  /// `value`, from another column of the pairs. `end` is the end of a pair that the rows are.
   private mutating func addPairUpdate(
     _ source: RelationshipMapping.SourcePairs, column: String, of end: StoredPairs.End, table: EntityTable,
     entity: String, _ relationship: String, destination: String, value: String? = nil
@@ -277,7 +278,7 @@ extension HopCompiler {
     if !updates.contains(update) { updates.append(update) }
   }
 
-  /// The discriminator of a column that an update fills.
+  /// Adds an update of the discriminator of a column that an update fills.
   private mutating func addDiscriminatorUpdate(
     column: String, value: Relationship, entity: String, table: EntityTable
   ) {
@@ -295,8 +296,8 @@ extension HopCompiler {
 
   // MARK: Order keys
 
-  /// A to-many becomes ordered: its targets are numbered by Z_PK; which order Core Data itself would choose is not
-  /// known.
+  /// Adds an update for a to-many that becomes ordered: its targets are numbered by Z_PK. The order that Core Data
+  /// would choose is not known.
   mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
     guard let key = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)?.ownColumns?.key
     else { return }

@@ -1,6 +1,6 @@
-// From a hop's mapping to SQL. One INSERT … SELECT per root table carries every entity of that table at once:
+// Compiles a hop's mapping to SQL. One INSERT … SELECT per root table copies all entities of that table at once:
 // lightweight migration keeps Z_PK, so a row stays a row and only its columns are rearranged and its entity renumbered.
-// All names go through `SQLiteIdentifier`; all values of the source stay inside SQLite.
+// All names are quoted by `SQLiteIdentifier`; all values of the source stay inside SQLite.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,9 +10,9 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// An added attribute has a default that only the app can turn into a stored value.
+  /// An added attribute has a default that only the app can convert to a stored value.
   package static let defaultUnsupported = HopdError.Code("default-unsupported", exit: .dataError)
-  /// A relationship changes in a way for which no statement is known; the planner should have refused it.
+  /// A relationship changes in a form for which no statement is known; the planner should have refused it.
   package static let relationshipUnsupported = HopdError.Code("relationship-unsupported", exit: .dataError)
   /// A to-one that becomes a to-many without inverse has several owners for one target.
   package static let relationshipNotUnique = HopdError.Code("relationship-not-unique", exit: .dataError)
@@ -23,14 +23,14 @@ package struct HopCompiler {
   let hop: Hop
   let source: SourceTables
   let destinationSchema: String
-  /// Intermediate stores get no indexes: nothing reads them but the next hop (docs/PERFORMANCE.md).
+  /// Intermediate stores get no indexes: only the next hop reads them (docs/PERFORMANCE.md).
   let withIndexes: Bool
 
   var preconditions: [HopProgram.Precondition] = []
-  /// Updates that need all rows of the tables to be there.
+  /// The updates that need all rows of the tables.
   var updates: [HopProgram.StatementStep] = []
 
-  /// The hop's statements.
+  /// Returns the hop's statements.
   package static func compile(
     hop: Hop, source: SourceTables, destinationSchema: String, withIndexes: Bool
   ) throws(HopdError) -> HopProgram {
@@ -53,14 +53,14 @@ package struct HopCompiler {
       source: source, destination: destinationSchema, preconditions: preconditions, steps: steps)
   }
 
-  /// What is at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
-  /// its indexes and triggers.
+  /// Returns the steps at the end of every hop, for rows written by SQL or by policies: updates, counts and, in the
+  /// last store, its indexes and triggers.
   static func closingSteps(
     hop: Hop, destinationSchema: String, updates: [HopProgram.StatementStep], withIndexes: Bool
   ) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
     var updates = updates
-    // Counts last: they need the references that updates bring.
+    // Counts come last: they need the references that updates set.
     updates += hop.computed.compactMap { derivation in
       derivation.fillStatement(in: destinationSchema).map {
         HopProgram.StatementStep(
@@ -77,7 +77,7 @@ package struct HopCompiler {
           .index(HopProgram.StatementStep(subject: rTree.name, .schema, text: $0))
         }
       }
-      // Triggers call functions of Core Data's process and would count what is counted already: after everything.
+      // Triggers come after everything else: they call functions of Core Data's process, and would count again.
       steps += hop.destinationSchema.triggers.map {
         .trigger(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destinationSchema)))
       }
@@ -87,7 +87,7 @@ package struct HopCompiler {
 
   // MARK: Entity tables
 
-  /// One destination entity that has rows, with its source.
+  /// A destination entity with rows, and its source.
   struct Lane {
     let destination: Entity
     let destinationNumber: Int64
@@ -96,7 +96,7 @@ package struct HopCompiler {
     let mapping: EntityMapping
   }
 
-  /// The lanes that end in a destination table.
+  /// Returns the lanes into a destination table.
   func lanes(into table: EntityTable) -> [Lane] {
     table.entities.compactMap { name in
       guard let mapping = hop.mapping.mapping(toDestination: name), let sourceName = mapping.sourceEntity,
@@ -112,8 +112,8 @@ package struct HopCompiler {
 
   private mutating func copySteps(into table: EntityTable) throws(HopdError) -> [HopProgram.CopyStep] {
     let all = lanes(into: table)
-    // Inference lets the entities of one destination tree come from one source tree only, so there is one group; a
-    // later, wider mapping may bring several, and each is copied from its own table.
+    // Inference lets the entities of a destination tree come from one source tree only, so there is one group. A later
+    // kind of mapping may have several; each is copied from its own table.
     var groups: [(source: EntityTable, lanes: [Lane])] = []
     for lane in all {
       guard let source = hop.sourceSchema.table(of: lane.source.name) else { continue }
@@ -136,14 +136,14 @@ package struct HopCompiler {
     var columns: [Insertion.Column] = []
     for column in table.columns {
       guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
-      // Everything but attributes is made of keys and numbers.
+      // All columns except attributes consist of keys and numbers.
       let isAttribute = if case .attribute = column.role { true } else { false }
       columns.append(Insertion.Column(column.name, expression, isExact: !isAttribute))
     }
-    // Every entity of the source table is carried: no filter is needed, and none is paid for.
+    // If every entity of the source table is copied, no filter is needed.
     let carried = Set(lanes.map(\.sourceNumber))
     let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
-    // Which of them are an entity's alone, for those who ask where its objects went.
+    // The destination entities with one source entity each, for code that follows objects to the destination.
     let whole = Dictionary(lanes.map { ($0.destinationNumber, $0.sourceNumber) }) { first, _ in first }
     return HopProgram.CopyStep(
       subject: table.rootEntity,
@@ -156,7 +156,7 @@ package struct HopCompiler {
         driver: self.source.driver(of: source.name)), schema: destinationSchema)
   }
 
-  /// The expression that fills a column, or nil where it stays NULL (or is filled later).
+  /// Returns the expression for a column; nil if it stays NULL or is filled later.
   private mutating func expression(
     for column: SchemaColumn, in table: EntityTable, lanes: [Lane]
   ) throws(HopdError) -> SQLExpression? {
@@ -213,27 +213,27 @@ package struct HopCompiler {
         expression = Self.carried(column, from: before, to: value)
         isRewritten = isRewritten || expression != column
       }
-      // Optional → required with a default: existing nils take the default (docs/formats/migration-semantics.md, "What
+      // Optional → required with a default: existing nils get the default (docs/formats/migration-semantics.md, "What
       // can be inferred").
       if let standard, !value.isOptional, before?.isOptional == true {
         expression = "coalesce(\(expression), \(standard))"
       }
       cases.append((lane.sourceNumber, expression))
     }
-    // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
-    // (docs/formats/store-layout.md, "Apple's migration in place"); a carried column is carried whole for the same
+    // Core Data writes an added attribute's default into every row of the table, including rows of sibling entities
+    // (docs/formats/store-layout.md, "Apple's migration in place"); a copied column is copied for all rows for the same
     // reason.
     let others = lanes.filter { !subtree.contains($0.destination.name) }
-    // What is in sibling rows has no form that could be rewritten; and under a uniqueness constraint the same value in
-    // them would break it, and siblings have no such attribute.
+    // The content of sibling rows has no form that could be rewritten, and siblings do not have the attribute; under a
+    // uniqueness constraint the same value in their rows would violate it.
     guard !others.isEmpty, isRewritten || isUnique(entity: entity, attribute: attribute) else {
       return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
     }
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
-  /// A column's value in the form that it has under its new definition: the content with or without the byte of
-  /// external storage.
+  /// Returns a column's value in the form of its new definition: the content with or without the byte of external
+  /// storage.
   static func carried(_ column: SQLExpression, from before: Attribute, to value: Attribute) -> SQLExpression {
     if before.hasExternalForm, value.type == .binary, !value.hasExternalForm {
       return ExternalDataForm.plainExpression(ofExternal: column)
@@ -244,7 +244,7 @@ package struct HopCompiler {
     return column
   }
 
-  /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
+  /// Returns the initial value of a count: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
   /// for new objects leaves them (docs/formats/store-layout.md, "Derived attributes").
   private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> SQLExpression? {
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
@@ -252,7 +252,7 @@ package struct HopCompiler {
       lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? .integer(0) : .null) }, otherwise: nil)
   }
 
-  /// Does a uniqueness constraint of the destination cover the attribute's column?
+  /// Whether a uniqueness constraint of the destination includes the attribute's column.
   private func isUnique(entity: String, attribute: String) -> Bool {
     guard let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
       let table = hop.destinationSchema.table(of: entity)
@@ -260,7 +260,7 @@ package struct HopCompiler {
     return hop.destinationSchema.isUnique(column, in: table)
   }
 
-  /// One expression where all entities agree, else a CASE over the source's entity number.
+  /// Returns one expression if all entities have the same, else a CASE over the source's entity number.
   func choose(_ cases: [(number: Int64, expression: SQLExpression)], otherwise: SQLExpression?) -> SQLExpression? {
     let distinct = Set(cases.map(\.expression))
     if distinct.isEmpty { return otherwise }
@@ -269,7 +269,7 @@ package struct HopCompiler {
     return "CASE \(SQLExpression.column("Z_ENT")) \(arms) ELSE \(otherwise ?? .null) END"
   }
 
-  // MARK: Small pieces
+  // MARK: Helpers
 
   func qualified(_ table: String, in schema: String) -> String {
     SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table)
@@ -277,7 +277,7 @@ package struct HopCompiler {
 
   func list(_ numbers: some Sequence<Int64>) -> String { numbers.sorted().map(String.init).joined(separator: ", ") }
 
-  /// The expression itself where no number changes, else a CASE. A number that is not in the map becomes NULL.
+  /// Returns the expression itself if no number changes, else a CASE. A number that is not in the map becomes NULL.
   func renumbering(of expression: SQLExpression, _ map: [Int64: Int64]) -> SQLExpression {
     if map.allSatisfy({ $0.key == $0.value }) { return expression }
     let arms = map.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
@@ -300,7 +300,7 @@ package struct HopCompiler {
 }
 
 extension StoreSchema {
-  /// Does a constraint of the table, or a unique index on it, cover the column?
+  /// Whether a constraint of the table, or a unique index on it, includes the column.
   func isUnique(_ column: String, in table: EntityTable) -> Bool {
     table.uniqueConstraints.contains { $0.contains(column) }
       || indexes.contains { index in

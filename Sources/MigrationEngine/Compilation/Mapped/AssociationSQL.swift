@@ -1,6 +1,5 @@
-// Associations as SQL, both ways: which destination object a source row has under a mapping, which source rows a
-// mapping takes, and whether a destination key is one of a mapping's. The three passes and the policies share these
-// fragments.
+// Associations as SQL in both directions: the destination object of a source row under a mapping, the source rows of a
+// mapping, and whether a destination key belongs to a mapping. The three passes and the policies share these fragments.
 
 import Diagnostics
 import Expressions
@@ -10,13 +9,13 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// Fragments over a hop's associations.
+/// SQL fragments over a hop's associations.
 package struct AssociationSQL {
   let layout: AssociationLayout
   let expressions: MappedExpressions
   let destinationSchema: String
 
-  /// Works in the staged store that is attached as `destinationSchema`.
+  /// Uses the staged store that is attached as `destinationSchema`.
   package init(layout: AssociationLayout, expressions: MappedExpressions, destinationSchema: String) {
     self.layout = layout
     self.expressions = expressions
@@ -27,21 +26,20 @@ package struct AssociationSQL {
   package struct Targets {
     /// "table AS alias" to join with the source row.
     package var tables: [SQLExpression] = []
-    /// What ties them to the source row.
+    /// The conditions that join them with the source row.
     package var conditions: [SQLExpression]
-    /// Z_PK of the destination object.
+    /// The Z_PK of the destination object.
     package let key: SQLExpression
-    /// Z_ENT of the destination object.
+    /// The Z_ENT of the destination object.
     package let number: SQLExpression
   }
 
-  /// The source rows of a mapping with the destination object of each.
+  /// The source rows of a mapping, with the destination object of each.
   struct Rows {
-    /// "table AS alias" in the order of joining; the first has the key of the range.
+    /// "table AS alias" in the order of joining; the first has the range key.
     var tables: [SQLExpression]
     var conditions: [SQLExpression]
-    /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one
-    /// after ?1.
+    /// The key by which rows are read in ranges, the table that has it, and the query for the next one after ?1.
     let rangeKey: String
     let driver: SourceTables.Driver
     var nextKey: String { driver.nextKey }
@@ -56,7 +54,7 @@ package struct AssociationSQL {
 
   func sum(_ key: SQLExpression, _ offset: Int64) -> SQLExpression { offset == 0 ? key : "\(key) + \(offset)" }
 
-  /// Conditions under which a source row belongs to a mapping.
+  /// Returns the conditions under which a source row belongs to a mapping.
   func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [SQLExpression] {
     var conditions: [SQLExpression] = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
@@ -72,7 +70,7 @@ package struct AssociationSQL {
     }
   }
 
-  /// Conditions under which a row of a mapping's groups has the keys of a source row.
+  /// Returns the conditions under which a row of a mapping's groups has the keys of a source row.
   private func matches(
     _ lane: AssociationLayout.Lane, row: MappedRow, in group: String
   ) throws(HopdError) -> [SQLExpression] {
@@ -85,7 +83,7 @@ package struct AssociationSQL {
 
   // MARK: From source to destination
 
-  /// The objects that `lane` made for the source row under `alias`.
+  /// Returns the objects that `lane` made for the source row under `alias`.
   package func targets(_ lane: AssociationLayout.Lane, of alias: String, prefix: String) throws(HopdError) -> Targets {
     let row = MappedRow(alias: alias, entity: lane.sourceEntity)
     let key = SQLExpression.column("Z_PK", of: alias)
@@ -102,7 +100,7 @@ package struct AssociationSQL {
         key: sum("\(group).\"id\"", lane.offset), number: number)
     case .deduplicated:
       let conditions = try matches(lane, row: row, in: "g")
-      // A source object whose keys hold a nil is in no group and speaks for itself.
+      // A source object with nil in its keys is in no group and represents itself.
       let representative: SQLExpression =
         "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(lane.index))) AS g"
         + " WHERE \(conditions.joined(separator: " AND "))), \(key))"
@@ -126,7 +124,7 @@ package struct AssociationSQL {
     }
   }
 
-  /// The object that a grouping mapping made for values of its keys.
+  /// Returns the object that a grouping mapping made for values of its keys.
   func group(_ lane: AssociationLayout.Lane, keys: [SQLExpression], prefix: String) -> Targets {
     let group = SQLiteIdentifier.quoted("\(prefix)g")
     return Targets(
@@ -137,8 +135,8 @@ package struct AssociationSQL {
 
   // MARK: From destination to source
 
-  /// The rows from which a mapping made its objects, one row per object: of groups the source object that speaks for
-  /// them.
+  /// Returns the rows from which a mapping made its objects, one row per object: for a group, the source object that
+  /// represents it.
   func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
     let row = lane.row
     let source: SQLExpression = "\(expressions.qualified(lane.sourceTable)) AS s"
@@ -193,7 +191,7 @@ package struct AssociationSQL {
     }
   }
 
-  /// A condition: is the destination object with that key one that `lane` made?
+  /// Returns the condition that `lane` made the destination object with that key.
   func isOwned(_ key: SQLExpression, by lane: AssociationLayout.Lane) -> SQLExpression {
     switch lane.kind {
     case .grouped:
@@ -212,7 +210,7 @@ package struct AssociationSQL {
 
   // MARK: Tables
 
-  /// The tables that grouping, expanding and policy mappings need.
+  /// The statements for the tables that grouping, expanding and policy mappings need.
   var scratchTables: [String] {
     var statements: [String] = []
     for lane in layout.lanes {
@@ -234,7 +232,7 @@ package struct AssociationSQL {
     return statements + [
       "CREATE TABLE \(own(AssociationLayout.associationTable)) (\"mapping\" INTEGER, \"source_entity\" INTEGER,"
         + " \"source\" INTEGER, \"destination_entity\" INTEGER, \"destination\" INTEGER)",
-      // Unique: the same pair told twice is one association.
+      // Unique: associating the same pair twice is one association.
       "CREATE UNIQUE INDEX \(index)HOPD_ASSOCIATION_SOURCE ON HOPD_ASSOCIATION"
         + " (\"source\", \"mapping\", \"source_entity\", \"destination\", \"destination_entity\")",
       "CREATE INDEX \(index)HOPD_ASSOCIATION_DESTINATION ON HOPD_ASSOCIATION"

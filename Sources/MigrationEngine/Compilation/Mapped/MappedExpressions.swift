@@ -1,6 +1,7 @@
-// Expressions as the engine needs them: a scalar for a column, a condition for a filter, and the objects that it
-// reaches, as tables to join. The plain forms of nearly every mapping are compiled here, because the engine knows more
-// of them (an order on both sides, the form of external values); `SQLExpressionCompiler` compiles all others.
+// Compiles expressions for the engine: scalars for columns, conditions for filters, and the objects that an expression
+// reaches, as tables to join. The plain forms of nearly every mapping are compiled here, because the engine can use
+// more facts about them (an order on both sides, the form of external values); `SQLExpressionCompiler` compiles all
+// others.
 
 import Diagnostics
 import Expressions
@@ -14,7 +15,7 @@ import SQLite
 package typealias MappedRow = SQLRow
 
 extension AssociationLayout.Lane {
-  /// A row of the source under `s`; of an expanding mapping with its member under `m`.
+  /// The row of the source under `s`; for an expanding mapping with its member under `m`.
   var row: MappedRow {
     var row = MappedRow(alias: "s", entity: sourceEntity)
     if case .expanded(let member) = kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
@@ -22,17 +23,17 @@ extension AssociationLayout.Lane {
   }
 }
 
-/// Objects of the source that an expression reaches from a row.
+/// The objects of the source that an expression reaches from a row.
 struct ReachedObjects {
-  /// "table AS alias" in the order of joining, and what joins them.
+  /// "table AS alias" in the order of joining, and the conditions that join them.
   var tables: [SQLExpression] = []
   var conditions: [SQLExpression] = []
   /// The alias whose rows are the objects.
   var alias: String
-  /// Their entity; objects may be of entities below it.
+  /// The entity of the objects; subentities included.
   var entity: String
   var isToOne: Bool
-  /// What puts the objects of one row in order, and the rows of one object; nil where the source has no order.
+  /// The order of one row's objects, and of one object's rows; nil if the source has no order.
   var order: SQLExpression?
   var inverseOrder: SQLExpression?
 }
@@ -42,7 +43,7 @@ package struct MappedExpressions {
   let hop: Hop
   let source: SourceTables
   let moment: Double
-  /// What is evaluated on objects; filled while statements are made.
+  /// The expressions that are evaluated on objects; filled while statements are compiled.
   let fallbacks: ExpressionFallbacks
 
   /// Compiles for the tables of `source`; `moment` is the value of `now()`.
@@ -59,8 +60,8 @@ package struct MappedExpressions {
 
   // MARK: Objects
 
-  /// The objects of a key path from `$source` or `$each`, over relationships only; nil for any other expression.
-  /// `prefix` keeps aliases of several paths of one statement apart.
+  /// Returns the objects of a key path from `$source` or `$each`, over relationships only; nil for any other
+  /// expression. `prefix` makes aliases unique if a statement has several paths.
   func plainObjects(_ node: ExpressionNode, row: MappedRow, prefix: String) -> ReachedObjects? {
     switch node {
     case .variable(let name):
@@ -71,8 +72,8 @@ package struct MappedExpressions {
       for (index, step) in steps.enumerated() {
         switch step {
         case .collection(.unionOfObjects), .collection(.distinctUnionOfObjects), .collection(.distinctUnionOfSets):
-          // Objects are told apart by their keys wherever they are set, so that repeats do not count. What several
-          // collections give together has no order.
+          // Objects are distinguished by their keys wherever they are set, so repeats do not matter. Several
+          // collections together have no order.
           reached.order = nil
           reached.inverseOrder = nil
           reached.isToOne = false
@@ -125,13 +126,13 @@ package struct MappedExpressions {
     reached.alias = to
     reached.entity = relationship.destinationEntityName
     reached.isToOne = wasToOne && !relationship.isToMany
-    // An order means something for the objects of one collection only.
+    // An order applies only to the objects of a single collection.
     reached.order = wasToOne && relationship.isToMany ? order : (relationship.isToMany ? nil : reached.order)
     reached.inverseOrder = isOnly ? inverseOrder : nil
     return true
   }
 
-  /// The relationship of a path of a single step from `$source`.
+  /// Returns the relationship of a path of a single step from `$source`.
   func singleRelationship(_ node: ExpressionNode, of entity: String) -> (declaring: Entity, relationship: Relationship)?
   {
     guard case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
@@ -143,7 +144,7 @@ package struct MappedExpressions {
 
   // MARK: Values
 
-  /// The attribute that a key path of to-ones ends in, with the objects on the way.
+  /// Returns the attribute at the end of a key path of to-ones, with the objects on the path.
   func plainAttribute(_ node: ExpressionNode, row: MappedRow, prefix: String) -> (
     ReachedObjects, Attribute, SQLExpression
   )? {
@@ -156,7 +157,7 @@ package struct MappedExpressions {
     return (reached, attribute, .column(column, of: reached.alias))
   }
 
-  /// The scalar itself, or a subquery over the objects on the way to it.
+  /// Returns the scalar itself, or a subquery over the objects on the path to it.
   func scalar(_ expression: SQLExpression, over reached: ReachedObjects) -> SQLExpression {
     if reached.tables.isEmpty { return expression }
     return "(SELECT \(expression) FROM \(reached.tables.joined(separator: " CROSS JOIN "))"
@@ -165,7 +166,7 @@ package struct MappedExpressions {
 }
 
 extension MappedExpressions {
-  // MARK: What is compiled
+  // MARK: Compiled expressions
 
   private func compiler(
     _ place: ExpressionScope.Place, row: MappedRow, lane: AssociationLayout.Lane
@@ -187,12 +188,12 @@ extension MappedExpressions {
     }
   }
 
-  /// A value in the form in which `attribute` is stored.
+  /// Returns a value in the storage form of `attribute`.
   package func value(
     _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, lane: AssociationLayout.Lane
   ) throws(HopdError) -> SQLExpression {
     if case .constant(.null) = node { return .null }
-    // Content is never evaluated, it is carried.
+    // Content is never evaluated, only copied.
     let isContent = attribute.type == .binary || attribute.type == .transformable
     if let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
       before.type == attribute.type, reached.tables.isEmpty || isContent
@@ -204,19 +205,19 @@ extension MappedExpressions {
     }
   }
 
-  /// May a value of the expression come from an attribute with external storage?
+  /// Whether a value of the expression may come from an attribute with external storage.
   func reachesExternalStorage(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) -> Bool {
     compiler(.attribute, row: row, lane: lane).reachesExternalStorage(node)
   }
 
-  /// A value by which rows are told apart or found.
+  /// Returns a value that identifies or distinguishes rows.
   func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> SQLExpression {
     try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
       try compiler(.key, row: row, lane: lane).value(node, row: row)
     }
   }
 
-  /// A condition of WHERE on a row.
+  /// Returns a condition on a row, for WHERE.
   package func condition(
     _ predicate: PredicateNode, row: MappedRow, lane: AssociationLayout.Lane
   ) throws(HopdError) -> SQLExpression {
@@ -225,7 +226,7 @@ extension MappedExpressions {
     }
   }
 
-  /// The objects that an expression reaches.
+  /// Returns the objects that an expression reaches.
   func objects(
     _ node: ExpressionNode, row: MappedRow, prefix: String, lane: AssociationLayout.Lane, property: String?
   ) throws(HopdError) -> ReachedObjects {
@@ -236,7 +237,7 @@ extension MappedExpressions {
     guard let table = hop.sourceSchema.table(of: found.entity) else {
       throw unsupported("objects of \(found.entity)", lane: lane, property: property)
     }
-    // Under an alias of hopd's: those of the compiler come again inside other expressions of the statement.
+    // An alias of the engine's own: the compiler's aliases recur in other expressions of the statement.
     let alias = SQLiteIdentifier.quoted("\(prefix)c")
     return ReachedObjects(
       tables: [found.from, "\(qualified(table.name)) AS \(alias)"],

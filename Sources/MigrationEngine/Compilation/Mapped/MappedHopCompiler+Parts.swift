@@ -1,5 +1,5 @@
-// Mapping models of one hop that share out the objects of an entity by filters: each object belongs to one of them.
-// Before anything is written the rows are asked whether two filters take the same ones (docs/decisions/0067).
+// Mapping models of one hop that divide an entity's objects by filters: each object belongs to one of them. Before any
+// row is written, queries check whether two filters match the same objects (docs/decisions/0067).
 
 import Diagnostics
 import Expressions
@@ -9,12 +9,12 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// Several mapping models of one hop take the same objects.
+  /// Several mapping models of one hop match the same objects.
   package static let overlappingParts = HopdError.Code("mapping-overlap", exit: .dataError)
 }
 
 extension MappedHopCompiler {
-  /// The checks that no object is taken by two mapping models.
+  /// Returns the checks that no object matches two mapping models.
   func partSteps() throws(HopdError) -> [HopProgram.ChunkStep] {
     var steps: [HopProgram.ChunkStep] = []
     for (first, second) in hop.mapped?.partsToTellApart ?? [] {

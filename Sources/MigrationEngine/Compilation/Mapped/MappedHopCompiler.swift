@@ -1,5 +1,5 @@
-// From mapping models to SQL: the three passes of Core Data's migration as statements over ranges of source keys. What
-// needs a policy is left to a step of its own; everything else is the same for a million objects as for one.
+// Compiles mapping models to SQL: the three passes of Core Data's migration as statements over ranges of source keys.
+// Policies have steps of their own; all other work is the same SQL for a million objects as for one.
 
 import Diagnostics
 import Expressions
@@ -9,11 +9,11 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// How an entity mapping is run.
+/// The execution of an entity mapping.
 package enum MappedExecution: Sendable, Hashable {
   /// By SQL statements alone.
   case sql
-  /// By SQL statements that call an evaluator for some expressions: which, and why.
+  /// By SQL statements that call an evaluator for some expressions: these and why.
   case instances(reasons: [String])
   /// By a policy.
   case policy(String)
@@ -36,14 +36,15 @@ package struct MappedHopCompiler {
   let destinationSchema: String
   let moment: Double
   let withIndexes: Bool
-  /// Do all references of a column of the source lead to objects of that entity?
+  /// Whether all references of a source column lead to objects of that entity.
   let isSound: (SourceReference) throws(SQLiteError) -> Bool
-  /// What the program's statements evaluate on objects; to be registered on the connection and kept while they run.
+  /// The expressions that the program's statements evaluate on objects. The caller must register them on the connection
+  /// and keep them while the statements run.
   package let fallbacks: ExpressionFallbacks
   let expressions: MappedExpressions
   let associations: AssociationSQL
 
-  /// Prepares to compile `hop`; `layout` must refer to its source as it is, and `moment` is what `now()` means.
+  /// Prepares to compile `hop`; `layout` must match its current source, and `moment` is the value of `now()`.
   package init(
     hop: Hop, layout: AssociationLayout, source: SourceTables, destinationSchema: String, moment: Double,
     withIndexes: Bool,
@@ -62,7 +63,7 @@ package struct MappedHopCompiler {
     associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
   }
 
-  /// How each entity mapping of a hop is run, by its name; throws what cannot be run at all.
+  /// Returns the execution of each entity mapping of a hop, by its name. Throws for a mapping that cannot run.
   package static func executions(hop: Hop) throws(HopdError) -> [String: MappedExecution] {
     let layout = try AssociationLayout(hop: hop, spans: [:])
     var result: [String: MappedExecution] = [:]
@@ -71,7 +72,7 @@ package struct MappedHopCompiler {
         result[mapping.name] = .policy(policy)
         continue
       }
-      // With fallbacks of its own, so that they are this mapping's.
+      // It has fallbacks of its own, so that they belong to this mapping.
       let compiler = MappedHopCompiler(
         hop: hop, layout: layout, source: .schema("source"), destinationSchema: "destination", moment: 0,
         withIndexes: false)
@@ -84,7 +85,7 @@ package struct MappedHopCompiler {
     return result
   }
 
-  /// Compiles what belongs to one mapping.
+  /// Compiles the parts of one mapping.
   private func tryOut(_ lane: AssociationLayout.Lane) throws(HopdError) {
     let rows = try associations.rows(lane)
     _ = try groupSteps(lane)
@@ -95,7 +96,7 @@ package struct MappedHopCompiler {
 
   var scratch: MappedScratch { MappedScratch(deduplicated: layout.lanes.filter { $0.kind == .deduplicated }) }
 
-  /// The hop's program.
+  /// Returns the hop's program.
   package func compile() throws(HopdError) -> HopProgram {
     let setters = try RelationshipSetters(compiler: self)
     var steps: [HopProgram.Step] = try partSteps().map(HopProgram.Step.chunks)
@@ -110,7 +111,7 @@ package struct MappedHopCompiler {
     steps.append(.validate)
     let ends = policySteps(.end)
     steps += ends
-    // `end` may change objects as every hook may, and nobody inspects them later.
+    // `end` may change objects like every hook, so the objects are validated once more after it.
     if !ends.isEmpty { steps.append(.validate) }
     steps += HopCompiler.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
@@ -128,7 +129,7 @@ package struct MappedHopCompiler {
   }
 
   func policyStep(_ index: Int, _ pass: HopProgram.PolicyStep.Pass) -> HopProgram.Step? {
-    // A stage has one hook, when all objects are there; a policy has all others.
+    // A stage has one hook, after all objects are written; a policy has all others.
     guard let mapping = hop.mapped?.entityMappings[index], mapping.policy != nil, (hop.hook != nil) == (pass == .stage)
     else { return nil }
     return .policy(HopProgram.PolicyStep(mapping: index, subject: mapping.name, pass: pass))
@@ -136,7 +137,7 @@ package struct MappedHopCompiler {
 
   // MARK: Groups
 
-  /// The source object that represents each distinct value of the keys.
+  /// Returns the steps that find the source object which represents each distinct value of the keys.
   private func groupSteps(_ lane: AssociationLayout.Lane) throws(HopdError) -> [HopProgram.Step] {
     let keys: [ExpressionNode]
     let keep: KeepRule
@@ -166,7 +167,7 @@ package struct MappedHopCompiler {
     let index: SQLExpression =
       "CREATE UNIQUE INDEX \(qualified("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(list))"
     if case .latest = keep {
-      // Rows come by their keys, so that of equal ones the lowest stays.
+      // Rows are read by their keys, so the lowest of equal ones is kept.
       let sql: SQLExpression =
         "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
         + " ON CONFLICT (\(list)) DO UPDATE SET \(Self.latestUpdate)"
@@ -179,8 +180,8 @@ package struct MappedHopCompiler {
       ]
     }
     let representative = keep == .lowest ? "min(\"key\")" : "max(\"key\")"
-    // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each
-    // object, and worth that an interruption begins this step again.
+    // One sort of all keys and an index afterwards: many times faster than a look-up in a growing index for each
+    // object. The cost is that an interruption restarts this step.
     return [
       .update(
         HopProgram.StatementStep(
@@ -190,14 +191,14 @@ package struct MappedHopCompiler {
     ]
   }
 
-  /// Assignments that count a member and let the later of two objects represent their group.
+  /// Assignments that count a member and make the later of two objects represent their group.
   private static let latestUpdate: String = {
     let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
     return "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
       + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
   }()
 
-  /// The pairs of source objects and members, with the keys of their objects above all ranges.
+  /// Returns the step that makes the pairs of source objects and members. Their objects' keys are above all ranges.
   private func expandStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
     guard case .expand(let node, _) = lane.mapping.grouping, case .expanded(let member) = lane.kind else { return nil }
     let row = MappedRow(alias: "s", entity: lane.sourceEntity)
@@ -207,7 +208,7 @@ package struct MappedHopCompiler {
     let numbers = hop.sourceSchema.numbersOfSubtree(of: member).map(String.init).joined(separator: ", ")
     conditions.append("\(reached.alias).\"Z_ENT\" IN (\(numbers))")
     let own = qualified(AssociationLayout.expandedTable(lane.index))
-    // Below lie the ranges of all offsets and what earlier mappings of the table have counted.
+    // Lower keys belong to the ranges of all offsets and to earlier mappings of the table.
     let earlier = layout.lanes.filter {
       guard case .expanded = $0.kind else { return false }
       return $0.destinationTable == lane.destinationTable && $0.index <= lane.index
@@ -234,7 +235,7 @@ package struct MappedHopCompiler {
 
   // MARK: Pass 1
 
-  /// Objects with their attributes, and the to-ones that can be had at once.
+  /// Returns the steps that write objects with their attributes, and the to-ones that are known at once.
   private func creationSteps(_ setters: RelationshipSetters) throws(HopdError) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
     var done: Set<Int> = []
@@ -245,8 +246,8 @@ package struct MappedHopCompiler {
         continue
       }
       guard let lane = layout.lane(at: index), !done.contains(index) else { continue }
-      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys; but
-      // not before a policy that comes first, which may ask for what there is.
+      // Rows of one source table with equal offsets are written together, in the order of keys; but not before an
+      // earlier policy, which may fetch the objects written so far.
       let policy = mappings[index...].firstIndex { $0.policy != nil } ?? mappings.endIndex
       let together = layout.lanes.filter {
         $0.index < policy && !done.contains($0.index) && $0.kind == lane.kind && $0.offset == lane.offset
@@ -272,7 +273,7 @@ package struct MappedHopCompiler {
   ) throws(HopdError) -> HopProgram.Action {
     var columns = [
       Insertion.Column("Z_PK", rows.key, isExact: true), Insertion.Column("Z_ENT", rows.number, isExact: true),
-      // A new object was saved once; what a stage carries is no new object.
+      // A new object has been saved once; an object that a stage copies is not new.
       Insertion.Column(
         "Z_OPT", hop.hook == nil ? .integer(1) : .column("Z_OPT", of: rows.row.alias), isExact: true),
     ]
@@ -288,9 +289,9 @@ package struct MappedHopCompiler {
         driver: rows.driver), schema: destinationSchema)
   }
 
-  /// Columns of the destination entity's attributes with their values, for what is not NULL.
+  /// Returns the columns of the destination entity's attributes with their values, except NULL.
   ///
-  /// What a policy's method would give has none.
+  /// Values from a policy's method are not included.
   func attributeValues(
     _ lane: AssociationLayout.Lane, row: MappedRow
   ) throws(HopdError) -> [(column: String, value: SQLExpression)] {

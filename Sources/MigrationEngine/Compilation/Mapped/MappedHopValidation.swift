@@ -1,7 +1,7 @@
-// The third pass of a hop with mapping models: every destination object against the rules of its model. Core Data stops
-// at the save with what it found; here all violations are counted first, and the operator's rule per entity says what
-// becomes of the objects. It runs in one transaction, before indexes are built, so that a constraint fails here and not
-// there.
+// The third pass of a hop with mapping models: it checks every destination object against the rules of its model. Core
+// Data stops at the save; here all violations are counted first, and the operator's rule per entity decides what
+// happens to the objects. It runs in one transaction, before indexes are built, so that a constraint fails here and not
+// at an index.
 
 import Diagnostics
 import Expressions
@@ -19,15 +19,15 @@ extension HopdError.Code {
 struct MappedHopValidation {
   let connection: Connection
   let layout: StoreSchema
-  /// Where the rows are; objects are only taken out of a staged store.
+  /// The tables with the rows; objects are only removed from a staged store.
   let space: SourceTables
   let rules: InvalidRowsRules
   /// "Model 2 → Model 3".
   let hop: String
-  /// What the model demands, where that is known.
+  /// The model's rules, if they are known.
   var demands: [ValidationRule]?
 
-  /// Keys that an error or a report names, per rule; more are counted.
+  /// The keys that an error or a report names, per rule; more are only counted.
   static let namedKeys = 20
 
   private struct Violation {
@@ -36,10 +36,10 @@ struct MappedHopValidation {
     let keys: [Int64]
   }
 
-  /// Looks at every object, and does with the invalid ones what the rules say.
+  /// Checks every object, and applies the operator's rules to the invalid ones.
   ///
-  /// Throws `invalid-rows` with every violation that no rule settles. Leaving objects out may break others, which are
-  /// then inspected too, until nothing is left to do.
+  /// Throws `invalid-rows` with every violation that no rule settles. Removing objects may make others invalid, so the
+  /// check is repeated until none is left.
   func run() throws -> [InvalidRows] {
     try ValidationFunctions.register(on: connection)
     let all = demands ?? ValidationRule.all(in: layout, space: space)
@@ -85,7 +85,7 @@ struct MappedHopValidation {
   // MARK: Finding
 
   private func violations(of rules: [ValidationRule]) throws -> [Violation] {
-    // One look at a table tells which of its entities' rules are broken at all; mostly none is.
+    // One scan of a table finds which of its entities' rules are violated at all; usually none is.
     var broken: [ValidationRule] = []
     for (table, all) in Dictionary(grouping: rules, by: \.table).sorted(by: { $0.key < $1.key }) {
       var ofTable: [ValidationRule] = []
@@ -94,7 +94,7 @@ struct MappedHopValidation {
         ofTable.append(rule)
       }
       for part in stride(from: 0, to: ofTable.count, by: 500).map({ ofTable[$0..<min($0 + 500, ofTable.count)] }) {
-        // A row that breaks nothing is done with when no condition holds: a third of the work of counting each apart.
+        // A valid row is finished when no condition is true: a third of the work of counting each separately.
         let any = Dictionary(grouping: part, by: \.number).sorted { $0.key < $1.key }.map { number, rules in
           "(d.\"Z_ENT\" = \(number) AND (\(rules.map { "(\($0.condition))" }.joined(separator: " OR "))))"
         }
@@ -143,7 +143,7 @@ struct MappedHopValidation {
 
   // MARK: Settling
 
-  /// The model's default of the rule's attribute as SQL; nil where there is none that could mend anything.
+  /// Returns the model's default of the rule's attribute as SQL; nil if no default could settle the violation.
   private func defaultValue(for rule: ValidationRule) -> String? {
     guard rule.column != nil, let entity = layout.model.entity(named: rule.entity),
       let attribute = layout.model.allAttributes(of: entity)[rule.property]
@@ -153,7 +153,7 @@ struct MappedHopValidation {
 
   private func remove(_ broken: [ValidationRule]) throws {
     let quarantine = QuarantineTables(connection: connection, schema: schema)
-    // The keys first: taking one object out changes what the conditions say of the next.
+    // The keys first: removing one object changes the conditions for the next.
     let keys = qualified(QuarantineTables.keysTable)
     try connection.run(
       "CREATE TABLE \(keys) (\"table\" TEXT, \"key\" INTEGER, PRIMARY KEY (\"table\", \"key\")) WITHOUT ROWID")

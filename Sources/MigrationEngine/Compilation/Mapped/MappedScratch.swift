@@ -1,5 +1,5 @@
-// hopd's own tables of a hop with mapping models: groups, expanded pairs and associations inside the staged store, the
-// pairs of one chunk in the connection's temporary database. Nothing of it is left in a sealed store.
+// hopd's own tables of a hop with mapping models: groups, expanded pairs and associations inside the staged store, and
+// the pairs of one chunk in the connection's temporary database. A sealed store has none of them.
 
 import Diagnostics
 import MappingModel
@@ -7,21 +7,21 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The tables beside the store's.
+/// The tables apart from the store's own.
 struct MappedScratch: Sendable, Hashable {
-  /// Mappings that drop duplicates.
+  /// The mappings that drop duplicates.
   let deduplicated: [AssociationLayout.Lane]
 
-  /// What deduplication dropped, kept for the report until the store is sealed.
+  /// The objects that deduplication dropped, kept for the report until the store is sealed.
   static let mergedTable = "HOPD_MERGED"
-  /// What validation settled, kept likewise.
+  /// The violations that validation settled, kept likewise.
   static let settledTable = "HOPD_SETTLED"
-  /// Pairs of the chunk at work: keys and numbers of both ends, the order of the targets and of the owners.
+  /// The pairs of the current chunk: keys and numbers of both ends, the order of the targets and of the owners.
   static let pairs = "temp.\"HOPD_PAIRS\""
-  /// Objects of the chunk at work whose relationship is set, also to nothing.
+  /// The objects of the current chunk whose relationship is set, also to nothing.
   static let owners = "temp.\"HOPD_OWNERS\""
 
-  /// Tables that live as long as the connection; their content is never needed again.
+  /// Creates the tables that live as long as the connection; their content is never needed again.
   static func prepareRun(_ connection: Connection) throws(SQLiteError) {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS HOPD_PAIRS (owner INTEGER, target INTEGER, owner_entity INTEGER,"
@@ -30,12 +30,12 @@ struct MappedScratch: Sendable, Hashable {
         + " CREATE TEMP TABLE IF NOT EXISTS HOPD_OWNERS (owner INTEGER PRIMARY KEY)")
   }
 
-  /// Takes everything out of a staged store whose hop begins again.
+  /// Removes all these tables from a staged store whose hop begins again.
   func clear(_ connection: Connection, schema: String) throws(SQLiteError) {
     try Self.drop(connection, schema: schema, tables: "NOT LIKE 'sqlite\\_%'")
   }
 
-  /// Notes what deduplication dropped and removes every other table of hopd's but the checkpoint.
+  /// Records the objects that deduplication dropped, and removes every other table of hopd's except the checkpoint.
   func keepResults(_ connection: Connection, schema: String) throws(SQLiteError) {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     try connection.execute("CREATE TABLE \(prefix)\(Self.mergedTable) (mapping TEXT, groups INTEGER, dropped INTEGER)")
@@ -54,7 +54,7 @@ struct MappedScratch: Sendable, Hashable {
     try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
   }
 
-  /// Removes tables from a staged store: ours, as Core Data's begin with Z or A.
+  /// Removes hopd's own tables from a staged store; Core Data's tables begin with Z or A.
   static func drop(
     _ connection: Connection, schema: String, tables pattern: String = "LIKE 'HOPD\\_%'",
     keeping: (String) -> Bool = { _ in false }
@@ -68,7 +68,7 @@ struct MappedScratch: Sendable, Hashable {
     }
   }
 
-  /// Notes what validation settled, for the report of this run or a later one.
+  /// Records the violations that validation settled, for the report of this run or a later one.
   func keep(_ invalid: [InvalidRows], _ connection: Connection, schema: String) throws(SQLiteError) {
     let table = SQLiteIdentifier.quoted(schema) + "." + Self.settledTable
     try connection.execute(
@@ -84,7 +84,7 @@ struct MappedScratch: Sendable, Hashable {
     }
   }
 
-  /// What became of rows that make no object of their own.
+  /// Returns the counts of source objects that made no object of their own, and of invalid objects.
   func tallies(_ connection: Connection, schema: String) throws(SQLiteError) -> HopTallies {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     var tallies = HopTallies()

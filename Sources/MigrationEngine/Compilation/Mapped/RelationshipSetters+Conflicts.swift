@@ -1,4 +1,4 @@
-// What happens where several source objects set one relationship, and the order of ordered ones.
+// Conflicts of several source objects that set one relationship, and the order of ordered relationships.
 
 import Diagnostics
 import Expressions
@@ -9,8 +9,8 @@ import PersistentStore
 import SQLite
 
 extension RelationshipSetters {
-  /// What becomes of two objects for a to-one is not known (docs/formats/expressions.md, "Value expressions"): nothing
-  /// is chosen.
+  /// Refuses two objects for a to-one: the effect in Core Data is not known (docs/formats/expressions.md, "Value
+  /// expressions"), so hopd does not choose one.
   func refuseSeveral(_ setter: RelationshipSetter) -> Action {
     Action(
       .scratch,
@@ -21,7 +21,7 @@ extension RelationshipSetters {
         hint: "narrow the expression down to one object in the mapping model"))
   }
 
-  /// An object that two owners of one mapping want, and that has room for one.
+  /// Refuses an object that two owners of one mapping need if it can have only one.
   func refuseContested(_ setter: RelationshipSetter, column: String, table: String) -> [Action] {
     let refusal = Action.Refusal(
       message:
@@ -45,7 +45,7 @@ extension RelationshipSetters {
 
   // MARK: Order
 
-  /// Gives places to what an ordered relationship got without one, behind what it has.
+  /// Returns the statements that append the members of an ordered relationship that have no position.
   func orderFilling() -> [HopProgram.StatementStep] {
     var result: [HopProgram.StatementStep] = []
     func fill(_ table: String, order: String, partition: String, by key: String) {

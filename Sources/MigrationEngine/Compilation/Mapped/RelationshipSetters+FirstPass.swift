@@ -1,4 +1,4 @@
-// Relationships that are written with the rows.
+// Relationships that are written together with the rows.
 
 import Diagnostics
 import Expressions
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 
 extension RelationshipSetters {
-  /// A to-one whose object is known from the source row alone.
+  /// Whether the setter is a to-one whose object is known from the source row alone.
   func isPlainToOne(_ setter: RelationshipSetter) -> Bool {
     guard !setter.relationship.isToMany, setter.lane.kind != .policy else { return false }
     let row = setter.lane.row
@@ -33,7 +33,7 @@ extension RelationshipSetters {
     var result: Set<Int> = []
     var written: Set<String> = []
     for (position, setter) in setters.enumerated() {
-      // What a policy of an earlier mapping does in its pass must not be overwritten, nor be overlooked here.
+      // The pass of an earlier mapping's policy may change it: the change must be neither overwritten nor missed.
       let followsOther = setter.otherEnd.map(written.contains) ?? false
       var isInline = isPlainToOne(setter) && (!followsOther || isBetweenTwins(setter))
       if isInline, setter.isOneToOne { isInline = isMirrored(setter) }
@@ -43,8 +43,8 @@ extension RelationshipSetters {
     return result
   }
 
-  /// Do all setters of the relationship join objects that were made of the same source object? Then both ends say the
-  /// same, whichever comes first, and whatever the source holds.
+  /// Whether all setters of the relationship join objects that were made of the same source object. Then both ends
+  /// agree, in any order and for any source.
   private func isBetweenTwins(_ setter: RelationshipSetter) -> Bool {
     setter.isOneToOne
       && setters.allSatisfy { other in
@@ -53,7 +53,7 @@ extension RelationshipSetters {
       }
   }
 
-  /// Both columns of a one-to-one are written from the two ends of one source relationship.
+  /// Whether both columns of a one-to-one are written from the two ends of one source relationship.
   private func isMirrored(_ setter: RelationshipSetter) -> Bool {
     let both = setters.filter { $0.place == setter.place }
     guard let other = setter.otherEnd, other != setter.end, both.allSatisfy(isPlainToOne) else { return false }
@@ -62,7 +62,7 @@ extension RelationshipSetters {
     return !opposite.isEmpty && rules == self.rules(of: opposite)
   }
 
-  /// Columns that pass 1 fills for a mapping.
+  /// Returns the columns that pass 1 fills for a mapping.
   func inlineValues(
     _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [(column: String, value: SQLExpression)] {
@@ -90,7 +90,7 @@ extension RelationshipSetters {
     return result
   }
 
-  /// The objects of a to-one whose references all lead to objects of the mapping: nothing is looked up.
+  /// Returns the objects of a to-one whose references all lead to objects of the mapping, without a look-up.
   private func plainReference(
     _ source: SetterSource, of setter: RelationshipSetter, row: MappedRow, _ found: SetterObjects
   ) throws(HopdError) -> SetterObjects? {
@@ -104,7 +104,7 @@ extension RelationshipSetters {
         table: own.table, column: own.key, targetTable: target.sourceTable, targetNumber: target.sourceNumber)
       guard try compiler.isSound(reference) else { return nil }
     } catch {
-      // Whatever is wrong with the source shows where its rows are read.
+      // A faulty source is reported when its rows are read.
       return nil
     }
     let key = SQLExpression.column(own.key, of: row.alias)
@@ -113,12 +113,12 @@ extension RelationshipSetters {
       order: nil, inverseOrder: found.inverseOrder)
   }
 
-  /// A value of the object for the source row at hand; NULL where there is none.
+  /// Returns a value of the object for the current source row; NULL if there is none.
   private func scalar(
     _ value: SQLExpression, _ found: SetterObjects, _ rows: AssociationSQL.Rows
   ) -> SQLExpression {
     guard found.tables.isEmpty else { return subquery(value, found) }
-    // What holds for every row of the mapping need not be asked again, and NULL stays NULL.
+    // Conditions that are true for every row of the mapping need no check, and NULL stays NULL.
     let conditions = found.conditions.filter { !rows.conditions.contains($0) && $0 != "\(value) IS NOT NULL" }
     return conditions.isEmpty ? value : "CASE WHEN \(conditions.joined(separator: " AND ")) THEN \(value) END"
   }

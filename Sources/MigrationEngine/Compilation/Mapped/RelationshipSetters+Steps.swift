@@ -1,5 +1,5 @@
-// Pass 2 as steps: each setter takes its mapping's source rows by ranges, gathers the pairs of a range in a temporary
-// table, and writes them where the destination keeps them.
+// Pass 2 as steps: each setter reads its mapping's source rows by ranges, collects the pairs of a range in a temporary
+// table, and writes them to the destination's storage.
 
 import Diagnostics
 import Expressions
@@ -12,13 +12,13 @@ import SQLite
 extension RelationshipSetters {
   typealias Action = HopProgram.Action
 
-  /// The steps of pass 2, with those of policies behind the setters of their mappings.
+  /// Returns the steps of pass 2. A policy's step follows the setters of its mapping.
   func steps() throws(HopdError) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
     for setter in doubtful { steps.append(.chunks(try emptiness(of: setter))) }
     let matching = scratchIndexes()
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.create)) }
-    // Ends that were written, by whom does not matter: clearing is for what the other end has set.
+    // The ends written so far, by any setter: clearing is for objects that the other end has set.
     var written = Set(inline.map { setters[$0].end })
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
       for (position, setter) in setters.enumerated()
@@ -35,7 +35,7 @@ extension RelationshipSetters {
     return steps
   }
 
-  /// Refuses objects that look-ups find and must not find.
+  /// Returns the checks for look-ups that must find no objects.
   private func emptiness(of setter: RelationshipSetter) throws(HopdError) -> HopProgram.ChunkStep {
     let rows = try associations.rows(setter.lane)
     var actions: [Action] = []
@@ -51,15 +51,15 @@ extension RelationshipSetters {
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
   }
 
-  /// May the objects of the mapping have something in the relationship already?
+  /// Whether the relationship may already have objects for the mapping's objects.
   private func mustClear(_ setter: RelationshipSetter, written: Set<String>) -> Bool {
     setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false
   }
 
-  // MARK: Indexes for a while
+  // MARK: Temporary indexes
 
-  /// Indexes of the destination that setters need: on attributes by which objects are matched, and on join tables whose
-  /// pairs are cleared from their second end.
+  /// Returns the indexes of the destination that setters need: on attributes by which objects are matched, and on join
+  /// tables whose pairs are cleared from their second end.
   private func scratchIndexes() -> [(subject: String, create: String, drop: String)] {
     var seen: Set<String> = []
     var result: [(subject: String, create: String, drop: String)] = []
@@ -91,11 +91,11 @@ extension RelationshipSetters {
 
   // MARK: Clearing
 
-  /// Takes away what the other end has set for the objects of the mapping.
+  /// Returns the steps that remove what the other end has set for the objects of the mapping.
   private func clearing(_ setter: RelationshipSetter) -> [HopProgram.ChunkStep] {
     switch setter.storage {
     case .toOne(let own, let other):
-      // What stays where it is keeps its place in an order: seen row by row when the objects are set.
+      // Objects that stay keep their position in an order: this is decided row by row when the objects are set.
       guard let other else { return [] }
       return [
         clear(own, owned: "t.\"Z_PK\"", setter: setter),
@@ -123,7 +123,7 @@ extension RelationshipSetters {
       ])
   }
 
-  /// Assignments that clear a to-one.
+  /// Returns the assignments that clear a to-one.
   private func cleared(_ columns: [String]) -> String {
     columns.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }.joined(separator: ", ")
   }
@@ -168,7 +168,7 @@ extension RelationshipSetters {
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
   }
 
-  /// The pairs that one source gives for the rows of a range: what is joined, and how.
+  /// Returns the pairs of one source for the rows of a range, as tables and conditions.
   func pairs(
     _ source: SetterSource, of setter: RelationshipSetter, rows: AssociationSQL.Rows, prefix: String
   ) throws(HopdError) -> (found: SetterObjects, tables: [SQLExpression], conditions: [SQLExpression]) {
@@ -177,7 +177,7 @@ extension RelationshipSetters {
     var conditions = rows.conditions + found.conditions
     if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
     if case .lookup(let target, _) = source {
-      // Policies make what they like, and take away what they like.
+      // A policy may make and delete any objects.
       if target.kind == .policy {
         let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.relationship.destinationEntityName)
         conditions.append("\(found.number) IN (\(numbers.map(String.init).joined(separator: ", ")))")
@@ -193,7 +193,8 @@ extension RelationshipSetters {
     return (found, tables, conditions)
   }
 
-  /// Pairs of a join table written at once, where nothing of theirs is there and nothing has to be counted.
+  /// Returns the statements that write a join table's pairs directly, if none of them exists yet; nil for other
+  /// storage, or if the pairs must be numbered.
   private func joining(
     _ setter: RelationshipSetter, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [Action]? {
@@ -219,8 +220,8 @@ extension RelationshipSetters {
     return actions
   }
 
-  /// A join table of the source as it is, where each of its pairs leads from an object of the mapping to one of the
-  /// other mapping: no object is looked up.
+  /// Returns a source join table as an insertion if each of its pairs leads from an object of the mapping to one of the
+  /// other mapping, so that no object must be looked up.
   private func plainPairs(_ setter: RelationshipSetter) -> Insertion? {
     guard setter.sources.count == 1,
       case .join(let join) = setter.storage, join.order == nil, join.inverseOrder == nil,
@@ -234,7 +235,7 @@ extension RelationshipSetters {
     for (column, lane) in [(pairs.owner, setter.lane), (pairs.target, target)] {
       let reference = SourceReference(
         table: pairs.table, column: column, targetTable: lane.sourceTable, targetNumber: lane.sourceNumber)
-      // Whatever is wrong with the source shows where its rows are read.
+      // A faulty source is reported when its rows are read.
       guard (try? compiler.isSound(reference)) == true else { return nil }
     }
     let keys = [pairs.owner, pairs.target].map { SQLExpression.column($0) }
@@ -248,8 +249,8 @@ extension RelationshipSetters {
       driver: expressions.source.driver(ofJoin: pairs.table))
   }
 
-  /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again,
-  /// and objects that were taken together may share what they point to.
+  /// Whether each pair occurs once. A relationship of the source has each pair once; longer paths may reach an object
+  /// again, and merged objects may have common targets.
   private func givesPairsOnce(_ source: SetterSource, of setter: RelationshipSetter) -> Bool {
     guard case .lookup(let target, let node) = source, setter.lane.isArithmetic, target.isArithmetic else {
       return false
@@ -258,7 +259,7 @@ extension RelationshipSetters {
     return expressions.singleRelationship(node, of: setter.lane.sourceEntity) != nil
   }
 
-  /// Which of the objects that a policy made have the relationship.
+  /// Returns the condition for the objects of a policy that have the relationship.
   func owners(of setter: RelationshipSetter, number: SQLExpression) -> SQLExpression {
     let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.declaring.name).map(String.init)
     return "\(number) IN (\(numbers.joined(separator: ", ")))"
@@ -279,7 +280,7 @@ extension RelationshipSetters {
     }
   }
 
-  /// Sets the columns of a to-one, and those of its inverse where that is a to-one too.
+  /// Sets the columns of a to-one, and those of its inverse if that is a to-one too.
   private func writing(
     _ setter: RelationshipSetter, _ own: ToOneColumns, other: ToOneColumns?, clears: Bool
   ) -> [Action] {
@@ -287,7 +288,7 @@ extension RelationshipSetters {
     let table = compiler.qualified(own.table)
     if let other {
       actions += refuseContested(setter, column: other.key, table: other.table)
-      // An object that had the target before has it no longer.
+      // An object that had the target before loses it.
       let key = SQLiteIdentifier.quoted(other.key)
       let held = [own.key, own.discriminator].compactMap { $0 }
       actions.append(
@@ -307,7 +308,7 @@ extension RelationshipSetters {
             + " (SELECT owner FROM \(MappedScratch.owners)) AND t.\(key) IS NOT NULL AND t.\(key) IS NOT"
             + " (SELECT p.target FROM \(MappedScratch.pairs) AS p WHERE p.owner = t.\"Z_PK\")"))
     }
-    // One that is there already keeps its place.
+    // A pair that exists keeps its position.
     actions.append(
       update(
         own.table, by: "owner",
@@ -323,7 +324,7 @@ extension RelationshipSetters {
       column.map { ($0, value) }
     }
     let columns = (pairs + orders).map { SQLiteIdentifier.quoted($0.0) }
-    // A pair that the other end has set keeps its place there.
+    // A pair that the other end has set keeps its position there.
     let resolution =
       join.order.map { "DO UPDATE SET \(SQLiteIdentifier.quoted($0)) = excluded.\(SQLiteIdentifier.quoted($0))" }
       ?? "DO NOTHING"
@@ -348,7 +349,7 @@ extension RelationshipSetters {
     [columns.join.ownerColumn, columns.join.targetColumn].map(SQLiteIdentifier.quoted).joined(separator: ", ")
   }
 
-  /// Numbers the pairs of an ordered relationship; without an order in the source by key.
+  /// Numbers the pairs of an ordered relationship; by key if the source has no order.
   private var numbering: Action {
     let keys = OrderKey.numbering(partition: "owner", order: "position, target")
     return Action(
@@ -357,7 +358,7 @@ extension RelationshipSetters {
         + " FROM \(MappedScratch.pairs)) AS n WHERE n.r = HOPD_PAIRS.rowid")
   }
 
-  /// Columns of the rows that are one end of a pair.
+  /// Returns an update of columns in the rows that are one end of a pair.
   private func update(
     _ table: String, by end: String, _ columns: [(column: String?, value: String)], where condition: String = ""
   ) -> Action {

@@ -1,9 +1,9 @@
-// Pass 2 of a hop with mapping models, decided: which relationship of which mapping is set, from which associations,
-// whether it can be written with the rows in pass 1, and whether another one has set the same pairs already.
+// Decides pass 2 of a hop with mapping models: which relationships of each mapping are set, from which associations,
+// whether they can be written with the rows in pass 1, and whether another setter has set the same pairs already.
 //
-// Core Data sets one relationship of one object after the other, and each time the other end follows. Whole mappings at
-// once give the same, because a store keeps the two ends of a relationship in one place (but for one-to-one, where both
-// columns are written): what counts is the order of the setters that write one place.
+// Core Data sets one relationship of one object after the other, and updates the other end each time. Setting whole
+// mappings at once gives the same result, because a store keeps the two ends of a relationship in one column or table
+// (except for one-to-one, where both columns are written): only the order of the setters that write it matters.
 
 import Diagnostics
 import Expressions
@@ -13,33 +13,33 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// Where the objects of a setter come from.
+/// The source of a setter's objects.
 enum SetterSource {
   /// The objects that a mapping made for those that an expression reaches.
   case lookup(AssociationLayout.Lane, ExpressionNode)
   /// The object that a grouping mapping made for values of its keys.
   case group(AssociationLayout.Lane, [ExpressionNode])
-  /// Destination objects with a value.
+  /// The destination objects with a value.
   case matching(entity: String, attribute: String, ExpressionNode)
 }
 
-/// One relationship mapping that sets something.
+/// A relationship mapping that sets objects or clears them.
 struct RelationshipSetter {
   let lane: AssociationLayout.Lane
   let relationship: Relationship
-  /// Destination entity that declares it, and the relationship at the other end.
+  /// The destination entity that declares it, and the relationship at the other end.
   let declaring: Entity
   let inverse: (entity: Entity, relationship: Relationship)?
   let storage: RelationshipStorage
-  /// None for the constant nil, which only clears.
+  /// Empty for the constant nil, which only clears.
   let sources: [SetterSource]
-  /// Look-ups that must find nothing, with what an object that they find means.
+  /// The look-ups that must find nothing, with the meaning of an object that they find.
   var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
 
-  /// Names the end of a relationship in the destination.
+  /// The name of this end of the relationship in the destination.
   var end: String { "\(declaring.name).\(relationship.name)" }
   var otherEnd: String? { inverse.map { "\($0.entity.name).\($0.relationship.name)" } }
-  /// Names the relationship with both its ends.
+  /// The name of the relationship, the same for both its ends.
   var place: String { otherEnd.map { min(end, $0) } ?? end }
   var isOneToOne: Bool { !relationship.isToMany && inverse?.relationship.isToMany == false }
 }
@@ -47,11 +47,11 @@ struct RelationshipSetter {
 /// All setters of a hop.
 struct RelationshipSetters {
   let compiler: MappedHopCompiler
-  /// In order of mappings, then names; what repeats another one is left out.
+  /// In the order of mappings, then names; without setters that repeat another.
   private(set) var setters: [RelationshipSetter] = []
-  /// Positions in `setters` of those that are written in pass 1.
+  /// The positions in `setters` of those that are written in pass 1.
   private(set) var inline: Set<Int> = []
-  /// Those with look-ups that must find nothing, whether or not they are in `setters`.
+  /// The setters with look-ups that must find nothing, whether or not they are in `setters`.
   private(set) var doubtful: [RelationshipSetter] = []
 
   var hop: Hop { compiler.hop }
@@ -72,7 +72,7 @@ struct RelationshipSetters {
     inline = inlinePositions()
   }
 
-  /// Compiles what one mapping looks up.
+  /// Compiles the look-ups of one mapping.
   static func tryOut(_ lane: AssociationLayout.Lane, compiler: MappedHopCompiler) throws(HopdError) {
     let setters = RelationshipSetters(empty: compiler)
     let rows = try compiler.associations.rows(lane)
@@ -103,7 +103,7 @@ struct RelationshipSetters {
     var sources: [SetterSource] = []
     var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
     switch value {
-    // Only the policy can say what its methods give; it is asked in its own pass.
+    // Only the policy can evaluate its methods; its own pass does.
     case .expression(.policyMethod): return nil
     case .expression(.constant(.null)): break
     case .expression(.destinationInstances(let lookup, let node)):
@@ -137,27 +137,27 @@ struct RelationshipSetters {
       if let target = layout.lane(named: name) {
         let parts = (hop.mapped?.parts(beside: name) ?? []).compactMap { layout.lane(named: $0.name) }
         let found = ([target] + parts).filter { $0.kind == .policy || isKind($0.destinationEntity, of: relationship) }
-        // Objects that the relationship cannot hold: it is as good as empty while there are none.
+        // The relationship cannot hold these objects: its value is empty, which is checked.
         let unfit = found.contains { $0.index == target.index } ? [] : [target]
         return (
           found.map { .lookup($0, node) },
           unfit.map { (.lookup($0, node), refusal(of: $0, lane: lane, relationship: relationship)) }
         )
       }
-      // A mapping that makes nothing has no objects; one that is not there is a mistake.
+      // A mapping that makes no objects gives none; a name without a mapping is a mistake.
       if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return ([], []) }
       throw unsupported(
         "no entity mapping has the name \(name)", lane, relationship.name,
         hint: "write the name of an entity mapping of this hop")
     case .sourceRelationship:
-      // Each object is looked for under the mappings of its own entity (docs/formats/expressions.md, "Relationship
+      // Each object is looked up under the mappings of its own entity (docs/formats/expressions.md, "Relationship
       // functions").
       let reached = try reachedEntity(node, lane: lane, property: relationship.name)
       var sources: [SetterSource] = []
       var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
       for possible in hop.source.entity(named: reached).map(hop.source.subtree) ?? [] {
         let found = layout.lanes(from: possible.name).filter { isKind($0.destinationEntity, of: relationship) }
-        // With filters, an object is mostly under one mapping only; that is seen at the object.
+        // With filters, an object usually belongs to one mapping only; this is checked per object.
         if found.count > 1, let whole = found.first(where: { $0.mapping.filter == nil }) {
           let names = found.map(\.mapping.name).joined(separator: ", ")
           mustBeEmpty.append(
@@ -226,8 +226,8 @@ struct RelationshipSetters {
 
   // MARK: Mirrors
 
-  /// The other ends of one-to-ones that are set from one end only, between objects which two mappings made of the same
-  /// source object: with both ends known from the source row, both are written with their rows.
+  /// Returns the other ends of one-to-ones that are set from one end only, between objects which two mappings made of
+  /// the same source object: the source row determines both ends, so both are written with their rows.
   private func mirrors(of all: [RelationshipSetter]) -> [RelationshipSetter] {
     guard hop.mapped?.policies.isEmpty == true else { return [] }
     var result: [RelationshipSetter] = []
@@ -255,7 +255,7 @@ struct RelationshipSetters {
 
   // MARK: Repeats
 
-  /// A source relationship between the objects of two mappings, whichever end it is seen from.
+  /// A source relationship between the objects of two mappings, the same from either end.
   struct Rule: Hashable {
     let relationship: String
     let first: Int
@@ -267,7 +267,8 @@ struct RelationshipSetters {
     }
   }
 
-  /// The rules that a setter follows; nil where it follows no plain relationship of the source between plain mappings.
+  /// Returns the rules that a setter follows; nil if it follows no plain relationship of the source between plain
+  /// mappings.
   func rules(of setter: RelationshipSetter) -> Set<Rule>? {
     guard setter.lane.isArithmetic else { return nil }
     var rules: Set<Rule> = []
@@ -275,7 +276,7 @@ struct RelationshipSetters {
       if case .lookup(let target, .variable("source")) = source, target.isArithmetic, let otherEnd = setter.otherEnd,
         target.sourceEntity == setter.lane.sourceEntity, setter.end != otherEnd
       {
-        // Of the object itself: which mapping's object has which end tells the direction.
+        // A rule of the object itself: the direction is given by which mapping's object has which end.
         rules.insert(Rule("", from: setter.lane, to: target, isForward: setter.end < otherEnd))
         continue
       }
@@ -290,13 +291,14 @@ struct RelationshipSetters {
       guard own != other else { return nil }
       // Objects that the relationship cannot reach give no pairs.
       guard hop.source.subtree(of: reached).contains(where: { $0.name == target.sourceEntity }) else { continue }
-      // Nor do those that have not got the inverse.
+      // Nor do objects without the inverse.
       rules.insert(Rule(min(own, other), from: setter.lane, to: target, isForward: own < other))
     }
     return rules
   }
 
-  /// The setters but for those of an end that follows the very rules of the other end: the pairs are there already.
+  /// Returns the setters without those of an end that follows the same rules as the other end: its pairs are already
+  /// set.
   private func withoutRepeats(_ all: [RelationshipSetter]) -> [RelationshipSetter] {
     var left: Set<String> = []
     for (_, setters) in Dictionary(grouping: all, by: \.place) {
@@ -305,7 +307,7 @@ struct RelationshipSetters {
       guard let first = ends[0].first, let second = ends[1].first, let rules = rules(of: ends[0]),
         rules == self.rules(of: ends[1])
       else { continue }
-      // Two columns are both written, unless one end has to be looked up.
+      // Two columns are both written, unless one end needs a look-up.
       if first.isOneToOne, ends.joined().allSatisfy(isPlainToOne) { continue }
       // The end that is a column of its own row costs nothing.
       left.insert(!second.relationship.isToMany && first.relationship.isToMany ? first.end : second.end)

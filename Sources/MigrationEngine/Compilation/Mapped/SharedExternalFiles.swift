@@ -1,7 +1,7 @@
-// One file of external storage per object. Core Data removes an object's file with the object, so two objects must
-// never refer to one file; yet a mapping may carry one value to several objects. The first one keeps the file, the
-// others get its content in their column, which Core Data reads as well (docs/formats/store-layout.md, "External binary
-// data").
+// Gives each object a file of external storage of its own. Core Data removes an object's file with the object, so two
+// objects must never refer to one file; yet a mapping may copy one value to several objects. The first one keeps the
+// file, the others get its content in their column, which Core Data reads as well (docs/formats/store-layout.md,
+// "External binary data").
 
 import Diagnostics
 import Expressions
@@ -12,10 +12,10 @@ import PersistentStore
 import SQLite
 
 extension MappedHopCompiler {
-  /// Table of the references: value, which column has it first, and the key of the row there.
+  /// The table of the references: value, the first column that has it, and the row's key there.
   private static let externalTable = "HOPD_EXTERNAL"
 
-  /// The steps that give each object its own; none where no value can get to two objects.
+  /// Returns the steps that give each object its own value; none if no value can be copied to two objects.
   func sharedFileSteps() -> [HopProgram.Step] {
     guard mayShareFiles else { return [] }
     let columns = ExternalDataColumn.all(in: hop.destinationSchema)
@@ -46,7 +46,7 @@ extension MappedHopCompiler {
     return steps.map(HopProgram.Step.update)
   }
 
-  /// May a value with external storage be carried to more than one object?
+  /// Whether a value with external storage may be copied to more than one object.
   private var mayShareFiles: Bool {
     let hasFiles = hop.source.entities.contains { $0.attributes.contains(where: \.hasExternalForm) }
     guard hasFiles, !ExternalDataColumn.all(in: hop.destinationSchema).isEmpty else { return false }
@@ -57,12 +57,12 @@ extension MappedHopCompiler {
       for property in lane.mapping.attributes {
         guard case .expression(let node)? = property.value else { continue }
         guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else {
-          // Which object's value it is cannot be told from the expression.
+          // The expression does not determine whose value it is.
           if expressions.reachesExternalStorage(node, row: row, lane: lane) { return true }
           continue
         }
         guard attribute.hasExternalForm else { continue }
-        // Over a relationship or with a member, several rows may have the same one.
+        // Over a relationship or with a member, several rows may have the same value.
         guard reached.tables.isEmpty, row.variables.isEmpty else { return true }
         guard carried.insert([lane.sourceEntity, attribute.name]).inserted else { return true }
       }

@@ -1,13 +1,13 @@
-// Demands of the destination's model that need no check: they follow from what the hop inserts, or a unique index that
-// is built later would fail. A check costs a pass over the rows.
+// Rules of the destination's model that need no check: they follow from the hop's inserts, or a unique index that is
+// built later would fail. A check costs a pass over the rows.
 
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
 extension HopProgram {
-  /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which
-  /// no other statement writes. nil where policies write, whatever they like.
+  /// Returns the staged store's tables described as views over the source: those that only insertions write. nil if
+  /// policies write, because they may write anything.
   func written(_ hop: Hop) -> SourceTables? {
     var rows: [Insertion] = []
     var touched: Set<String> = []
@@ -30,7 +30,7 @@ extension HopProgram {
     return SourceTables.views(ofHop: hop.index, over: source, origins: origins)
   }
 
-  /// Notes columns of the staged store that have a value in every row, for the hop that reads it.
+  /// Records the columns of the staged store that have a value in every row, for the hop that reads it.
   func notePresent(_ hop: Hop, in counts: RowCountCache) {
     guard let written = written(hop) else { return }
     let staged = SourceTables.schema(destination)
@@ -42,23 +42,23 @@ extension HopProgram {
   }
 }
 
-/// What need not be asked of a staged store.
+/// The rules that need no check in a staged store.
 struct ImpliedConstraints {
-  /// What the store shows of its source; nil where that is not known.
+  /// The store's tables described as views over its source; nil if that is not known.
   let written: SourceTables?
-  /// What was counted in the source.
+  /// The counts made in the source.
   let counts: RowCountCache?
-  /// The indexes that are built afterwards, if a violation stops the hop anyway.
+  /// The indexes that are built afterwards, if a violation stops the hop in any case.
   let indexes: [SchemaIndex]
 
-  /// Is a demand met, or its violation told by an index?
+  /// Whether a rule is met, or an index would report its violation.
   func contains(_ rule: ValidationRule) -> Bool {
     switch rule.code {
     case .missingValue:
       guard let written, let column = rule.column else { return false }
       return written.isPresent(column, of: rule.table, by: counts)
     case .uniqueness:
-      // NULLs are equal to nothing in both.
+      // NULL equals nothing in both.
       return indexes.contains { index in
         index.isUnique && index.table == rule.table && Set(index.columns.map(\.name)) == Set(rule.uniqueColumns)
       }

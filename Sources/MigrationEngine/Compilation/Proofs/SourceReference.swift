@@ -1,24 +1,24 @@
-// References of the source that may be copied unchanged, but for an offset. Looking each one up costs more than the
-// rest of a hop, so one check per column finds out whether every reference leads to an object which its mapping takes.
+// References of the source that may be copied unchanged, except for an offset. Looking each one up costs more than the
+// rest of a hop, so one check per column finds out whether every reference leads to an object of its mapping.
 
 import PersistentStore
 import SQLite
 
-/// A column of the source with keys of one entity's objects.
+/// A column of the source that holds keys of one entity's objects.
 package struct SourceReference: Sendable, Hashable {
   /// The table that has the column.
   package let table: String
-  /// Its name.
+  /// The column's name.
   package let column: String
-  /// Table of the objects it points to.
+  /// The table of the objects it points to.
   package let targetTable: String
-  /// Their Z_ENT.
+  /// The Z_ENT of these objects.
   package let targetNumber: Int64
 
-  /// Does every reference of the column lead to an object of that very entity?
+  /// Whether every reference of the column leads to an object of exactly that entity.
   ///
-  /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view
-  /// it often follows from what it shows.
+  /// Fast if the column has an index, as every to-one of a store has: keys are read in order, and each once. For a view
+  /// it often follows from the view's definition.
   package func isSound(
     in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
   ) throws(SQLiteError) -> Bool {
@@ -46,8 +46,8 @@ package struct SourceReference: Sendable, Hashable {
     return broken == nil
   }
 
-  /// Where an entity's keys have no gaps, whatever is between the first and the last is one of them: no look-ups are
-  /// needed.
+  /// Whether all references are in the key range of an entity without gaps: every key of the range is an object, so no
+  /// look-ups are needed.
   private func isWithinDenseKeys(
     in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
@@ -62,8 +62,9 @@ package struct SourceReference: Sendable, Hashable {
     return other == nil
   }
 
-  /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an
-  /// entity lacks none of its objects: what is sound below is sound in the view.
+  /// Whether the reference follows from one below a view. A view that copies the column has only references of that
+  /// column, and a view of all rows of an entity lacks none of its objects: a reference that is sound below is sound in
+  /// the view.
   func followsFromSource(
     of space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
@@ -76,7 +77,7 @@ package struct SourceReference: Sendable, Hashable {
       .isSound(in: source, of: connection, memory: memory)
   }
 
-  /// Asks a space about a column once, whoever wants to know it how often; one that is gone has nothing sound.
+  /// Returns a check for the references of a space. For a store that is gone, it returns false.
   static func asking(
     _ space: SourceTables, of connection: Connection, memory: ReferenceMemory
   ) -> (SourceReference) throws(SQLiteError) -> Bool {
@@ -86,29 +87,28 @@ package struct SourceReference: Sendable, Hashable {
   }
 }
 
-/// What was found out about references, by space: views ask what they lie over, and several hops lie over the same
-/// store.
+/// The results of checks, by space: a view uses the results of its source, and several hops may have the same source.
 package final class ReferenceMemory {
   private var answers: [String: [SourceReference: Bool]] = [:]
-  /// Keys of an entity by table and number; none where they have gaps.
+  /// The keys of an entity by table and number; nil if they have gaps.
   private var keys: [String: [Int64: ClosedRange<Int64>?]] = [:]
-  /// What was counted in the same tables.
+  /// The counts made in the same tables.
   let counts: RowCountCache?
 
-  /// Remembers nothing yet; `counts` has what was counted in the same tables.
+  /// Makes an empty memory; `counts` has the counts made in the same tables.
   package init(counts: RowCountCache? = nil) { self.counts = counts }
 
-  /// Forgets everything: the tables may be others now.
+  /// Removes all results, because the tables may have changed.
   package func forget() {
     answers = [:]
     keys = [:]
   }
 
-  /// The keys of an entity's objects where all between the least and the largest of the table are theirs.
+  /// Returns the keys of an entity's objects if they include every key between the least and the greatest of the table.
   func denseKeys(of table: String, number: Int64, _ connection: Connection) throws(SQLiteError) -> ClosedRange<Int64>? {
     if let known = keys[table]?[number] { return known }
     var found: ClosedRange<Int64>?
-    // Ends first, and one at a time: that costs nothing, and tells how many rows there must be.
+    // The two ends first, each by its own query: that is cheap, and shows how many rows there must be.
     let low = try connection.integer("SELECT min(\"Z_PK\") FROM \(table)")
     let high = try connection.integer("SELECT max(\"Z_PK\") FROM \(table)")
     if let low, let high, low > 0, high >= low {

@@ -1,24 +1,24 @@
-// References of a staged store that are known to be sound, because the hop that wrote it carried columns that were
-// sound in its source, or made both rows of one row. Noted for the next hop: a staged store has no index to check by.
+// References of a staged store that are known to be sound, because the hop that wrote it copied columns that were sound
+// in its source, or made both rows of one row. Recorded for the next hop: a staged store has no index for a check.
 
 import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The note of a staged store.
+/// The record of a staged store.
 struct VerifiedReferences {
   let connection: Connection
-  /// Schema name of the staged store.
+  /// The staged store's schema name.
   let schema: String
 
-  /// Gone when the store is sealed, as all of hopd's.
+  /// The table, which is removed when the store is sealed.
   static let name = "HOPD_SOUND"
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + Self.name }
 
-  /// Notes the references that a program has written and that are sound for certain. Only between tables into which
-  /// rows are inserted and nothing else is done: anyone who sets, mends or leaves out afterwards could break them.
+  /// Records the references that a program has written and that are certainly sound: only those between tables with
+  /// insertions and no other statement, because a later statement that sets, corrects or removes rows could break them.
   func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
     guard let written = program.written(hop) else { return }
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
@@ -28,7 +28,7 @@ struct VerifiedReferences {
     }
   }
 
-  /// Is it noted that a reference is sound?
+  /// Whether a reference is recorded as sound.
   func contains(_ reference: SourceReference) throws(SQLiteError) -> Bool {
     guard try connection.hasTable(Self.name, in: schema) else { return false }
     return try connection.value(
