@@ -278,6 +278,10 @@ let package = Package(
     /// Random numbers that follow from a seed.
     .target(name: "SeededRandom", path: "Tests/Support/SeededRandom", swiftSettings: strict),
 
+    /// Policies in the process of the test.
+    .target(
+      name: "LocalPolicies", dependencies: ["MigrationPolicy"], path: "Tests/Support/LocalPolicies",
+      swiftSettings: strict),
     /// Other programs that use a store while hopd works.
     .target(
       name: "OtherPrograms", dependencies: ["SQLite", systemPackage], path: "Tests/Support/OtherPrograms",
@@ -319,7 +323,8 @@ let package = Package(
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PropertyLists", systemPackage,
       ],
       swiftSettings: strict),
-    .testTarget(name: "MigrationPolicyTests", dependencies: ["MigrationPolicy"], swiftSettings: strict),
+    .testTarget(
+      name: "MigrationPolicyTests", dependencies: ["LocalPolicies", "MigrationPolicy"], swiftSettings: strict),
     .testTarget(
       name: "PolicyHostTests",
       dependencies: [
@@ -360,7 +365,7 @@ let package = Package(
     .testTarget(
       name: "PolicyMigrationTests",
       dependencies: [
-        "BlockingTests",
+        "BlockingTests", "LocalPolicies",
         "OtherPrograms", "PolicyHost",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SeededRandom", "SQLite",
@@ -429,8 +434,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "BlockingTests",
-        "OtherPrograms", "SeededRandom",
+        "BlockingTests", "LocalPolicies", "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
         "StoreVerification", systemPackage,

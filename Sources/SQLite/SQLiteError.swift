@@ -37,8 +37,6 @@ package struct SQLiteError: Error, Sendable, Hashable {
   package var isFull: Bool { code == SQLITE_FULL }
   /// Whether a value, or a statement, is larger than its bound.
   package var isTooLarge: Bool { code == SQLITE_TOOBIG }
-  /// Whether a row breaks a constraint.
-  package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// Whether a row breaks a uniqueness constraint. SQLITE_CONSTRAINT_UNIQUE is a computed macro that Swift does not
   /// import.
   package var isUniqueness: Bool { extendedCode == SQLITE_CONSTRAINT | (8 << 8) }

@@ -79,9 +79,6 @@ package final class ServiceNotifier: Sendable {
   /// The work moves. `WatchdogPolicy` says when.
   package func watchdogPing() { send(["WATCHDOG=1"], mayWait: false) }
 
-  /// A bug of hopd's was found: let the service manager act as if the watchdog had run out.
-  package func watchdogTrigger() { send(["WATCHDOG=trigger"], mayWait: true) }
-
   /// The service is about to end because of `errno`.
   package func failure(errno code: Int32, status: String, now: ContinuousClock.Instant = .now) {
     send(["ERRNO=\(code)", statusAssignment(status, now: now)], mayWait: true)

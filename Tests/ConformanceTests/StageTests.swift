@@ -6,6 +6,7 @@ import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
+import LocalPolicies
 import ManagedObjectModel
 import MappingModel
 import MigrationEngine

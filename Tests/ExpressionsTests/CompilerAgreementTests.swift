@@ -276,3 +276,10 @@ import Testing
     }
   }
 }
+
+extension HopdError.Code {
+  /// Whether the error is about the values of one row, so that another row may succeed.
+  var isRowError: Bool {
+    [.divisionByZero, .numberOverflow, .castFailed, .valueMismatch, .matchTooLong].contains(self)
+  }
+}

@@ -32,7 +32,7 @@ private final class Queue {
   func state(of key: FilePath) -> JobState? { value.state(of: key) }
   var counts: JobScheduler.Counts { value.counts }
   var batch: Int { value.batch }
-  var busyCount: Int { value.busyCount }
+  var busyCount: Int { value.entries.count }
 }
 
 @Suite struct JobSchedulerTests {

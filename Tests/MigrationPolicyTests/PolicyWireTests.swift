@@ -1,3 +1,4 @@
+import LocalPolicies
 import Testing
 
 @testable import MigrationPolicy

@@ -3,6 +3,7 @@
 import BlockingTests
 import Diagnostics
 import Expressions
+import LocalPolicies
 import ManagedObjectModel
 import MappingModel
 import MigrationPolicy

@@ -4,6 +4,7 @@
 import BlockingTests
 import Diagnostics
 import Expressions
+import LocalPolicies
 import ManagedObjectModel
 import MappingModel
 import MigrationPlanning

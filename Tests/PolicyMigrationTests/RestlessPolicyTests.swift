@@ -6,6 +6,7 @@ import BlockingTests
 import Diagnostics
 import Expressions
 import Glibc
+import LocalPolicies
 import ManagedObjectModel
 import MappingModel
 import MigrationPolicy

@@ -355,3 +355,15 @@ struct FidelityTests {
     return content
   }
 }
+
+extension StoreMetadata {
+  /// Keys that are not Core Data's own.
+  fileprivate var appKeys: [String] {
+    let known: Set<String> = [
+      Key.frameworkVersion, Key.versionHashes, Key.versionHashesVersion, Key.versionIdentifiers,
+      Key.versionHashesDigest, Key.versionChecksum, Key.storeType, Key.autoVacuumLevel, Key.deferredMigration,
+      Key.ancillaryHashes, Key.maximumFrameworkVersion,
+    ]
+    return entries.keys.filter { !known.contains($0) }.sorted()
+  }
+}

@@ -194,7 +194,7 @@ final class TemporaryDirectory {
       try connection.run("INSERT INTO t VALUES (?)", [.text("secret")])
       Issue.record("no error")
     } catch {
-      #expect(error.isConstraint)
+      #expect(error.code == SQLITE_CONSTRAINT)
       #expect(error.description.contains("INSERT INTO t"))
       #expect(!error.description.contains("secret"))
     }

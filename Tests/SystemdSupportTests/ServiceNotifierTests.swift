@@ -12,12 +12,11 @@ import Testing
     notifier.ready("watching 3 stores")
     notifier.watchdogPing()
     notifier.extendTimeout(microseconds: 60_000_000)
-    notifier.watchdogTrigger()
     notifier.failure(errno: ENOSPC, status: "no space on /srv")
     notifier.stopping("finishing chunk")
     #expect(
       manager.received() == [
-        "READY=1\nSTATUS=watching 3 stores", "WATCHDOG=1", "EXTEND_TIMEOUT_USEC=60000000", "WATCHDOG=trigger",
+        "READY=1\nSTATUS=watching 3 stores", "WATCHDOG=1", "EXTEND_TIMEOUT_USEC=60000000",
         "ERRNO=28\nSTATUS=no space on /srv", "STOPPING=1\nSTATUS=finishing chunk",
       ])
   }

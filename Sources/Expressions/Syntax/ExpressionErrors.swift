@@ -39,11 +39,6 @@ extension HopdError.Code {
   package static let valueMismatch = HopdError.Code("value-mismatch", exit: .dataError)
   /// A pattern took more steps than it may.
   package static let matchTooLong = HopdError.Code("match-too-long", exit: .dataError)
-
-  /// Whether the error is about the values of one row, so that another row may succeed.
-  package var isRowError: Bool {
-    [.divisionByZero, .numberOverflow, .castFailed, .valueMismatch, .matchTooLong].contains(self)
-  }
 }
 
 extension HopdError {

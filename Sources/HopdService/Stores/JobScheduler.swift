@@ -217,9 +217,6 @@ package struct JobScheduler: Sendable {
       }
   }
 
-  /// Stores that take the memory of one that something is to be done with; all others take a tenth of it.
-  var busyCount: Int { entries.count }
-
   /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
   package var batch: Int { lastOrdinal + counts.waiting }
 

@@ -40,9 +40,6 @@ package struct HistoryCarry: Sendable, Hashable {
   package var sourceColumns: [HistoryLayout.Table: [String]] = [:]
   /// The transaction that marks the migration; nil if history has not begun.
   package var mark: HistoryMark?
-
-  /// Whether changes stay the same, except for dropped transactions.
-  package var keepsChanges: Bool { numbers.isEmpty && columns.isEmpty && tombstones.isEmpty }
 }
 
 /// The changes to the rows of CloudKit's mirroring: only numbers of entities change.

@@ -1,10 +1,14 @@
-// Calls hooks of one policy with its mapping and its manager. Used by the program at the other end of the pipe and, in
-// tests, in the engine's own process.
+// Calls hooks of one policy with its mapping and its manager.
 
 /// The classes of a program, by the names they are bound to.
 package struct PolicyClasses {
-  var policies: [String: EntityMigrationPolicy.Type] = [:]
-  var stages: [String: CustomMigrationStage.Type] = [:]
+  let policies: [String: EntityMigrationPolicy.Type]
+  let stages: [String: CustomMigrationStage.Type]
+
+  /// Binds classes to their names.
+  package init(policies: [String: EntityMigrationPolicy.Type], stages: [String: CustomMigrationStage.Type]) {
+    (self.policies, self.stages) = (policies, stages)
+  }
 
   /// Returns the class of a name with or without its module.
   static func named<Class>(_ name: String, _ kind: String, among classes: [String: Class]) throws -> Class {
@@ -127,13 +131,8 @@ package enum PolicyClassName {
 }
 
 extension PolicyOperation {
-  /// Returns the changes with default creation written as insertions and associations, in the same order.
-  package static func spelledOut(_ operations: [PolicyWireOperation], during call: PolicyCall) -> [PolicyOperation] {
-    let instances = call.instances
-    return spelledOut(operations) { instances.indices.contains($0) ? instances[$0] : nil }
-  }
-
-  /// Returns the same changes, with instances chosen by the caller. Operations on missing instances are left out.
+  /// Returns the changes with default creation written as insertions and associations, in the same order. Operations on
+  /// missing instances are left out.
   package static func spelledOut(
     _ operations: [PolicyWireOperation], of instance: (Int) throws -> PolicySourceInstance?
   ) rethrows -> [PolicyOperation] {
@@ -152,55 +151,4 @@ extension PolicyOperation {
     }
     return plain
   }
-}
-
-/// Policies in the engine's own process, without a program: for tests.
-package struct LocalPolicies: PolicyProvider {
-  private let classes: PolicyClasses
-
-  /// Binds classes to their names.
-  package init(
-    _ policies: [String: EntityMigrationPolicy.Type] = [:], stages: [String: CustomMigrationStage.Type] = [:]
-  ) {
-    classes = PolicyClasses(policies: policies, stages: stages)
-  }
-
-  package func isBound(_ policy: String) -> Bool {
-    (Array(classes.policies.keys) + classes.stages.keys).contains {
-      PolicyClassName.bare($0) == PolicyClassName.bare(policy)
-    }
-  }
-
-  package func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation {
-    LocalConversation(try PolicyRunner(introduction, classes: classes))
-  }
-}
-
-private final class LocalConversation: PolicyConversation {
-  private let runner: PolicyRunner
-
-  init(_ runner: PolicyRunner) { self.runner = runner }
-
-  func call(
-    _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
-  ) throws -> PolicyReply {
-    let outcome = withoutActuallyEscaping(answering) { answering in
-      runner.run(call, keys: keys) { request in
-        switch request {
-        case .apply(let operations): try answering(.apply(PolicyOperation.spelledOut(operations, during: call)))
-        case .plain(let request): try answering(request)
-        }
-      }
-    }
-    switch outcome {
-    case .done(let operations): return .done(PolicyOperation.spelledOut(operations, during: call))
-    case .results(let results, let operations):
-      return .results(results, PolicyOperation.spelledOut(operations, during: call))
-    case .failed(let reason): return .failed(reason)
-    }
-  }
-
-  func finish() throws { try runner.close() }
-
-  func close() {}
 }

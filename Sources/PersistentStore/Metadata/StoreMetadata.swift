@@ -56,14 +56,4 @@ package struct StoreMetadata: Sendable, Hashable {
     default: false
     }
   }
-
-  /// Keys that are not Core Data's own.
-  package var appKeys: [String] {
-    let known: Set<String> = [
-      Key.frameworkVersion, Key.versionHashes, Key.versionHashesVersion, Key.versionIdentifiers,
-      Key.versionHashesDigest, Key.versionChecksum, Key.storeType, Key.autoVacuumLevel, Key.deferredMigration,
-      Key.ancillaryHashes, Key.maximumFrameworkVersion,
-    ]
-    return entries.keys.filter { !known.contains($0) }.sorted()
-  }
 }
