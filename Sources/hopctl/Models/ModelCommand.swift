@@ -19,7 +19,7 @@ struct ModelCommand: ParsableCommand {
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"))
   }
 
-  /// Returns the only file that was found at a path; throws with `hint` if there is none.
+  /// Returns the only file that was found at a path; throws if there is none (with `hint`) or several.
   static func only(_ found: [FilePath], _ what: String, at path: String, hint: String) throws(HopdError) -> FilePath {
     if let first = found.first, found.count == 1 { return first }
     throw HopdError(
