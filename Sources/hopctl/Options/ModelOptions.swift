@@ -84,7 +84,7 @@ struct ModelOptions: ParsableArguments {
     let catalog: ModelCatalog
     /// The watch of `--config`.
     let watch: Configuration.Watch?
-    /// The configured `memory_limit`, in bytes.
+    /// The configured `memory_limit`: bytes of memory for pages.
     let memoryLimit: Int64?
     /// Programs of policies that the configuration names.
     var policies: [String: PolicyBinding] = [:]
