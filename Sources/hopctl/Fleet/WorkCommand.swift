@@ -220,7 +220,7 @@ enum ShardArgument: ExpressibleByArgument {
   }
 }
 
-/// `--order`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
+/// `--first`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
 struct WorkLimits: ParsableArguments {
   @Option(name: .customLong("first"), help: "Which stores come first: manifest, smallest, largest or oldest.")
   var order = WorkOrder.manifest
