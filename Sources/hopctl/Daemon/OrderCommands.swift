@@ -160,7 +160,8 @@ private struct PauseOrder {
     if !names.isEmpty { try output.line("\(what): \(names.joined(separator: ", "))") }
   }
 
-  /// A word without a slash names a watch, unless hopd has no such watch and such a file exists.
+  /// A word without a slash names a watch, unless hopd has no such watch but a store of this name in the working
+  /// directory.
   private func parameters() throws -> [String: ControlValue] {
     guard let name else { return [:] }
     let isWatch = try !name.contains("/") && daemon.recorded().reader.counts()[name] != nil
