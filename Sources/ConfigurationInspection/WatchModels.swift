@@ -12,7 +12,7 @@ import SystemPackage
 package struct WatchModels: Sendable {
   /// All versions, with the mapping models between them.
   package let catalog: ModelCatalog
-  /// The known names of join tables of an entity with itself.
+  /// The relationships known to name a join table of an entity with itself.
   package let naming: JoinTableNaming
   /// Remarks about the models.
   package let warnings: [HopdError]
