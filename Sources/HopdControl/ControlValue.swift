@@ -86,7 +86,7 @@ package enum ControlValue: Sendable, Hashable, Codable {
 
 /// A client's call.
 package struct ControlCall: Sendable, Hashable {
-  /// Interface and method, as `io.hopd.Control.GetStatus`.
+  /// Interface and method, such as `io.hopd.Control.GetStatus`.
   package var method: String
   /// Its parameters; an object.
   package var parameters: ControlValue
@@ -103,7 +103,7 @@ package struct ControlCall: Sendable, Hashable {
     self.oneway = oneway
   }
 
-  /// Reads a message without its NUL; nil for one that is none.
+  /// Parses a message without its NUL; nil if it is invalid.
   package init?(_ bytes: [UInt8]) {
     guard let message = ControlMessage.parse(bytes), case .object = message, let method = message["method"]?.text else {
       return nil
@@ -140,7 +140,7 @@ package struct ControlReply: Sendable, Hashable {
     self.continues = continues
   }
 
-  /// Reads a message without its NUL; nil for one that is none.
+  /// Parses a message without its NUL; nil if it is invalid.
   package init?(_ bytes: [UInt8]) {
     guard let message = ControlMessage.parse(bytes), case .object = message else { return nil }
     self.init(

@@ -37,7 +37,7 @@ package final class StateReader {
       _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
       return connection
     } catch {
-      // A hot journal is left: only a user who may write can roll it back.
+      // If the daemon left a journal, only a user who may write can roll it back.
       guard try files.status(FilePath(file.string + "-journal")) != nil,
         (try? files.checkWritable(file.removingLastComponent())) != nil
       else { throw error }

@@ -13,7 +13,7 @@ struct LockWriting {
   let record: ShippedRecord
   let frameworkVersion: Int64
 
-  /// Records the versions of these models, whose check was green, and returns the changes as lines.
+  /// Records the versions of these models, whose check was not red, and returns the changes as lines.
   func write(_ bundles: [ModelBundle], _ report: CheckReport) throws -> [String] {
     let names = bundles.map(\.name)
     guard Set(names).count == names.count else {

@@ -26,7 +26,7 @@ struct PlanText {
 
   private func lines(_ hop: Hop, _ shape: PlanShape.Hop) -> [TerminalText] {
     var lines = [TerminalText("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way(hop, shape)))")]
-    // A hook keeps all objects unless its program changes them, so only its program is shown.
+    // A hook copies every entity unchanged. Its entity mapping without a source is its program, which is listed below.
     let entities = shape.entities.filter { hop.hook == nil || $0.source != nil }
     let rows = entities.map { entity in
       ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]

@@ -48,7 +48,7 @@ struct MappingLintCommand: HopctlCommand {
     let bound = policies.map { String($0.prefix { $0 != "=" }) }
     let lint = MappingLint(
       mapping, beside: subject.others, source: subject.source, destination: subject.destination, policies: bound)
-    // The findings already report dead entity mappings.
+    // The findings already report dead entity mappings, so these warnings are not repeated.
     output.warn(subject.warnings.filter { $0.code != .deadMapping || !subject.serves && $0.place.entity != nil })
     var errors = subject.findings
     if !subject.serves { errors = subject.warnings.filter { $0.code == .deadMapping }.prefix(1) + errors }

@@ -59,7 +59,7 @@ struct MappingShowCommand: HopctlCommand {
   /// mean something else in a text.
   private func requireAccepted(_ text: String, _ subject: MappingSubject) throws {
     var reasons = subject.findings
-    // A single text cannot be checked if it looks up objects of the hop's other mapping models.
+    // The text is checked alone, so it is not checked if it may look up objects of the hop's other mapping models.
     if reasons.isEmpty, subject.others.isEmpty {
       let file = FilePath(file).removingLastComponent().appending("\(FilePath(file).stem ?? "text").hopmap.toml")
       do {

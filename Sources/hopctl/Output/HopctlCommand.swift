@@ -1,4 +1,4 @@
-// The protocol of all subcommands.
+// The protocol of subcommands, and the error that ends one.
 
 import ArgumentParser
 import Diagnostics
