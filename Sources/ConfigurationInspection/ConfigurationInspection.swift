@@ -1,5 +1,4 @@
-// Everything that a configuration names, opened once: what `hopctl check-config`, `hopd --check` and a reload of the
-// unit look at.
+// Opens everything that a configuration names once, for `hopctl check-config`, `hopd --check` and a reload of the unit.
 
 import Diagnostics
 import DurableFiles
@@ -11,15 +10,15 @@ import PolicyHost
 import StoreReplacement
 import SystemPackage
 
-/// Looks at what a valid configuration names.
+/// Checks the files and directories that a valid configuration names.
 package struct ConfigurationInspection {
-  /// What was found.
+  /// The result of an inspection.
   package struct Findings {
-    /// What somebody has to change before the configuration can be put in force.
+    /// Errors that must be fixed before the configuration can be put in force.
     package var mistakes: [HopdError] = []
-    /// Directories that are missing or may not be written: the watch waits for them, and is served when they are there.
+    /// Directories that are missing or not writable: the watch waits until they are available.
     package var obstacles: [HopdError] = []
-    /// What is worth knowing and stops nothing.
+    /// Remarks that stop nothing.
     package var remarks: [HopdError] = []
   }
 
@@ -27,14 +26,15 @@ package struct ConfigurationInspection {
   private let unit: UnitFile?
   private let user: ServiceUser
 
-  /// Inspects for the service that `unit` describes; nil for a daemon that runs as this process does.
+  /// Makes an inspection for the service that `unit` describes; nil for a daemon with the user and rights of this
+  /// process.
   package init(_ loaded: LoadedConfiguration, unit: UnitFile? = nil) {
     self.loaded = loaded
     self.unit = unit
     user = ServiceUser(unit: unit)
   }
 
-  /// Opens everything.
+  /// Opens everything and returns the findings.
   package func findings() -> Findings {
     var findings = Findings()
     findings.mistakes = WatchOverlap.findings(in: loaded)
@@ -46,7 +46,7 @@ package struct ConfigurationInspection {
         findings.mistakes.append(told(error, "the watch \(watch.name) cannot be served"))
       }
       check(watch.directory, "watch.\(watch.name).directory", into: &findings)
-      // A folder for backups is made with the first one; what must be there is the folder above.
+      // The folder for backups is made with the first backup; only its parent must exist.
       if let backups = watch.backup.directory {
         let isThere = backups.withPlatformString { access($0, F_OK) } == 0
         check(
@@ -62,8 +62,8 @@ package struct ConfigurationInspection {
     return findings
   }
 
-  /// All findings as the one error to show; nil where there is none. With `waits` set, directories that a watch waits
-  /// for are none.
+  /// Combines all findings into one error; nil if there is none. With `waits`, directories that a watch waits for do
+  /// not count.
   package static func error(_ findings: Findings, waits: Bool = false) -> HopdError? {
     let reasons = findings.mistakes + (waits ? [] : findings.obstacles)
     guard reasons.count != 1 else { return reasons.first }
@@ -73,7 +73,7 @@ package struct ConfigurationInspection {
         .configurationInvalid, "the configuration names \(reasons.count) things that cannot be used", reasons: reasons)
   }
 
-  /// The refusal of a configuration without a watch: a hopd that starts with it ends with the same.
+  /// The error for a configuration without a watch; a hopd that starts with it ends with the same error.
   package static func notConfigured(_ files: [FilePath]) -> HopdError {
     let list = files.map(\.printable).joined(separator: ", ")
     return HopdError(
@@ -84,7 +84,8 @@ package struct ConfigurationInspection {
 
   // MARK: Inside
 
-  /// What this process can read of a watch and the service cannot: models, mapping models and the reference store.
+  /// Errors for files of a watch that this process can read and the service cannot: models, mapping models and the
+  /// reference store.
   private func unreadable(_ watch: Configuration.Watch) -> [HopdError] {
     let key = "watch.\(watch.name)"
     return unreadable(
@@ -92,7 +93,7 @@ package struct ConfigurationInspection {
         + [watch.migration.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
   }
 
-  /// The same of paths with the keys that name them.
+  /// The same for paths with the keys that name them.
   private func unreadable(_ named: [(path: FilePath, key: String)]) -> [HopdError] {
     named.compactMap { path, key in
       if let reason = unit?.hiding(path) {
@@ -108,7 +109,7 @@ package struct ConfigurationInspection {
     }
   }
 
-  /// An error about a model or a program at the line of the configuration that names it.
+  /// Moves an error about a model or a program to the line of the configuration that names it.
   private func told(_ error: HopdError, _ what: String) -> HopdError {
     let key = error.place.key
     var reason = error
@@ -124,7 +125,7 @@ package struct ConfigurationInspection {
     return loaded.configuration.policies.flatMap { policy -> [HopdError] in
       do {
         try programs.check(policy.name)
-        // A name without a slash is looked for in folders that all may read.
+        // A name without a slash is searched in folders that all users may read.
         let program = policy.command.first.map { FilePath($0) }.flatMap { $0.isAbsolute ? $0 : nil }
         return unreadable(program.map { [($0, "policies.\(policy.name).command")] } ?? [])
       } catch {
@@ -170,12 +171,12 @@ package struct ConfigurationInspection {
 
   private var unitName: String { unit?.name ?? "hopd.service" }
 
-  /// The file for a command about an instance, with a space in front.
+  /// The configuration file as an argument, with a space in front; empty for hopd.service.
   private var fileWord: String {
     unitName == "hopd.service" ? "" : loaded.files.first.map { " \($0.printable)" } ?? ""
   }
 
-  /// In the order of the files and lines.
+  /// Sorts errors by file and line.
   private func sorted(_ errors: [HopdError]) -> [HopdError] {
     func rank(_ error: HopdError) -> (Int, Int) {
       (loaded.files.firstIndex { $0 == error.place.file } ?? -1, error.place.line ?? 0)

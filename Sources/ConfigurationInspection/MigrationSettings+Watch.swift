@@ -1,4 +1,5 @@
-// The settings of a watch, and the programs of policies: hopd and hopctl --config read them here, and nowhere else.
+// The settings of a watch, and the programs of policies. hopd and hopctl --config both use this conversion, so they
+// agree.
 
 import HopdConfiguration
 import MigrationEngine
@@ -7,7 +8,7 @@ import MigrationPlanning
 import PolicyHost
 
 extension MigrationSettings {
-  /// The settings of a watch. `memoryLimit` is what one migration may use, in bytes.
+  /// Converts the settings of a watch. `memoryLimit` is the limit of one migration, in bytes.
   package init(_ watch: Configuration.Watch, memoryLimit: Int64) {
     let migration = watch.migration
     self.init(
@@ -35,7 +36,7 @@ extension Configuration {
 }
 
 extension PolicyPrograms {
-  /// Makes the programs of a migration; nil where none is bound.
+  /// Makes the programs of a migration; nil if none is bound.
   package static func maker(_ bindings: [String: PolicyBinding]) -> PolicyMaker? {
     if bindings.isEmpty { return nil }
     return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }

@@ -1,5 +1,5 @@
-// What is on the disk of a watch's models and mapping models, in two numbers: one of sizes and times, which is quick
-// to take, and one of the content, which says whether anything has changed.
+// The state of a watch's model files and mapping models in two hash values: one of sizes and times, which is quick to
+// compute, and one of the content, which shows whether anything has changed.
 
 import Diagnostics
 import DurableFiles
@@ -7,26 +7,26 @@ import HopdConfiguration
 import MigrationPlanning
 import SystemPackage
 
-/// The files of models and mapping models as they were at one moment. The numbers hold in this process.
+/// A snapshot of the files of models and mapping models. The hash values are valid only in this process.
 package struct ModelsMark: Sendable, Hashable {
-  /// Names, sizes and times of the files.
+  /// Hash of the names, sizes and times of the files.
   package let times: Int
-  /// Names and bytes of the files.
+  /// Hash of the names and bytes of the files.
   package let content: Int
 
-  /// Names that models and mapping models consist of, as patterns.
+  /// Patterns for the names of the files in models and mapping models.
   package static let patterns = [
     "contents", "elements", ".xccurrentversion", "VersionInfo.plist", "*.mom", "*.omo", "xcmapping.xml", "*.cdm",
     "*.hopmap.toml", "*.hopstages.toml",
   ]
 
-  /// Folders below folders, and files, that are inspected most.
+  /// The deepest nesting of folders, and the most files, to inspect.
   private static let deepest = 16
   private static let most = 20_000
-  /// Bytes of a file that count: no model is larger.
+  /// The most bytes of a file: no model is larger.
   private static let mostBytes = 64 << 20
 
-  /// Takes the mark of a watch's models. What cannot be read counts as not there.
+  /// Takes a snapshot of a watch's models. An unreadable folder counts as missing, an unreadable file as empty.
   package init(of watch: Configuration.Watch) {
     let files = Self.files(of: watch)
     times = Self.times(of: files)
@@ -38,7 +38,7 @@ package struct ModelsMark: Sendable, Hashable {
     self.content = content.finalize()
   }
 
-  /// The number of sizes and times alone, without reading a file.
+  /// The hash of names, sizes and times only; it reads no file.
   package static func times(of watch: Configuration.Watch) -> Int { times(of: files(of: watch)) }
 
   private static func times(of files: [(path: FilePath, status: FileStatus)]) -> Int {
@@ -51,7 +51,7 @@ package struct ModelsMark: Sendable, Hashable {
     return times.finalize()
   }
 
-  /// A path, and all that `collect` finds below it: what has to be read of a model.
+  /// A path and everything that `collect` finds below it: the files and folders that reading a model needs.
   static func entries(below path: FilePath) -> [(path: FilePath, isDirectory: Bool)] {
     var found: [(path: FilePath, status: FileStatus)] = []
     collect(path, depth: 0, isNamed: true, into: &found)

@@ -1,5 +1,5 @@
-// What the user of the service may read and write, as the rights of files say it: whoever checks a configuration is
-// often root, who may do everything.
+// The rights of the service's user, computed from the modes of files: a configuration is often checked by root, who may
+// read and write everything.
 
 import DurableFiles
 import Glibc
@@ -10,11 +10,11 @@ import SystemPackage
 struct ServiceUser {
   /// Its name, for messages.
   let name: String
-  /// Number and groups, where it is another one than this process's.
+  /// The user's ID and groups; nil if it is this process's own user.
   private let other: (user: uid_t, groups: [gid_t])?
 
   init(unit: UnitFile?) {
-    // Inside the unit the process is that user already, and the kernel itself answers best.
+    // Without a unit the process is that user itself, and the kernel checks the rights.
     guard let unit, let name = unit.user ?? Optional("root"), let entry = getpwnam(name) else {
       self.name = "this user"
       other = nil
@@ -32,8 +32,8 @@ struct ServiceUser {
     other = (user, found >= 0 ? Array(groups.prefix(Int(count))) : [group])
   }
 
-  /// The first file or directory, at a path or below it, that this user may not read; nil where it may read all, and
-  /// where it is this process's own user.
+  /// Returns the first file or directory, at a path or below it, that this user may not read; nil if there is none, or
+  /// if it is this process's own user.
   func firstUnreadable(below path: FilePath) -> FilePath? {
     guard let other, other.user != 0, let path = path.resolvingLinks else { return nil }
     var folder = FilePath("/")
@@ -44,18 +44,18 @@ struct ServiceUser {
     return ModelsMark.entries(below: path).first { entry, isDirectory in !may(isDirectory ? 5 : 4, entry) }?.path
   }
 
-  /// Has the user these rights of a path (4 read, 2 write, 1 enter)? True where the rights alone do not tell.
+  /// Whether the user has these rights on a path (4 read, 2 write, 1 enter); true if the mode alone does not decide.
   private func may(_ rights: mode_t, _ path: FilePath) -> Bool {
     var status = stat()
     guard let other, path.withPlatformString({ stat($0, &status) }) == 0 else { return true }
-    // An access list may give more than the mode says.
+    // An access control list may grant more than the mode.
     let attributes = try? LinuxFileSystem().attributes(of: path)
     if attributes?.extended["system.posix_acl_access"] != nil { return true }
     let shift: mode_t = status.st_uid == other.user ? 6 : other.groups.contains(status.st_gid) ? 3 : 0
     return (status.st_mode >> shift) & rights == rights
   }
 
-  /// May it make files in this directory? True where the rights alone do not tell.
+  /// Whether the user may make files in this directory; true if the mode alone does not decide.
   func mayWrite(_ directory: FilePath) -> Bool {
     guard let other else {
       return directory.withPlatformString { faccessat(AT_FDCWD, $0, R_OK | W_OK | X_OK, AT_EACCESS) } == 0

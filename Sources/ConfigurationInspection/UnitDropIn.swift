@@ -1,5 +1,5 @@
-// The drop-in that hopd's unit needs for a configuration: with ProtectSystem=strict the service may write only where
-// its unit says so.
+// The drop-in that hopd's unit needs for a configuration: with ProtectSystem=strict the service may write only to the
+// paths that its unit names.
 
 import Diagnostics
 import DurableFiles
@@ -13,15 +13,14 @@ package struct UnitDropIn: Sendable, Hashable {
   package let writable: [FilePath]
   /// Directories whose file systems are mounted before the service starts: those with stores and backups.
   package let mounted: [FilePath]
-  /// Of all that the configuration names, what `ProtectHome=yes` hides.
+  /// Configured paths that `ProtectHome=yes` hides.
   package let hiddenByHome: [FilePath]
-  /// Of all that the configuration names, what `PrivateTmp=yes` hides.
+  /// Configured paths that `PrivateTmp=yes` hides.
   package let hiddenByTmp: [FilePath]
-  /// Directories that are not there yet.
+  /// Directories to write that do not exist yet.
   package let missing: [FilePath]
 
-  /// Collects what a configuration needs. Throws where a path cannot be written in a unit, and where the configuration
-  /// has no watch.
+  /// Collects the paths of a configuration. Throws if a unit cannot name a path, or if the configuration has no watch.
   package init(_ loaded: LoadedConfiguration) throws(HopdError) {
     let configuration = loaded.configuration
     guard configuration.isConfigured else {
@@ -56,7 +55,7 @@ package struct UnitDropIn: Sendable, Hashable {
     for path in missing {
       lines.append("# \(path.printable) is not there yet: make it, then restart the service.")
     }
-    // With "-" the service starts although the directory is not there; its watch waits for it.
+    // With "-" the service starts even if the directory is missing; its watch waits for it.
     lines += writable.compactMap { Self.setting($0, prefix: "-").map { "ReadWritePaths=\($0)" } }
     if let first = hiddenByHome.first {
       lines += ["# The unit hides /home, /root and /run/user, where \(first.printable) is.", "ProtectHome=no"]
@@ -67,7 +66,7 @@ package struct UnitDropIn: Sendable, Hashable {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The paths without those that are below another one, in their order.
+  /// Removes paths that are below another one; the order stays.
   private static func outermost(_ paths: [FilePath]) -> [FilePath] {
     var kept: [FilePath] = []
     for path in paths.map({ $0.lexicallyNormalized() }) where !kept.contains(path) {
@@ -76,7 +75,7 @@ package struct UnitDropIn: Sendable, Hashable {
     return kept.filter { path in !kept.contains { $0 != path && path.starts(with: $0) } }
   }
 
-  /// A path as systemd reads it back: `%` begins a specifier, and quotes hold words together. Nil for a path that no
+  /// Quotes a path for a unit file, because `%` begins a specifier and spaces separate words. Nil for a path that no
   /// setting can hold.
   private static func setting(_ path: FilePath, prefix: String = "") -> String? {
     guard !path.string.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else { return nil }

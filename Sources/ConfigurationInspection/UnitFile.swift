@@ -1,35 +1,35 @@
-// The installed unit, as far as it says where the service may write. It is read from its files: no program is started,
-// and it works where systemd does not run.
+// The settings of the installed unit that limit where the service may write. They are read from its files, so no
+// program is started, and it works without a running systemd.
 
 import Glibc
 import SystemPackage
 
 /// Settings of hopd.service and its drop-ins.
 package struct UnitFile: Sendable {
-  /// Its name, for messages.
+  /// The unit's name, for messages.
   package let name: String
-  /// What stands for `%i` in it; empty where it is no instance.
+  /// The value of `%i`; empty if the unit is not an instance.
   private let instance: String
   /// `User=`; nil for root.
   package private(set) var user: String?
-  /// Values of `[Service]`, in the order of the files; a list that was assigned the empty text is empty.
+  /// Values of `[Service]`, in the order of the files; assigning an empty text clears a list.
   private var values: [String: [String]] = [:]
 
-  /// Where systemd looks for units, the first over the later ones.
+  /// The folders in which systemd searches for units, the first before the later ones.
   private static let folders: [FilePath] = [
     "/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
     "/lib/systemd/system",
   ]
 
-  /// What `ProtectHome=` hides.
+  /// Folders that `ProtectHome=` hides.
   static let homes: [FilePath] = ["/home", "/root", "/run/user"]
-  /// What `PrivateTmp=` hides.
+  /// Folders that `PrivateTmp=` hides.
   static let temporaries: [FilePath] = ["/tmp", "/var/tmp"]
 
-  /// The installed unit below `root`; nil where there is none.
+  /// Reads the installed unit below `root`; nil if there is none.
   package static func installed(root: FilePath = "/", name: String = "hopd.service") -> UnitFile? {
     let folders = folders.map { root.pushing(FilePath(root: nil, $0.components)) }
-    // An instance has its own file, or the template's; its own drop-ins count over those of the template.
+    // An instance has its own file or the template's; its own drop-ins override those of the template.
     var names = [name]
     if let at = name.firstIndex(of: "@") { names.append("\(name[...at]).service") }
     guard
@@ -47,7 +47,7 @@ package struct UnitFile: Sendable {
     return UnitFile([main] + texts, name: name)
   }
 
-  /// The installed unit whose hopd reads a configuration: `hopd.service` for what is installed (nil) and for
+  /// The installed unit whose hopd reads a configuration: `hopd.service` for the installed configuration (nil) and for
   /// /etc/hopd/hopd.toml, `hopd@NAME.service` for /etc/hopd/NAME.toml. Nil for any other file.
   package static func serving(_ configuration: FilePath?, root: FilePath = "/") -> UnitFile? {
     guard let configuration else { return installed(root: root) }
@@ -58,7 +58,7 @@ package struct UnitFile: Sendable {
     return installed(root: root, name: name == "hopd" ? "hopd.service" : "hopd@\(name).service")
   }
 
-  /// Reads the texts of a unit and its drop-ins in their order.
+  /// Parses the texts of a unit and its drop-ins, in their order.
   package init(_ texts: [String], name: String = "hopd.service") {
     self.name = name
     instance =
@@ -82,8 +82,7 @@ package struct UnitFile: Sendable {
     user = values["User"]?.last.flatMap { $0 == "root" ? nil : $0 }
   }
 
-  /// Why the service may not write below a path, in a sentence with the path as its subject; nil where the unit allows
-  /// it.
+  /// Why the service may not write below a path, as a predicate for the path; nil if the unit allows it.
   package func obstacle(to path: FilePath) -> String? {
     if let hidden = hiding(path) { return hidden }
     func isBelow(_ folders: [FilePath]) -> Bool { folders.contains { path.starts(with: $0) } }
@@ -91,11 +90,11 @@ package struct UnitFile: Sendable {
     return "is read-only for \(name): no ReadWritePaths= of the unit names it"
   }
 
-  /// Why the service does not see a path, in the same form; nil where it does.
+  /// Why the service cannot see a path, in the same form; nil if it can.
   package func hiding(_ path: FilePath) -> String? {
     func isBelow(_ folders: [FilePath]) -> Bool { folders.contains { path.starts(with: $0) } }
     let hidesHome = ["yes", "true", "1", "on"].contains(values["ProtectHome"]?.last ?? "")
-    // An empty file system in the place of the homes shows what is bound into it.
+    // `tmpfs` puts an empty file system over the home directories, in which only bound paths are visible.
     let emptiesHome = values["ProtectHome"]?.last == "tmpfs" && !isBelow(bound)
     if hidesHome || emptiesHome, isBelow(Self.homes) { return "is hidden from \(name) by ProtectHome=" }
     if ["yes", "true", "1", "on"].contains(values["PrivateTmp"]?.last ?? ""), isBelow(Self.temporaries),
@@ -106,7 +105,7 @@ package struct UnitFile: Sendable {
     return nil
   }
 
-  /// What `ReadWritePaths=` and `BindPaths=` name.
+  /// The paths of `ReadWritePaths=` and `BindPaths=`.
   private var listed: [FilePath] { words("ReadWritePaths").map { FilePath($0).lexicallyNormalized() } + bound }
 
   /// The folders that systemd makes for the service.
@@ -120,8 +119,8 @@ package struct UnitFile: Sendable {
 
   private var bound: [FilePath] { words("BindPaths").map { FilePath(String($0.prefix { $0 != ":" })) } }
 
-  /// The words of a list, without `-` and `+` in front. Quotes hold a word together, a backslash takes the meaning of
-  /// the next character away, and `%%` is a percent sign.
+  /// The words of a list, without `-` and `+` in front. Quotes enclose a word, a backslash escapes the next character,
+  /// and `%%` is a percent sign.
   private func words(_ key: String) -> [String] {
     (values[key] ?? []).flatMap { Self.split($0) }.map { word in
       let parts = word.drop { "-+".contains($0) }.split(separator: "%%", omittingEmptySubsequences: false)

@@ -1,5 +1,5 @@
-// What a watch needs from disk before its stores can be inspected. The daemon loads it at the start and at each reload,
-// `check-config` to see whether it can be loaded.
+// The files that a watch needs before its stores can be inspected. The daemon loads them at the start and at each
+// reload, `check-config` to check that they can be loaded.
 
 import Diagnostics
 import HopdConfiguration
@@ -12,11 +12,11 @@ import SystemPackage
 package struct WatchModels: Sendable {
   /// All versions, with the mapping models between them.
   package let catalog: ModelCatalog
-  /// What is known of the names of self many-to-many tables.
+  /// The relationships known to name a join table of an entity with itself.
   package let naming: JoinTableNaming
   /// Remarks about the models.
   package let warnings: [HopdError]
-  /// What the disk held when they were read.
+  /// The snapshot of the files when they were read.
   package var mark: ModelsMark
   /// Models and versions that were left out because they cannot be read.
   package var unread: Set<String> {
@@ -25,10 +25,10 @@ package struct WatchModels: Sendable {
         + warnings.filter { $0.code != .modelRemark }.map { "\($0)" })
   }
 
-  /// Reads what the watch names; throws the first thing that is wrong, with the key of the configuration.
+  /// Reads the files that the watch names; throws the first error, with the key of the configuration.
   package static func load(_ watch: Configuration.Watch) throws(HopdError) -> WatchModels {
     let key = "watch.\(watch.name)"
-    // Before anything is read: what changes meanwhile differs from it.
+    // The snapshot is taken before reading, so that changes during reading are noticed.
     let mark = ModelsMark(of: watch)
     var catalog: ModelCatalog
     do {
@@ -53,7 +53,7 @@ package struct WatchModels: Sendable {
       warnings: catalog.warnings.map { $0.located(Place(key: "\(key).models")) }, mark: mark)
   }
 
-  /// The names that the watch gives, and those in its reference store.
+  /// The names of join tables that the watch gives, and those in its reference store.
   private static func naming(
     of watch: Configuration.Watch, catalog: ModelCatalog
   ) throws(HopdError) -> JoinTableNaming {
@@ -74,8 +74,8 @@ package struct WatchModels: Sendable {
 }
 
 extension HopdError {
-  /// Can the cause of this failure to read a model go away without anybody changing the configuration: a file system
-  /// that is not mounted yet, a right that is still to be given?
+  /// Whether the cause of this failure to read a model may disappear without a change of the configuration: a file
+  /// system that is not mounted yet, or a missing right.
   package var mayPass: Bool {
     [.notFound, .noPermission, .inputOutput, .noModels].contains(code)
   }

@@ -1,5 +1,5 @@
-// Two watches must not see the same store: each would want to take it to its own target. Directories are compared as
-// the file system knows them, so that a symbolic link is no way around.
+// Two watches must not see the same store: each would migrate it to its own target. Directories are compared after
+// links are resolved, so that a symbolic link cannot hide an overlap.
 
 import Diagnostics
 import HopdConfiguration
@@ -8,7 +8,7 @@ import SystemPackage
 
 /// Finds watches that would serve the same stores.
 package enum WatchOverlap {
-  /// One error for each pair, at the line of the second, naming the line of the first.
+  /// Returns one error for each pair, at the line of the second watch, naming the line of the first.
   package static func findings(in loaded: LoadedConfiguration) -> [HopdError] {
     let watches = loaded.configuration.watches.map { ($0, resolved($0.directory)) }
     var findings: [HopdError] = []
@@ -37,7 +37,7 @@ package enum WatchOverlap {
     return findings
   }
 
-  /// The path without links, as far as it exists.
+  /// Resolves the links of a path, as far as the path exists.
   private static func resolved(_ path: FilePath) -> FilePath {
     var missing: [FilePath.Component] = []
     var folder = path.lexicallyNormalized()

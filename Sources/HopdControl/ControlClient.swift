@@ -1,4 +1,4 @@
-// hopctl's side of the socket: one call, and its answers.
+// hopctl's side of the socket: one call, and its replies.
 
 import Diagnostics
 import Glibc
@@ -9,10 +9,10 @@ package final class ControlClient {
   private let descriptor: Int32
   private let path: FilePath
   private var received: [UInt8] = []
-  /// An answer is at most so long; the server's own bound is smaller.
+  /// The most bytes of a reply; the server's own limit is smaller.
   private static let longestAnswer = 16 << 20
 
-  /// Connects; throws `.notRunning` where nobody listens.
+  /// Connects; throws `.notRunning` if no process listens.
   package init(_ path: FilePath) throws {
     self.path = path
     descriptor = try UnixSocket.connected(to: path)
@@ -20,7 +20,7 @@ package final class ControlClient {
 
   deinit { close(descriptor) }
 
-  /// Calls a method of hopd's interface and gives its answer.
+  /// Calls a method of hopd's interface and returns its result.
   package func call(_ method: String, _ parameters: [String: ControlValue] = [:], timeout: Duration = .seconds(30))
     throws -> ControlValue
   {
@@ -28,7 +28,7 @@ package final class ControlClient {
     return try result(of: next(timeout: timeout))
   }
 
-  /// Calls a method that answers more than once; ends with the last answer, or where `body` gives false.
+  /// Calls a method with several replies; returns after the last reply, or when `body` returns false.
   package func stream(_ method: String, timeout: Duration, _ body: (ControlValue) throws -> Bool) throws {
     try send(ControlCall(method: "\(ControlInterface.name).\(method)", more: true))
     while true {
@@ -57,13 +57,13 @@ package final class ControlClient {
     }
   }
 
-  /// A refusal of hopd's: its reason may have several lines, of which the first says what it is about.
+  /// The error for a refusal by hopd; its reason may have several lines, of which the first is the summary.
   static func refusal(_ name: String, _ reason: String, _ hint: String?) -> HopdError {
     let lines = reason.split(separator: "\n").map { line in
       let text = line.drop { $0 == " " }
       return String(text.hasPrefix("- ") ? text.dropFirst(2) : text)
     }
-    // What was asked for cannot be, however often it is asked.
+    // These requests fail however often they are repeated, so they are usage errors.
     let code =
       name == HopdError.Code.configurationRefused.name
       ? .configurationRefused

@@ -1,5 +1,5 @@
-// The interface as Varlink describes it, and the methods that every Varlink service has. The description is a contract:
-// methods, types and fields are added to, never changed.
+// The interface description in Varlink's language, and the methods that every Varlink service has. The description is a
+// contract: methods, types and fields may be added, none is changed.
 
 import Diagnostics
 
@@ -7,10 +7,10 @@ import Diagnostics
 package enum ControlInterface {
   /// Its name.
   package static let name = "io.hopd.Control"
-  /// Version of the description; it grows with what is added.
+  /// Version of the description; each addition increases it.
   package static let version: Int64 = 2
 
-  /// What `varlinkctl introspect` prints.
+  /// The output of `varlinkctl introspect`.
   package static let description = """
     # Control of hopd, which migrates Core Data stores. Times are RFC 3339 in UTC. Readers ignore fields that they do
     # not know.
@@ -94,7 +94,8 @@ package enum ControlInterface {
     error Busy ()
     """
 
-  /// Answers what every service is asked; nil for a call of our own interface with a method that it has.
+  /// Replies to the methods of every Varlink service and to invalid calls; nil for a call of an existing method of
+  /// hopd's interface.
   package static func standardReply(_ call: ControlCall, methods: [String]) -> ControlReply? {
     guard let dot = call.method.lastIndex(of: ".") else { return notFound(interface: call.method) }
     let interface = String(call.method[..<dot])
@@ -126,7 +127,7 @@ package enum ControlInterface {
     ControlReply(.object(["interface": .string(interface)]), error: "org.varlink.service.InterfaceNotFound")
   }
 
-  /// A parameter is missing or of another type.
+  /// The reply to a call with a missing parameter, or one of a wrong type.
   package static func invalid(parameter: String) -> ControlReply {
     ControlReply(.object(["parameter": .string(parameter)]), error: "org.varlink.service.InvalidParameter")
   }

@@ -1,5 +1,4 @@
-// One turn after the other of the thread that serves: what came is read, what is due is written, and who breaks a bound
-// is put out.
+// The loop of the server's thread: each turn reads calls, writes replies, and disconnects clients that exceed a limit.
 
 import CLinux
 import Glibc
@@ -10,18 +9,18 @@ struct ControlConnection {
   let peer: ControlPeer
   var incoming: [UInt8] = []
   var outgoing: [UInt8] = []
-  /// Is a call at work? The next one waits.
+  /// Whether a call is in progress; the next one waits.
   var isAnswering = false
   var isStreaming = false
-  /// Has it sent all it will?
+  /// Whether the client has closed its sending side.
   var hasEnded = false
-  /// Has it called anything yet?
+  /// Whether the client has made a call yet.
   var hasCalled = false
-  /// Must something be sent or read by then?
+  /// The time by which the client must send or read something.
   var deadline: ContinuousClock.Instant
 }
 
-/// The state of the thread that serves. It belongs to that thread alone.
+/// The state of the server's thread. Only that thread uses it.
 struct ControlLoop {
   let server: ControlServer
   let listener: Int32
@@ -32,7 +31,7 @@ struct ControlLoop {
   private var clients: [UInt64: ControlConnection] = [:]
   private var last: UInt64 = 0
   private var buffer = [UInt8](repeating: 0, count: 16 << 10)
-  /// Nobody is let in until then: too many came at once, or there is no descriptor left.
+  /// No connection is accepted until then, because too many clients came at once or no descriptor is left.
   private var closedUntil: ContinuousClock.Instant?
   private var turnedAway = 0
 
@@ -43,7 +42,7 @@ struct ControlLoop {
     (self.server, self.listener, self.wake, self.handler, self.problem) = (server, listener, wake, handler, problem)
   }
 
-  /// Waits until something happens, and deals with it.
+  /// Waits for an event and handles it.
   mutating func turn() {
     let ids = clients.keys.sorted()
     var polls = [pollfd(fd: wake, events: Int16(POLLIN), revents: 0)]
@@ -51,10 +50,10 @@ struct ControlLoop {
     for id in ids {
       guard let client = clients[id] else { continue }
       var events: Int16 = 0
-      // One that waits for its answer may send another call, which waits, and not more than that.
+      // A client that waits for its reply may send one more call, which waits; no more is read.
       if !client.hasEnded, client.incoming.count <= server.limits.message { events |= Int16(POLLIN) }
       if !client.outgoing.isEmpty { events |= Int16(POLLOUT) }
-      // One that is gone says so at every call: it is not asked until there is something for it.
+      // `poll` returns at once for a closed client, so it is not polled until there is something to write.
       let isSilent = client.hasEnded && client.outgoing.isEmpty
       polls.append(pollfd(fd: isSilent ? -1 : client.descriptor, events: events, revents: 0))
     }
@@ -78,7 +77,7 @@ struct ControlLoop {
     putOutLate(now)
   }
 
-  /// Ends every connection.
+  /// Closes every connection.
   mutating func end() {
     for (id, reply, isWanted) in server.takeOutbox() { deliver(reply, to: id, isWanted: isWanted, .now) }
     for id in clients.keys.sorted() {
@@ -100,7 +99,7 @@ struct ControlLoop {
   // MARK: In
 
   private mutating func acceptAll(_ now: ContinuousClock.Instant) {
-    // A few at a time, so that those who are in are served.
+    // At most 16 in one turn, so that connected clients are served too.
     for _ in 0..<16 {
       let descriptor = clinux_accept(listener)
       guard descriptor >= 0 else {
@@ -136,7 +135,7 @@ struct ControlLoop {
       client.incoming += buffer[..<count]
       clients[id] = client
     } else if count == 0 || (errno != EAGAIN && errno != EINTR) {
-      // It has said everything; what was asked is still answered where somebody may read it.
+      // The client sends no more; its calls still get replies if it may read them.
       client.hasEnded = true
       clients[id] = client
       if count < 0 || client.outgoing.isEmpty && !client.isAnswering && client.incoming.firstIndex(of: 0) == nil
@@ -147,7 +146,7 @@ struct ControlLoop {
     }
   }
 
-  /// Takes the next call of a client that waits for no answer.
+  /// Starts the next call of a client that has no call in progress.
   private mutating func advance(_ id: UInt64, _ now: ContinuousClock.Instant) {
     guard var client = clients[id], !client.isAnswering, client.outgoing.isEmpty else { return }
     guard let end = client.incoming.firstIndex(of: 0) else {
@@ -205,7 +204,7 @@ struct ControlLoop {
       if !client.outgoing.isEmpty {
         putOut(id, .unread)
       } else if !client.isAnswering {
-        // One that only rests after its calls has done nothing wrong.
+        // A client that is idle after its calls is disconnected without a problem.
         putOut(id, client.incoming.isEmpty && client.hasCalled ? nil : .tooSlow)
       }
     }

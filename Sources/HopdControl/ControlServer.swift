@@ -1,5 +1,5 @@
-// The service's side: one thread that waits for everything at once. Calls go to a handler that answers from whatever
-// thread it likes; answers come back through an outbox. A client has one call at a time; what it sends meanwhile waits.
+// The service's side: one thread waits for all clients. Calls go to a handler, which may reply from any thread; its
+// replies come back through an outbox. A client has one call at a time; later calls wait.
 
 import CLinux
 import Diagnostics
@@ -8,7 +8,7 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// What a client did that cost it its connection.
+/// The reason for which a client was disconnected.
 package enum ControlProblem: String, Sendable, Hashable, CaseIterable {
   case garbage = "sent what is not a message"
   case tooLong = "sent a message of more than 64 KiB"
@@ -17,45 +17,45 @@ package enum ControlProblem: String, Sendable, Hashable, CaseIterable {
   case tooMany = "was one client too many"
 }
 
-/// Where the answers of one call go.
+/// Sends the replies to one call.
 package struct ControlAnswer: Sendable {
   let server: ControlServer
   let client: UInt64
   let isWanted: Bool
 
-  /// Sends an answer; with `continues` others follow.
+  /// Sends a result; with `continues` more replies follow.
   package func reply(_ parameters: ControlValue, continues: Bool = false) {
     send(ControlReply(parameters, continues: continues))
   }
 
-  /// Sends an answer or an error.
+  /// Sends a result or an error.
   package func send(_ reply: ControlReply) { server.send(reply, to: client, isWanted: isWanted) }
 
-  /// Is the client still there, and has it read what it got? A stream leaves one out that has not.
+  /// Whether the client is connected and has read all replies. A stream skips a client that has not.
   package var isReading: Bool { server.isReading(client) }
-  /// Is the client gone?
+  /// Whether the client is disconnected.
   package var isGone: Bool { server.isGone(client) }
 }
 
 /// The control socket of a running daemon.
 package final class ControlServer: Sendable {
-  /// Bounds of what clients may do.
+  /// Limits for clients.
   package struct Limits: Sendable {
-    /// Clients at once; the last few places are for root and the daemon's own user.
+    /// Clients at once; the last `reserved` connections are for root and the daemon's own user.
     package var clients = 32
     package var reserved = 4
     /// Bytes of one message.
     package var message = 64 << 10
-    /// Bytes of answers that a client has not read.
+    /// Bytes of replies that a client has not read.
     package var unread = 1 << 20
     /// Time for a message, from its first byte or from the connection on.
     package var reading = Duration.seconds(5)
     /// Time between two calls.
     package var idle = Duration.seconds(60)
-    /// Time in which a client that has unread answers must read something.
+    /// Time in which a client with unread replies must read something.
     package var writing = Duration.seconds(5)
 
-    /// The bounds that docs/SECURITY.md names.
+    /// The limits in docs/SECURITY.md.
     package init() {}
   }
 
@@ -63,10 +63,10 @@ package final class ControlServer: Sendable {
 
   private struct Shared {
     var outbox: [(client: UInt64, reply: ControlReply, isWanted: Bool)] = []
-    /// Unread bytes of each client that is there.
+    /// Unread bytes of each connected client.
     var unread: [UInt64: Int] = [:]
     var isStopping = false
-    /// How often the thread woke up.
+    /// Number of turns of the thread.
     var turns: UInt64 = 0
   }
 
@@ -76,7 +76,7 @@ package final class ControlServer: Sendable {
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// Makes a socket at `path`, or takes `activated`, which listens already.
+  /// Makes a socket at `path`, or uses the listening socket `activated`.
   package init(path: FilePath, activated: Int32? = nil, limits: Limits = Limits()) throws {
     self.limits = limits
     wake = clinux_eventfd()
@@ -111,10 +111,10 @@ package final class ControlServer: Sendable {
     }
   }
 
-  /// How often the thread woke up so far.
+  /// Number of turns of the thread so far.
   var turns: UInt64 { shared.withLock { $0.turns } }
 
-  /// Ends every connection, and waits for it.
+  /// Closes every connection, and waits up to 2 s for it.
   package func stop() {
     shared.withLock { $0.isStopping = true }
     poke()

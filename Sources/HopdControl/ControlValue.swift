@@ -1,4 +1,4 @@
-// A JSON value, and the messages that are made of them. What a client sends is bounded in length and depth before it is
+// JSON values, and the messages made of them. The length and depth of a client's message are checked before it is
 // parsed.
 
 import FoundationEssentials
@@ -45,7 +45,7 @@ package enum ControlValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// A member; nil where it is not there or null.
+  /// A member of an object; nil if it is missing or null.
   package subscript(_ name: String) -> ControlValue? {
     guard case .object(let members) = self, let found = members[name], found != .null else { return nil }
     return found
@@ -53,7 +53,7 @@ package enum ControlValue: Sendable, Hashable, Codable {
 
   /// The text; nil for anything else.
   package var text: String? { if case .string(let text) = self { text } else { nil } }
-  /// The truth; nil for anything else.
+  /// The Boolean; nil for anything else.
   package var truth: Bool? { if case .boolean(let truth) = self { truth } else { nil } }
   /// The elements; nil for anything else.
   package var list: [ControlValue]? { if case .array(let list) = self { list } else { nil } }
@@ -74,7 +74,7 @@ package enum ControlValue: Sendable, Hashable, Codable {
     }
   }
 
-  /// Texts.
+  /// A list of texts.
   package static func strings(_ texts: some Sequence<String>) -> ControlValue { .array(texts.map { .string($0) }) }
   /// A text, or null.
   package static func optional(_ text: String?) -> ControlValue { text.map { .string($0) } ?? .null }
@@ -84,18 +84,18 @@ package enum ControlValue: Sendable, Hashable, Codable {
   package static func optional(_ number: Double?) -> ControlValue { number.map { .number($0) } ?? .null }
 }
 
-/// What a client asks for.
+/// A client's call.
 package struct ControlCall: Sendable, Hashable {
-  /// Interface and method, as `io.hopd.Control.GetStatus`.
+  /// Interface and method, such as `io.hopd.Control.GetStatus`.
   package var method: String
   /// Its parameters; an object.
   package var parameters: ControlValue
-  /// May several answers come?
+  /// Whether several replies may follow.
   package var more: Bool
-  /// Is no answer wanted?
+  /// Whether the client wants no reply.
   package var oneway: Bool
 
-  /// Describes a call.
+  /// Makes a call.
   package init(method: String, parameters: ControlValue = .object([:]), more: Bool = false, oneway: Bool = false) {
     self.method = method
     self.parameters = parameters
@@ -103,7 +103,7 @@ package struct ControlCall: Sendable, Hashable {
     self.oneway = oneway
   }
 
-  /// Reads a message without its NUL; nil for one that is none.
+  /// Parses a message without its NUL; nil if it is invalid.
   package init?(_ bytes: [UInt8]) {
     guard let message = ControlMessage.parse(bytes), case .object = message, let method = message["method"]?.text else {
       return nil
@@ -124,23 +124,23 @@ package struct ControlCall: Sendable, Hashable {
   }
 }
 
-/// What the service answers.
+/// The service's reply.
 package struct ControlReply: Sendable, Hashable {
-  /// The result, or what belongs to the error; an object.
+  /// The result, or the parameters of the error; an object.
   package var parameters: ControlValue
-  /// Name of the error; nil where it went well.
+  /// Name of the error; nil if the call succeeded.
   package var error: String?
-  /// Does another answer follow?
+  /// Whether another reply follows.
   package var continues: Bool
 
-  /// Describes a reply.
+  /// Makes a reply.
   package init(_ parameters: ControlValue, error: String? = nil, continues: Bool = false) {
     self.parameters = parameters
     self.error = error
     self.continues = continues
   }
 
-  /// Reads a message without its NUL; nil for one that is none.
+  /// Parses a message without its NUL; nil if it is invalid.
   package init?(_ bytes: [UInt8]) {
     guard let message = ControlMessage.parse(bytes), case .object = message else { return nil }
     self.init(
@@ -157,7 +157,7 @@ package struct ControlReply: Sendable, Hashable {
   }
 }
 
-/// Values as bytes and back.
+/// Encodes and decodes messages.
 enum ControlMessage {
   /// Deepest nesting of arrays and objects: parsing recurses, and a thread's stack is small.
   static let maxDepth = 16
@@ -174,7 +174,7 @@ enum ControlMessage {
     return try? JSONDecoder().decode(ControlValue.self, from: Data(bytes))
   }
 
-  /// Nested no deeper than allowed?
+  /// Whether the nesting is at most `maxDepth`.
   static func isShallow(_ bytes: [UInt8]) -> Bool {
     var depth = 0
     var (isText, isEscaped) = (false, false)

@@ -1,4 +1,4 @@
-// The socket itself: its name, its rights, and who is at the other end.
+// The socket itself: its path, its mode, and its peers.
 
 import CLinux
 import Diagnostics
@@ -13,27 +13,27 @@ extension HopdError.Code {
   package static let controlUnavailable = HopdError.Code("control-unavailable", exit: .unavailable, isRetryable: true)
   /// hopd cannot put its configuration in force; the old one stays.
   package static let configurationRefused = HopdError.Code("configuration-refused", exit: .configuration)
-  /// The answer of the other end is none.
+  /// The reply does not follow the protocol.
   package static let controlProtocol = HopdError.Code("control-protocol", exit: .software)
 }
 
-/// Who is at the other end, as the kernel says.
+/// The process at the other end, as the kernel reports it.
 package struct ControlPeer: Sendable, Hashable {
-  /// User. A unit with `PrivateUsers=yes` sees every user but root and its own as 65534.
+  /// User ID. A unit with `PrivateUsers=yes` sees every user except root and its own as 65534.
   package let user: UInt32
-  /// Process; 0 where it is not visible.
+  /// Process ID; 0 if it is not visible.
   package let process: Int32
 
-  /// Notes a peer.
+  /// Makes a peer.
   package init(user: UInt32, process: Int32) {
     self.user = user
     self.process = process
   }
 }
 
-/// Calls on Unix sockets.
+/// System calls on Unix sockets.
 enum UnixSocket {
-  /// A listening socket at `path`, for its owner and its group. A socket that nobody listens on any more is replaced.
+  /// Makes a listening socket at `path`, for its owner and its group. A socket without a listener is replaced.
   static func listening(at path: FilePath) throws -> Int32 {
     let files = LinuxFileSystem()
     if let there = try files.status(path) {
@@ -64,7 +64,7 @@ enum UnixSocket {
     return descriptor
   }
 
-  /// A socket that is connected to `path`.
+  /// Returns a socket that is connected to `path`.
   static func connected(to path: FilePath) throws -> Int32 {
     let descriptor = try made()
     let code = try withAddress(path) { address, length in
@@ -111,7 +111,7 @@ enum UnixSocket {
     }
   }
 
-  /// The peer of a connection; nil where the kernel does not say.
+  /// The peer of a connection; nil if the kernel does not report it.
   static func peer(of descriptor: Int32) -> ControlPeer? {
     var (process, user): (pid_t, uid_t) = (0, 0)
     guard clinux_peer(descriptor, &process, &user) == 0 else { return nil }

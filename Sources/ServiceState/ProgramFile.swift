@@ -1,17 +1,17 @@
-// The file that a running hopd was started from. An upgrade puts another file under its name, and the old program
-// continues until somebody restarts it: a reader of the record compares the two.
+// The file from which a running hopd was started. An upgrade replaces the file, and the old program continues until a
+// restart: a reader of the record compares the two files.
 
 import Glibc
 import SystemPackage
 
-/// A program's file as it was at one moment.
+/// The identity of a program's file at one moment.
 package struct ProgramFile: Sendable, Hashable {
-  /// Where it lies.
+  /// Path of the file.
   package let path: FilePath
   /// Its inode, size and time of change: another file has others.
   private let mark: String
 
-  /// The file of this process; nil where the system does not tell.
+  /// The file of this process; nil if /proc does not show it.
   package static var own: ProgramFile? {
     var buffer = [CChar](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count - 1)
@@ -19,7 +19,7 @@ package struct ProgramFile: Sendable, Hashable {
     return ProgramFile(FilePath(String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)))
   }
 
-  /// The file at a path as it is now; nil where there is none, or none to be seen.
+  /// The file that is at a path now; nil if it is missing or not visible.
   package init?(_ path: FilePath) {
     var status = stat()
     guard path.withPlatformString({ stat($0, &status) }) == 0 else { return nil }
@@ -27,7 +27,7 @@ package struct ProgramFile: Sendable, Hashable {
     mark = "\(status.st_ino) \(status.st_size) \(status.st_mtim.tv_sec) \(status.st_mtim.tv_nsec)"
   }
 
-  /// Reads what `text` wrote; nil for anything else.
+  /// Parses the result of `text`; nil for anything else.
   package init?(text: String) {
     let words = text.split(separator: " ", maxSplits: 4)
     guard words.count == 5 else { return nil }
@@ -35,9 +35,9 @@ package struct ProgramFile: Sendable, Hashable {
     path = FilePath(String(words[4]))
   }
 
-  /// In one line.
+  /// The value as one line.
   package var text: String { "\(mark) \(path.string)" }
 
-  /// Does another file lie there now? False where none is to be seen.
+  /// Whether another file is at the path now; false if no file is visible.
   package var isReplaced: Bool { ProgramFile(path).map { $0.mark != mark } ?? false }
 }

@@ -1,5 +1,5 @@
-// The daemon's side: batches of changes, each one transaction on a connection of its own. Between two batches nothing
-// is open, so an idle daemon holds no memory for it, and a file that somebody has removed is noticed with the next.
+// The daemon's side: batches of changes, each one transaction on a connection of its own. No connection is open between
+// two batches, so an idle daemon uses no memory for it, and the next batch notices that the file was removed.
 
 import Diagnostics
 import DurableFiles
@@ -10,19 +10,19 @@ import SystemPackage
 package final class StateDatabase: Sendable {
   /// The file.
   package let file: FilePath
-  /// Number of this run of the daemon; rows that carry another one were not seen by it.
+  /// Number of this run of the daemon; stores with another number were not seen in this run.
   package let run: Int64
-  /// Why the file that was there could not be used, where it was made anew; the old one is kept beside it.
+  /// Why an existing file was unusable and made anew; nil otherwise. The old file is kept next to it.
   package let replaced: HopdError?
 
-  /// Jobs that are kept: the newest ones, and none that ended longer ago.
+  /// The most jobs to keep, and the age in seconds after which a job is removed.
   package static let mostJobs: Int64 = 20_000
   package static let longestAge: Int64 = 400 * 86_400
-  /// Characters of a reason or a hint that are kept.
+  /// The most characters of a reason or a hint to keep.
   static let longestText = 1000
 
-  /// Opens the database of a state directory, or makes it. A damaged one is set aside and made anew; throws for one of
-  /// a newer hopd, and where nothing can be written.
+  /// Opens the database of a state directory, or makes it. A damaged one is set aside and made anew. Throws for a
+  /// database of a newer hopd, or if it cannot be written.
   package init(stateDirectory: FilePath) throws {
     file = StateSchema.file(in: stateDirectory)
     do {
@@ -35,8 +35,8 @@ package final class StateDatabase: Sendable {
     }
   }
 
-  /// Writes changes, in order, all or nothing. `isNew` of the answer says that the file was gone or damaged and was
-  /// made anew, so that all that was known is to be told again.
+  /// Writes changes in order, all or none. `isNew` in the result: the file was missing or damaged and was made anew, so
+  /// the caller must write its whole state again.
   package func write(_ changes: [StateChange], now: Int64) throws -> (isNew: Bool, failure: HopdError?) {
     do {
       if try LinuxFileSystem().status(file) == nil {
@@ -62,7 +62,7 @@ package final class StateDatabase: Sendable {
     }
   }
 
-  /// Keeps the last damaged file under another name: it may tell a developer something, and nobody else needs it.
+  /// Keeps the last damaged file under another name, for developers only.
   private static func setAside(_ file: FilePath) throws {
     let files = LinuxFileSystem()
     _ = try files.unlinkIfPresent(FilePath(file.string + "-journal"))
@@ -71,7 +71,7 @@ package final class StateDatabase: Sendable {
 
   private static func open(_ file: FilePath) throws -> Connection {
     let connection = try Connection(path: file, access: .create, busyTimeout: .seconds(10))
-    // A power cut may cost the last changes and never the file; each start looks at every store anyway.
+    // A power cut may lose the last changes but never the file; each start inspects every store anyway.
     try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA cache_size = -512")
     return connection
   }
@@ -198,7 +198,7 @@ private final class StateBatch {
       [.integer(StateDatabase.mostJobs), .integer(now - StateDatabase.longestAge)])
   }
 
-  /// The number of a name; one that is new gets the next.
+  /// The number of a name; a new name gets the next number.
   private func name(_ text: String) throws -> Int64 {
     if let known = names[text] { return known }
     let find = "SELECT id FROM names WHERE name = ?"

@@ -1,5 +1,5 @@
-// The reader's side, for hopctl and for the control socket. It opens the file read only and changes nothing beside it;
-// where a daemon was killed in the middle of a write, whoever may write there rolls that write back, as SQLite does.
+// The reader's side, for hopctl and for the control socket. It opens the file read-only and changes nothing, with one
+// exception: after a daemon was killed during a write, a reader that may write lets SQLite roll that write back.
 
 import Diagnostics
 import DurableFiles
@@ -37,7 +37,7 @@ package final class StateReader {
       _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
       return connection
     } catch {
-      // A journal is left: only somebody who may write can put the file in order.
+      // If the daemon left a journal, only a user who may write can roll it back.
       guard try files.status(FilePath(file.string + "-journal")) != nil,
         (try? files.checkWritable(file.removingLastComponent())) != nil
       else { throw error }
@@ -48,7 +48,7 @@ package final class StateReader {
   }
 
   private static func error(_ error: SQLiteError, _ file: FilePath) -> HopdError {
-    // SQLite says "unable to open" for missing rights; the file itself says which.
+    // SQLite reports missing rights as "unable to open"; reading the file shows the real error.
     do { _ = try LinuxFileSystem().read(file, limit: 1 << 30) } catch let cause as HopdError {
       if cause.code == .noPermission { return noPermission(file, cause: cause) }
     } catch {}
@@ -74,18 +74,18 @@ package final class StateReader {
 
   // MARK: Stores
 
-  /// Which stores are asked for.
+  /// Selects stores.
   package struct Filter: Sendable {
     /// Conditions; empty for all.
     package var conditions: [StoreCondition] = []
     /// Name of a watch; nil for all.
     package var watch: String?
-    /// Only stores behind this path.
+    /// Only stores after this path, in the order of paths.
     package var after: String?
-    /// How many at most; nil for all.
+    /// The most stores to return; nil for all.
     package var limit: Int64?
 
-    /// Asks for all stores.
+    /// Makes a filter; without arguments it selects all stores.
     package init(
       conditions: [StoreCondition] = [], watch: String? = nil, after: String? = nil, limit: Int64? = nil
     ) {
@@ -102,7 +102,7 @@ package final class StateReader {
       LEFT JOIN names t ON t.id = s.target LEFT JOIN troubles x ON x.path = s.path
     """
 
-  /// Stores in the order of their paths.
+  /// The selected stores in the order of their paths.
   package func stores(_ filter: Filter = Filter()) throws(HopdError) -> [StoreRecord] {
     var conditions: [String] = []
     var values: [SQLiteValue] = []
@@ -123,7 +123,7 @@ package final class StateReader {
     return try rows(sql, values, Self.store)
   }
 
-  /// One store by its path; nil where hopd does not know it.
+  /// One store by its path; nil if hopd has not recorded it.
   package func store(_ path: String) throws(HopdError) -> StoreRecord? {
     try rows(Self.columns + " WHERE s.path = ?", [.text(path)], Self.store).first
   }
@@ -153,7 +153,7 @@ package final class StateReader {
     StoreCondition(rawValue: row.integer(at: column)) ?? .waiting
   }
 
-  /// How many stores are in which condition, by watch.
+  /// Number of stores in each condition, by watch.
   package func counts() throws(HopdError) -> [String: [StoreCondition: Int64]] {
     var counts: [String: [StoreCondition: Int64]] = [:]
     _ = try rows(
@@ -162,14 +162,14 @@ package final class StateReader {
     return counts
   }
 
-  /// Since when the store waits that waits longest for its turn, in seconds since 1970; nil where none does.
+  /// The time since which the longest-waiting store waits, in seconds since 1970; nil if none waits.
   package func oldestWaiting() throws(HopdError) -> Int64? {
     try rows("SELECT min(since) FROM stores WHERE state IN (1, 2)") {
       $0.isNull(at: 0) ? nil : $0.integer(at: 0)
     }.first ?? nil
   }
 
-  /// How many stores have which version and condition.
+  /// Number of stores with each version and condition.
   package func versions() throws(HopdError) -> [(version: String?, condition: StoreCondition, count: Int64)] {
     try rows(
       """
@@ -199,7 +199,7 @@ package final class StateReader {
     }
   }
 
-  /// What is noted of the daemon.
+  /// The recorded facts about the daemon.
   package func service() throws(HopdError) -> [ServiceFact: String] {
     var facts: [ServiceFact: String] = [:]
     _ = try rows("SELECT fact, value FROM service") { row in

@@ -1,27 +1,27 @@
-// What the state database holds, as plain values.
+// The records of the state database.
 
 import SystemPackage
 
-/// Where a store stands, in the words of `hopctl list --state`.
+/// The condition of a store, in the words of `hopctl list --state`.
 package enum StoreCondition: Int64, Sendable, Hashable, CaseIterable {
   /// At its target.
   case current = 0
-  /// Waits to be looked at, or for its migration.
+  /// Waits for its inspection or its migration.
   case waiting = 1
   /// In migration.
   case migrating = 2
-  /// Another program uses it; it is tried again by itself.
+  /// Another program uses it; hopd retries automatically.
   case busy = 3
-  /// Its migration failed, and it is tried again by itself.
+  /// Its migration failed; hopd retries automatically.
   case retrying = 4
-  /// It is not tried again until somebody changes something.
+  /// hopd does not retry until something is changed.
   case failed = 5
   /// A restore pinned it to its version.
   case heldBack = 6
   /// An operator has paused it.
   case paused = 7
 
-  /// The word.
+  /// The condition's word.
   package var name: String {
     switch self {
     case .current: "current"
@@ -42,24 +42,25 @@ package enum StoreCondition: Int64, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// Why a store is not where it should be, and what follows.
+/// Why a store is not at its target, and what follows.
 package struct StoreTrouble: Sendable, Hashable {
   /// The error's code.
   package var code: String
   /// What happened, in one line.
   package var reason: String
-  /// What to do about it, in words; empty where there is nothing to say.
+  /// What to do about it, in words; may be empty.
   package var hint: String
-  /// What to type next; empty where nothing helps but waiting.
+  /// The command to type next; empty if only waiting helps.
   package var command: String
-  /// Attempts that have failed in a row; 0 where attempts are not counted.
+  /// Attempts that have failed in a row; 0 if attempts are not counted.
   package var attempts: Int64
-  /// When it is tried again, in seconds since 1970; nil for never.
+  /// The time of the next attempt, in seconds since 1970; nil for never.
   package var nextAttempt: Int64?
-  /// Since when it has this trouble; set by the database, which knows whether it had it before.
+  /// Since when the store has this trouble, in seconds since 1970. A reader gets it from the database, which keeps the
+  /// first time for the same code.
   package var since: Int64
 
-  /// Describes a trouble.
+  /// Makes a trouble.
   package init(
     code: String, reason: String, hint: String = "", command: String = "", attempts: Int64 = 0,
     nextAttempt: Int64? = nil, since: Int64 = 0
@@ -80,18 +81,18 @@ package struct StoreRecord: Sendable, Hashable {
   package var path: String
   /// Name of its watch.
   package var watch: String
-  /// Where it stands.
+  /// Its condition.
   package var condition: StoreCondition
-  /// Since when, in seconds since 1970.
+  /// Since when it has this condition, in seconds since 1970.
   package var since: Int64
   /// Its version, as far as known.
   package var version: String?
-  /// The version that it is to reach, as far as known.
+  /// Its target, as far as known.
   package var target: String?
   /// Its trouble, if it has one.
   package var trouble: StoreTrouble?
 
-  /// Describes a store.
+  /// Makes a store's record.
   package init(
     path: String, watch: String, condition: StoreCondition, since: Int64, version: String? = nil,
     target: String? = nil, trouble: StoreTrouble? = nil
@@ -114,27 +115,27 @@ package struct JobRecord: Sendable, Hashable {
   package var path: String
   /// Name of the watch.
   package var watch: String
-  /// When it began and ended, in seconds since 1970.
+  /// Its begin and end, in seconds since 1970.
   package var began: Int64
   package var ended: Int64
-  /// Versions before and after; after a failure the one that was wanted.
+  /// Versions before and after the job; after a failure, `to` is its target.
   package var from: String?
   package var to: String?
   /// Rows of the result.
   package var rows: Int64
-  /// Microseconds that it took.
+  /// Its duration in microseconds.
   package var microseconds: Int64
-  /// Who asked for it: `hopd`, or the user behind a command.
+  /// Its requester: `hopd`, or the user of a command.
   package var asker: String
   /// `migrated`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`, as `HOPD_RESULT` of the journal.
   package var result: String
-  /// The error's code and what happened; nil where it ended well.
+  /// The error's code and reason; nil if the job succeeded.
   package var code: String?
   package var reason: String?
-  /// Where the old store is kept; nil where it is not.
+  /// Path of the backup; nil if none is kept.
   package var backup: String?
 
-  /// Describes a job.
+  /// Makes a job's record.
   package init(
     job: String, path: String, watch: String, began: Int64, ended: Int64, from: String? = nil, to: String? = nil,
     rows: Int64 = 0, microseconds: Int64 = 0, asker: String = "hopd", result: String, code: String? = nil,
@@ -157,27 +158,27 @@ package struct JobRecord: Sendable, Hashable {
   }
 }
 
-/// Something to be written.
+/// A change to write.
 package enum StateChange: Sendable {
-  /// A store stands there now.
+  /// A store has this record now.
   case store(StoreRecord)
-  /// A store is gone.
+  /// A store was removed.
   case gone(path: String)
   /// A job has ended.
   case job(JobRecord)
-  /// A fact about the daemon; nil takes it away.
+  /// A fact about the daemon; nil removes it.
   case service(ServiceFact, String?)
-  /// Stores of these watches that this run has not seen are gone.
+  /// Removes the stores of these watches that this run has not seen.
   case unseen(watches: [String])
-  /// Stores of all other watches are gone.
+  /// Removes the stores of all other watches.
   case onlyWatches([String])
 }
 
-/// What is noted of the daemon itself.
+/// A fact about the daemon itself.
 package enum ServiceFact: String, Sendable, CaseIterable {
   /// Its version.
   case program
-  /// Its process, while it runs.
+  /// Its process ID, while it runs.
   case process
   /// Boot identifier of that process.
   case boot
@@ -187,17 +188,18 @@ package enum ServiceFact: String, Sendable, CaseIterable {
   case stopped
   /// Path of the control socket, while it listens.
   case socket
-  /// Are migrations held back? By what.
+  /// What pauses migrations, if anything does.
   case paused
-  /// What migrations wait for beside their turn, a line each: `library until 22:00`.
+  /// What migrations wait for in addition to their turn, a line each: `library until 22:00`.
   case waits
-  /// Watches that are not served, a name a line.
+  /// Watches that are not served, one name per line.
   case unserved
-  /// Something that the operator should know, as a refused configuration.
+  /// A note for the operator, such as a refused configuration.
   case note
-  /// Files of the configuration in force, a path a line.
+  /// Files of the configuration in force, one path per line.
   case configuration
-  /// What `hopctl set` has changed until a restart, a line each: `jobs 4 2`, the last word as configured.
+  /// The changes by `hopctl set`, which last until a restart, one per line: `jobs 4 2`, where the last word is the
+  /// configured value.
   case changed
   /// The file of the running program, as `ProgramFile` writes it.
   case file

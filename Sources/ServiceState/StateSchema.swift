@@ -1,6 +1,6 @@
-// The tables of the state database, and how its file is opened. The schema has a version; a file of a newer one is not
-// touched. A store that is at its target takes about a hundred bytes with a path of usual length: names of watches and
-// versions are numbers, and what only stores in trouble have lies in a table of its own.
+// The tables of the state database, and the checks on its file. The schema has a version; a file of a newer version is
+// not touched. A store at its target takes about a hundred bytes with a path of usual length: names of watches and
+// versions are numbers, and the columns of stores in trouble are in a separate table.
 
 import Diagnostics
 import DurableFiles
@@ -18,9 +18,9 @@ extension HopdError.Code {
 
 /// The file and its tables.
 package enum StateSchema {
-  /// Version of the tables. Another one is a decision (docs/decisions/0085).
+  /// Version of the tables. Changing it needs a decision (docs/decisions/0085).
   package static let version: Int64 = 1
-  /// "hopd" in ASCII: whose file it is.
+  /// The application ID: "hopd" in ASCII.
   static let application: Int64 = 0x686f_7064
   /// Name of the file in the state directory.
   package static let fileName: FilePath.Component = "state.sqlite"
@@ -43,7 +43,7 @@ package enum StateSchema {
     CREATE TABLE service (fact TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     """
 
-  /// Is this a file of ours that we can read? Throws what is wrong with it.
+  /// Throws if the file is not hopd's or has another schema version.
   static func check(_ connection: Connection, _ file: FilePath) throws {
     let found = try connection.integer("PRAGMA user_version") ?? 0
     let owner = try connection.integer("PRAGMA application_id") ?? 0

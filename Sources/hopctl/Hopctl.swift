@@ -1,4 +1,4 @@
-// The program: which subcommands there are, and the one place where an error becomes text, JSON and an exit status.
+// The program: the list of subcommands, and the only place where an error becomes text, JSON and an exit status.
 
 import ArgumentParser
 import Diagnostics
@@ -43,7 +43,7 @@ struct Hopctl: ParsableCommand {
         ]),
     ])
 
-  /// What `hopctl` alone prints.
+  /// The output of `hopctl` without arguments.
   private static let examples = """
     hopctl check    Library.xcdatamodeld                       # does every version reach the current one?
     hopctl migrate  old.sqlite --models Library.xcdatamodeld   # takes one store to the current version
@@ -75,7 +75,7 @@ struct Hopctl: ParsableCommand {
       endParsing(error)
     }
     guard let work = command as? any HopctlCommand else {
-      // Only a word that needs a subcommand behind it gets here: ArgumentParser shows its help.
+      // Only a command that needs a subcommand gets here: ArgumentParser shows its help.
       var command = command
       do {
         try command.run()
@@ -96,8 +96,8 @@ struct Hopctl: ParsableCommand {
     }
   }
 
-  /// Words come to Swift as text, with what is no UTF-8 replaced: another file than the one that was meant. Such a file
-  /// is refused by every command (and by the daemon), because nobody could tell the names of its side files.
+  /// Throws if an argument is not UTF-8. Swift replaces invalid bytes, so the argument would name another file. Every
+  /// command, and the daemon, refuses such a file, because the names of its side files are unknown.
   private static func requireText() throws(HopdError) {
     for case let word? in UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
     where String(validatingCString: word) == nil {
@@ -111,7 +111,7 @@ struct Hopctl: ParsableCommand {
     }
   }
 
-  /// A word in the place of a command that is none, and the command that looks most like it.
+  /// An unknown command on the command line, and the command with the most similar name.
   private static func mistypedCommand() -> (word: String, meant: String)? {
     var command: any ParsableCommand.Type = Hopctl.self
     for word in CommandLine.arguments.dropFirst() {
@@ -126,7 +126,7 @@ struct Hopctl: ParsableCommand {
     return nil
   }
 
-  /// `hopctl help WORD` with a word that is not a command would show the general help, as if that were the answer.
+  /// Throws if `hopctl help WORD` names no command: ArgumentParser would show the general help instead.
   private static func requireKnownHelp(_ words: ArraySlice<String>) throws(HopdError) {
     guard words.first == "help" else { return }
     var commands = configuration.subcommands
@@ -144,7 +144,7 @@ struct Hopctl: ParsableCommand {
     }
   }
 
-  /// Help and version are no errors; everything else is a wrong command line.
+  /// Ends the program after ArgumentParser's error. Help and version are not errors; everything else is a usage error.
   private static func endParsing(_ error: any Error) -> Never {
     if exitCode(for: error) != .success, CommandLine.arguments.contains("--json") {
       ErrorReport.tellJSON(

@@ -54,7 +54,7 @@ struct CheckCommand: HopctlCommand {
     do {
       return try run(stop)
     } catch let error as HopdError {
-      // What an earlier run has written must not be taken for the result of this one.
+      // Reports of an earlier run must not be mistaken for the result of this one.
       try? reports.write(
         CheckReport(refusal: error, of: subject.models.map { FilePath($0) }), isSilent: output.json || output.quiet)
       throw error
@@ -83,7 +83,7 @@ struct CheckCommand: HopctlCommand {
     return (report, loaded.catalog, known)
   }
 
-  /// Is an error about what was typed, and not about the model? Then nothing was checked.
+  /// Whether an error is about the command line and not about the model; nothing was checked then.
   private static func isWrongUse(_ error: HopdError) -> Bool {
     switch error.code.exit {
     case .usage, .noInput, .notConfigured, .configuration: true
@@ -151,7 +151,7 @@ struct CheckSubject: ParsableArguments {
     return words + (noRename ? ["--no-rename"] : [])
   }
 
-  /// The models with the mapping models that go with them.
+  /// Loads the models and their mapping models.
   func load() throws -> (catalog: ModelCatalog, warnings: [HopdError]) {
     guard !models.isEmpty else {
       throw HopdError(
@@ -166,13 +166,13 @@ struct CheckSubject: ParsableArguments {
     return (catalog, catalog.warnings)
   }
 
-  /// Where mapping models of a model are looked for: in a folder all of them, beside a bundle those that are there.
+  /// Paths to search for the mapping models of a model: a folder itself, or the mapping models next to a bundle.
   private static func placesOfMappings(of model: FilePath) throws(HopdError) -> [FilePath] {
     let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
     guard bundles.contains(model.extension ?? "") else { return StoreModels.isStore(model) ? [] : [model] }
     let parent = model.removingLastComponent()
     let folder: FilePath = parent.isEmpty ? "." : parent
-    // A parent that may be entered and not listed is no reason not to check.
+    // The check continues without these mapping models if the parent cannot be listed.
     let names = (try? ModelFiles.names(in: folder)) ?? []
     return names.filter { name in
       [".xcmappingmodel", ".cdm", TextMapping.fileNameEnd].contains { name.hasSuffix($0) } && !name.hasPrefix(".")
@@ -232,7 +232,7 @@ struct CheckExtent: ParsableArguments {
     if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
   }
 
-  /// The options that decide about the result, as typed.
+  /// The options that affect the result, as typed.
   var words: [String] {
     var words = only.flatMap { ["--only", $0] }
     if let since { words += ["--since", since] }

@@ -1,4 +1,4 @@
-// What `check --json` prints. Keys are a contract: they are added to, never renamed.
+// The output of `check --json`. Keys are a contract: new ones may be added, none is renamed.
 
 import Diagnostics
 import ManagedObjectModel
@@ -6,7 +6,7 @@ import MigrationChecking
 import SystemPackage
 
 extension CheckReport {
-  /// `check`. The result is "policy" where nothing is red and a policy has no program.
+  /// `check`. The result is "policy" if nothing is red and a policy has no program.
   var json: JSONObject {
     [
       "result": isRed ? "red" : needsPolicies ? "policy" : "green", "models": models.map(\.json),
@@ -16,8 +16,8 @@ extension CheckReport {
 }
 
 extension ModelCheck {
-  /// `target` is null where the model does not say it. `findings` is everything that is wrong, each once; `warnings`
-  /// what stops nobody and is perhaps not meant; `notes` what stops only rare rows.
+  /// `target` is null if the model names none. `findings` are all errors, each once; `warnings` stop no migration but
+  /// may be mistakes; `notes` stop only rare rows.
   fileprivate var json: JSONObject {
     [
       "name": name, "path": path.string, "target": target, "order": order.rawValue, "versions": versions.map(\.json),
@@ -28,8 +28,8 @@ extension ModelCheck {
 }
 
 extension VersionCheck {
-  /// `directHop` is null where a direct hop was not tried; `directDifferences` are the places where it gives other rows
-  /// than the way through the versions.
+  /// `directHop` is null if a direct hop was not tried; `directDifferences` are the entities and properties whose rows
+  /// differ from those that the chain through the versions makes.
   fileprivate var json: JSONObject {
     [
       "name": name, "verdict": verdict.rawValue, "note": note, "way": steps.map(\.json), "objects": objects,
@@ -48,7 +48,7 @@ extension HopStep {
 }
 
 extension HopCheck {
-  /// `consecutive` says whether the two versions follow each other, `broken` whether a store failed on the hop.
+  /// `consecutive`: whether the two versions follow each other. `broken`: whether a store failed on the hop.
   var json: JSONObject {
     step.json + [
       "consecutive": isConsecutive, "broken": isBroken, "reasons": reasons.map(\.json), "difference": difference.json,
@@ -57,7 +57,7 @@ extension HopCheck {
 }
 
 extension CheckFinding {
-  /// `rowsDecide` says whether only stores with such rows are stopped; `stops` are the versions of these stores.
+  /// `rowsDecide`: whether only stores with such rows are stopped. `stops`: the versions of these stores.
   var json: JSONObject {
     [
       "code": error.code.name, "message": error.message, "hint": error.hint, "hop": error.place.hop,

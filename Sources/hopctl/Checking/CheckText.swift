@@ -1,4 +1,4 @@
-// What `check` prints for people: a line for each version, then what is broken and how to mend it.
+// The text output of `check`: a line for each version, then the errors and how to fix them.
 
 import Diagnostics
 import MigrationChecking
@@ -45,7 +45,7 @@ struct CheckText {
 
   private static func plain(_ lines: some Sequence<String>) -> [TerminalText] { lines.map { TerminalText($0) } }
 
-  /// The way of a version in a few words.
+  /// A version's chain in a few words.
   private func way(_ version: VersionCheck) -> String {
     if let note = version.note { return note }
     if version.verdict == .failed || version.verdict == .policy {
@@ -66,7 +66,7 @@ struct CheckText {
       + MessageFormatter.duration(version.seconds)
   }
 
-  /// What a passed version loses on its way, and what a direct hop would make otherwise.
+  /// The data that a passed version drops, and how the result of a direct hop differs.
   private func remarks(_ version: VersionCheck) -> [String] {
     guard version.verdict == .passed else { return [] }
     return version.directDifferences.map { place in
@@ -121,7 +121,7 @@ struct CheckText {
 }
 
 extension CheckVerdict {
-  /// The verdict in a column.
+  /// The verdict as a cell of a table.
   fileprivate var word: TerminalText {
     switch self {
     case .current: TerminalText("current", .good)

@@ -102,7 +102,7 @@ struct ExplainCommand: HopctlCommand {
     return explanation
   }
 
-  /// What the store is compared with: the models that are named, or those of its watch with the watch's rules.
+  /// The models to compare the store with: those on the command line, or those of its watch with the watch's rules.
   private func request(for location: StoreLocation) throws -> (request: CheckRequest, target: TargetVersion) {
     guard source.config != nil else {
       var request = CheckRequest(catalog: try subject(source.models).catalog)
@@ -119,7 +119,7 @@ struct ExplainCommand: HopctlCommand {
     return (request, request.target)
   }
 
-  /// The way of a store that is behind, or what is missing of it.
+  /// Explains the chain of a store that is behind, or why there is none.
   private func explainWay(
     _ location: StoreLocation, _ found: StoreAssessment, _ checker: ModelChecker, _ request: CheckRequest,
     _ command: String, _ explanation: inout Explanation
@@ -152,7 +152,7 @@ struct ExplainCommand: HopctlCommand {
     ).rules
   }
 
-  /// The nearest versions of a store that fits none, at most three.
+  /// The nearest versions for a store that matches none, at most three.
   private func nearest(
     to found: StoreAssessment, at location: StoreLocation, in catalog: ModelCatalog
   ) -> [Explanation.Near] {

@@ -1,37 +1,37 @@
-// What `explain` answers, as JSON and as lines.
+// The result of `explain`, as JSON and as lines.
 
 import Diagnostics
 import ManagedObjectModel
 import MigrationChecking
 import MigrationPlanning
 
-/// `explain`.
+/// The result of `explain`.
 struct Explanation {
   let path: String
-  /// The state of a store as `identify` gives it, or "model".
+  /// The state of a store as `identify` prints it, or "model".
   let state: String
   var version: String?
   var target: String?
   /// The hops of a store that can be migrated.
   var way: [String] = []
-  /// The versions that come nearest to a store that fits none.
+  /// The nearest versions for a store that matches none.
   var nearest: [Near] = []
   /// Hops of a model that cannot be inferred and have no mapping model.
   var hops: [HopCheck] = []
-  /// What stands in the way, with the ways out.
+  /// The findings that stop the migration, each with its remedies.
   var findings: [CheckFinding] = []
   var error: HopdError?
-  /// What to type next.
+  /// The command to type next.
   var next = ""
 
   struct Near {
     let model: String
     let version: String
-    /// Entities of the store that the version has too.
+    /// Number of entities that the store and the version share.
     let alike: Int
     let entities: Int
     let differing: [VersionComparison.Difference]
-    /// From the version to the model that the store holds, property by property; nil where the store holds none.
+    /// The difference from the version to the model in the store, property by property; nil if the store has no model.
     let difference: ModelDifference?
 
     fileprivate var json: JSONObject {

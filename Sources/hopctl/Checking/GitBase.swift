@@ -1,5 +1,5 @@
-// What `--base` names: models and the lock as a commit of git holds them. The program git reads them; the working tree
-// is not touched.
+// The models and the lock file of the git commit that `--base` names. The program git reads them; the working tree is
+// not touched.
 
 import Diagnostics
 import DurableFiles
@@ -8,12 +8,12 @@ import ManagedObjectModel
 import PolicyHost
 import SystemPackage
 
-/// A model as git keeps it.
+/// A model in a git commit.
 struct GitModel {
   let ref: String
   let bundle: FilePath
 
-  /// Copies the model of the commit into a folder and reads it; nil where the commit has no such model.
+  /// Copies the model of the commit into a folder and reads it; nil if the commit has no such model.
   func read(into folder: FilePath) throws -> ModelBundle? {
     let files = LinuxFileSystem(isDurable: false)
     let path = try bundle.resolved()
@@ -38,7 +38,7 @@ struct GitModel {
     do throws(HopdError) {
       return try ModelReader.read(at: folder.appending(name))
     } catch {
-      // The copy is gone when this is read.
+      // The user cannot look at the copy, which is already removed.
       var error = error
       error.place.file = bundle
       throw error
@@ -46,25 +46,25 @@ struct GitModel {
   }
 }
 
-/// A text file as git keeps it.
+/// A text file in a git commit.
 struct GitFile {
   let ref: String
   let file: FilePath
 
-  /// The text; nil where the commit has no such file, or its folder is in no repository.
+  /// The text; nil if the commit has no such file, or its folder is in no repository.
   func text() throws -> String? {
     guard let name = file.lastComponent?.string else { return nil }
     let git = Git(ref: ref, subject: file, folder: try file.resolvedInFolder().removingLastComponent().string)
-    // The models were found at that commit, so what fails here is that the file lies elsewhere.
+    // The models were found at that commit, so a failure here means that the file is outside the repository.
     guard let object = (try? git.files(name))?.first?.object else { return nil }
     return String(decoding: try git.content(of: object), as: UTF8.self)
   }
 }
 
-/// git, asked about one commit.
+/// Runs git to read one commit.
 struct Git {
   let ref: String
-  /// What is looked for, for messages.
+  /// The file that is searched for; used in messages.
   let subject: FilePath
   /// A folder in the repository.
   let folder: String
@@ -83,7 +83,7 @@ struct Git {
   /// The bytes of an object.
   func content(of object: String) throws(HopdError) -> [UInt8] { try output(["cat-file", "blob", object]) }
 
-  /// What git prints.
+  /// Runs git and returns its standard output.
   private func output(_ words: [String]) throws(HopdError) -> [UInt8] {
     guard !ref.isEmpty, !ref.hasPrefix("-") else {
       throw HopdError(.usage, "--base takes a commit, tag or branch", hint: "such as origin/main or v1.2")

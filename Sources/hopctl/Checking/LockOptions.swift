@@ -1,4 +1,4 @@
-// `--lock`, `--freeze`, `--replace`, `--base`: what has shipped, from a file in the repository or from git.
+// `--lock`, `--freeze`, `--replace`, `--base`: the shipped versions, from a file in the repository or from git.
 
 import ArgumentParser
 import Diagnostics
@@ -55,13 +55,13 @@ struct LockOptions: ParsableArguments {
     return words
   }
 
-  /// What is known of shipped models, and where the lock is.
+  /// The record of shipped models, and the path of the lock file.
   struct Loaded {
     var file: FilePath
     var record = ShippedRecord()
   }
 
-  /// Reads lock and git.
+  /// Reads the lock file, and the commit of `--base` through git.
   func load(models: [String], bundles: [ModelBundle], scratch: FilePath?) throws -> Loaded {
     var loaded = Loaded(file: place(models))
     loaded.record.lock = try LockFile.read(loaded.file)
@@ -85,7 +85,7 @@ struct LockOptions: ParsableArguments {
       for file in [loaded.file] + places(models) where loaded.record.lockAtBase == nil {
         guard let text = try GitFile(ref: base, file: file).text() else { continue }
         loaded.record.lockAtBase = try LockFile(text: text, of: file)
-        // Where the lock itself is gone, its place is still that of the one before.
+        // If the lock file was removed, it is written again to its path in that commit.
         if loaded.record.lock == nil { loaded.file = file }
       }
     }
@@ -93,7 +93,7 @@ struct LockOptions: ParsableArguments {
     return loaded
   }
 
-  /// Throws where `--replace` names a version that is noted nowhere: nothing would be replaced.
+  /// Throws if `--replace` names a version that is not recorded: nothing would be replaced.
   private func requireKnown(_ loaded: Loaded) throws(HopdError) {
     let known = loaded.record.names
     for name in replace where !known.contains(name) {
@@ -105,7 +105,7 @@ struct LockOptions: ParsableArguments {
     }
   }
 
-  /// Where a lock is looked for: in this folder, then beside the first model.
+  /// Paths to search for the lock file: in this folder, then next to the first model.
   private func places(_ models: [String]) -> [FilePath] {
     if let lock { return [FilePath(lock)] }
     return ["hop.lock"] + models.prefix(1).map { FilePath($0).removingLastComponent().appending("hop.lock") }

@@ -1,5 +1,5 @@
-// `--freeze`: what has shipped, noted in the lock. What is noted already stays as it is, unless somebody said
-// otherwise.
+// `--freeze`: records the shipped versions in the lock file. Recorded versions stay unchanged unless `--replace` names
+// them.
 
 import Diagnostics
 import DurableFiles
@@ -7,13 +7,13 @@ import ManagedObjectModel
 import MigrationChecking
 import SystemPackage
 
-/// Writes a lock.
+/// Writes a lock file.
 struct LockWriting {
   let file: FilePath
   let record: ShippedRecord
   let frameworkVersion: Int64
 
-  /// Notes the versions of these models, and answers what was done in lines. The check of them was green.
+  /// Records the versions of these models, whose check was not red, and returns the changes as lines.
   func write(_ bundles: [ModelBundle], _ report: CheckReport) throws -> [String] {
     let names = bundles.map(\.name)
     guard Set(names).count == names.count else {
@@ -40,7 +40,7 @@ struct LockWriting {
     return ["froze \(MessageFormatter.count(count, "version", "versions")) in \(file.printable)"] + lines
   }
 
-  /// A model as it is noted from now on, and what is new in that.
+  /// The new record of a model, and its changes as lines.
   private func noted(
     _ now: ShippedModel, over known: ShippedModel?, leavingOut later: Set<String>
   ) -> (ShippedModel, [String]) {

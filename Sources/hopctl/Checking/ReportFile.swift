@@ -1,14 +1,13 @@
-// Files that a command writes because it was asked to: reports and locks. They take the place of those of the run
-// before, each at once.
+// Output files of a command: reports and lock files. Each replaces the file of the run before atomically.
 
 import Diagnostics
 import DurableFiles
 import Glibc
 import SystemPackage
 
-/// Writes files of results.
+/// Writes output files.
 enum ReportFile {
-  /// Writes a text to a file as typed, over what is there.
+  /// Writes a text to a path as typed; an existing file is replaced.
   static func write(_ text: String, to name: String) throws {
     let file = FilePath(name)
     guard file.lastComponent?.kind == .regular else {
@@ -26,7 +25,7 @@ enum ReportFile {
   static func write(_ text: String, to path: FilePath, _ files: LinuxFileSystem) throws {
     guard let name = path.lastComponent else { return }
     let status = try files.status(path)
-    // A device or a pipe, as /dev/stdout, is written as it is.
+    // A device or a pipe, such as /dev/stdout, is written directly.
     if let status, status.kind != .regular {
       let descriptor = try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec])
       _ = try descriptor.closeAfter { try descriptor.writeAll(text.utf8) }

@@ -1,4 +1,4 @@
-// `--junit`, `--sarif`, `--github`, `--html`: the same result for other readers.
+// `--junit`, `--sarif`, `--github`, `--html`: the same result for other programs and for browsers.
 
 import ArgumentParser
 import Diagnostics
@@ -8,7 +8,7 @@ import MigrationChecking
 import StoreReplacement
 import SystemPackage
 
-/// Reports beside what is printed.
+/// Options for reports in addition to the printed output.
 struct ReportOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Write a JUnit report.", valueName: "file"), completion: .file())
   var junit: String?
@@ -27,9 +27,9 @@ struct ReportOptions: ParsableArguments {
       discussion: "The summary goes to the file that $GITHUB_STEP_SUMMARY names."))
   var github = false
 
-  /// Writes what was asked for.
+  /// Writes the requested reports.
   func write(_ report: CheckReport, isSilent: Bool) throws {
-    // In UTC, which JUnit does not say.
+    // In UTC; JUnit's timestamp has no time zone.
     let now = String(BackupRecord.time(Int64(time(nil))).dropLast())
     if let junit { try ReportFile.write(JUnitReport.text(report, timestamp: now), to: junit) }
     if let html { try ReportFile.write(HTMLReport(report).text, to: html) }
@@ -47,7 +47,7 @@ struct ReportOptions: ParsableArguments {
     }
   }
 
-  /// The repository's root: paths in reports begin there.
+  /// The repository's root; paths in reports are relative to it.
   private static func root() -> FilePath {
     let named = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"].lazy.compactMap { Environment.value(of: $0) }.first
     return named.map { FilePath($0) } ?? (try? FilePath(".").resolved()) ?? "/"

@@ -21,7 +21,7 @@ struct CatConfigCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  /// What is printed of one file at most.
+  /// The most bytes to read of one file.
   private static let most = 4 << 20
 
   func execute() throws {
@@ -30,7 +30,7 @@ struct CatConfigCommand: HopctlCommand {
     var shown: [JSONObject] = []
     for file in files {
       let text = String(decoding: try LinuxFileSystem().read(file, limit: Self.most), as: UTF8.self)
-      // A file that is empty, or a link to /dev/null, is there to mask another one.
+      // An empty file, or a link to /dev/null, masks the vendor's file of the same name.
       try output.line("# \(file.printable)")
       try output.line(text.isEmpty ? "# (empty: it masks the vendor's file of this name)" : text, keepingNewlines: true)
       shown.append(["file": file.string, "content": text])
@@ -42,7 +42,7 @@ struct CatConfigCommand: HopctlCommand {
     try output.object(["files": shown, "changed": changed.map(\.json)])
   }
 
-  /// What was set in the hopd that runs with these files; none where its state cannot be read.
+  /// The changes by `hopctl set` in the hopd that runs with these files; none if its state cannot be read.
   private func changes(to files: [FilePath]) -> [RecordedState.Change] {
     guard let state = try? daemon.recorded() else { return [] }
     return Set(state.lines(.configuration)).isDisjoint(with: files.map(\.printable)) ? [] : state.changes

@@ -1,11 +1,11 @@
-// What `--json` prints of the daemon's stores and jobs. Keys are a contract: they are added to, never renamed.
+// The `--json` output for the daemon's stores and jobs. Keys are a contract: new ones may be added, none is renamed.
 
 import Diagnostics
 import ServiceState
 import StoreReplacement
 
 extension StoreRecord {
-  /// A store as hopd has recorded it.
+  /// A store in hopd's record.
   var json: JSONObject {
     [
       "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
@@ -15,7 +15,7 @@ extension StoreRecord {
 }
 
 extension StoreTrouble {
-  /// Why a store is not where it should be, and what to type next.
+  /// Why a store is not at its target, and the command to type next.
   fileprivate var json: JSONObject {
     [
       "code": code, "reason": reason, "since": BackupRecord.time(since), "hint": hint.isEmpty ? nil : hint,

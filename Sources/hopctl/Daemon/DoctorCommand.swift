@@ -24,7 +24,7 @@ struct DoctorCommand: HopctlCommand {
   private struct Line {
     let topic: String
     let fact: String
-    /// What is to be done about it; nil where it is well.
+    /// The action to take; nil if nothing is wrong.
     let finding: String?
 
     var json: JSONObject { ["topic": topic, "fact": fact, "finding": finding] }
@@ -83,7 +83,8 @@ struct DoctorCommand: HopctlCommand {
     ]
   }
 
-  /// Does the kernel tell how long programs wait for a resource, and does anybody want to know?
+  /// Whether the kernel reports pressure stall information (how long programs wait for a resource), and whether the
+  /// configuration needs it.
   private func pressure() -> Line {
     let isTold = ["/proc/pressure/io", "/sys/fs/cgroup/io.pressure"].contains { read(FilePath($0)) != nil }
     let isWanted = (try? load())?.configuration.throttle.isSet ?? false
@@ -148,7 +149,8 @@ struct DoctorCommand: HopctlCommand {
     return lines
   }
 
-  /// The one file that this hopd reads, if it is an instance or was started with --config; nil for what is installed.
+  /// The only file that this hopd reads, if it is an instance or was started with --config; nil for the installed
+  /// configuration.
   private var file: FilePath? {
     if daemon.unit.hasPrefix("hopd@") {
       let file = FilePath("/etc/hopd/\(daemon.unit.dropFirst(5)).toml")
@@ -173,7 +175,7 @@ struct DoctorCommand: HopctlCommand {
     if !loaded.configuration.isConfigured { found.append("no watch, so that hopd does not start") }
     for (count, what) in [(loaded.warnings.count, "unknown key"), (findings.mistakes.count, "mistake")]
     where count > 0 { found.append(MessageFormatter.count(count, what, what + "s")) }
-    // Their directories are looked at below, but not with the eyes of the service.
+    // The directories are checked below, but with this user's rights and not the service's.
     if !findings.obstacles.isEmpty {
       let count = MessageFormatter.count(findings.obstacles.count, "directory", "directories")
       found.append("\(count) that the service cannot use")
@@ -183,7 +185,7 @@ struct DoctorCommand: HopctlCommand {
         "configuration", MessageFormatter.count(loaded.configuration.watches.count, "watch", "watches"),
         found.isEmpty ? nil : "\(found.joined(separator: ", ")): \(check)")
     ]
-    // Numbers stand for names, which may be those of customers.
+    // Watches are numbered, because their names may be customers' names.
     for (number, watch) in loaded.configuration.watches.enumerated() {
       lines.append(directory(watch.directory, "watch \(number + 1)"))
     }
@@ -210,7 +212,7 @@ struct DoctorCommand: HopctlCommand {
       isReadOnly ? "mounted read-only" : free < 64 << 20 ? "nearly full" : nil)
   }
 
-  /// The type of the file system that holds a path, as the kernel's table of mounts has it.
+  /// The type of a path's file system, from the kernel's table of mounts.
   private func fileSystem(of path: FilePath) -> String {
     guard let bytes = try? LinuxFileSystem().read("/proc/self/mountinfo", limit: 4 << 20),
       let real = try? path.resolved()

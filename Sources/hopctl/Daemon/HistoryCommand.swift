@@ -40,7 +40,7 @@ struct HistoryCommand: HopctlCommand {
     try output.object(["running": recorded.process != nil, "jobs": jobs.map(\.json)])
   }
 
-  /// The path under which its jobs are recorded. A store that is gone has only those.
+  /// The path under which a store's jobs are recorded. A removed store has only its jobs in the record.
   private func name(_ store: String, _ recorded: RecordedState) throws -> String {
     do { return try recorded.path(of: store) } catch let error as HopdError where error.code == .notFound {
       let path = (try? StoreArgument.location(of: store).database.printable) ?? FilePath(store).printable

@@ -1,5 +1,5 @@
-// Orders to the running daemon: each is one call of its control socket. Each changes what hopd does and no store
-// itself, and says how it is undone.
+// Orders to the running daemon: each is one call of its control socket. An order changes what hopd does, never a store
+// itself, and prints how to undo it.
 
 import ArgumentParser
 import Diagnostics
@@ -12,7 +12,7 @@ import StoreReplacement
 import SystemPackage
 
 extension DaemonOptions {
-  /// The path by which hopd knows a store.
+  /// The path of a store in hopd's record.
   func path(of store: String) throws -> String {
     if let state = try? recorded(), let path = try? state.path(of: store) { return path }
     return try StoreArgument.location(of: store).database.string
@@ -59,12 +59,13 @@ struct RetryCommand: HopctlCommand {
       if let sentence = Self.sentence(result.word, daemon) { try output.line("\(result.store): \(sentence)") }
     }
     if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
-    // `stores` are those in trouble, `found` is how a retry found each: current, running, waiting, paused, or again.
+    // `stores` are those in trouble; `found` is the state in which the retry found each store: current, running,
+    // waiting, paused, or again.
     let words = JSONObject(found.map { ($0.store, $0.word) })
     try output.object(["order": "retry", "stores": tried, "found": words])
   }
 
-  /// What is said of a store that was not in trouble.
+  /// The sentence about a store that was not in trouble.
   static func sentence(_ found: String, _ daemon: DaemonOptions) -> String? {
     switch found {
     case "current": "nothing to do, it is at its target; hopd only looks at it again"
@@ -127,7 +128,7 @@ struct ResumeCommand: HopctlCommand {
   }
 }
 
-/// What pause and resume have in common.
+/// Shared by pause and resume.
 private struct PauseOrder {
   let name: String?
   let daemon: DaemonOptions
@@ -159,7 +160,8 @@ private struct PauseOrder {
     if !names.isEmpty { try output.line("\(what): \(names.joined(separator: ", "))") }
   }
 
-  /// A word without a slash is a watch, unless hopd knows no such watch and there is such a file.
+  /// A word without a slash names a watch, unless hopd has no such watch but a store of this name in the working
+  /// directory.
   private func parameters() throws -> [String: ControlValue] {
     guard let name else { return [:] }
     let isWatch = try !name.contains("/") && daemon.recorded().reader.counts()[name] != nil
@@ -272,7 +274,7 @@ struct SetCommand: HopctlCommand {
     try output.object(["order": "set", "key": key, "value": value, "before": before])
   }
 
-  /// Values that a key can have, for the completion of a command line.
+  /// Possible values of a key, for shell completion.
   static func values(after words: [String]) -> [String] {
     switch words.first(where: { keys.contains($0) }) {
     case "throttle": ["on", "off"]
@@ -284,7 +286,7 @@ struct SetCommand: HopctlCommand {
     }
   }
 
-  /// A value as people write it: bytes in the largest unit that needs no fraction.
+  /// A value for people: bytes in the largest unit without a fraction.
   static func readable(_ value: String) -> String {
     guard value.hasSuffix("B"), let bytes = Int64(value.dropLast()), bytes > 0 else { return value }
     for (unit, size) in [("GiB", Int64(1) << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes % size == 0 {

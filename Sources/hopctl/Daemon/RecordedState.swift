@@ -1,5 +1,5 @@
-// The state that hopd has recorded, and whether that hopd still runs. Reading it wakes nobody: it works with the daemon
-// up or down.
+// The state that hopd has recorded, and whether that hopd still runs. It is read from the file, so it works with the
+// daemon up or down and does not start it.
 
 import ArgumentParser
 import Diagnostics
@@ -13,7 +13,7 @@ import ServiceState
 import StoreReplacement
 import SystemPackage
 
-/// `--state-directory` of the commands that ask the daemon.
+/// The options of the commands about the daemon.
 struct DaemonOptions: ParsableArguments {
   @Option(
     name: .customLong("state-directory"),
@@ -30,28 +30,28 @@ struct DaemonOptions: ParsableArguments {
       valueName: "path"), completion: .file())
   var socket: String?
 
-  /// The same option as words of a shell, with a space in front, for commands to type next; empty where none was given.
+  /// The same option as shell words, with a space in front, for suggested commands; empty if it was not given.
   var words: String { stateDirectory.map { " --state-directory \($0.quotedForShell)" } ?? "" }
 
-  /// The unit whose state this is: `hopd`, or `hopd@NAME` where the directory is that of an instance.
+  /// The unit that owns the directory: `hopd`, or `hopd@NAME` for the directory of an instance.
   var unit: String {
     guard let name = directory.lastComponent?.string, name.hasPrefix("hopd-") else { return "hopd" }
     return "hopd@\(name.dropFirst(5))"
   }
 
-  /// Names of watches, for the completion of a command line: those that hopd has stores of.
+  /// Names of the watches with stores, for shell completion.
   static func watches(of words: [String]) -> [String] {
     (try? completed(words).recorded().reader.counts().keys.sorted()) ?? []
   }
 
-  /// Stores that hopd knows whose path begins with a text, for the same.
+  /// Paths of recorded stores that begin with a text, for shell completion.
   static func stores(of words: [String], _ start: String) -> [String] {
     guard start.hasPrefix("/") else { return [] }
     let filter = StateReader.Filter(after: start, limit: 200)
     return ((try? completed(words).recorded().reader.stores(filter)) ?? []).map(\.path).filter { $0.hasPrefix(start) }
   }
 
-  /// The options that a command line has so far.
+  /// The options of an incomplete command line.
   private static func completed(_ words: [String]) -> DaemonOptions {
     var options = DaemonOptions()
     options.socket = nil
@@ -59,8 +59,8 @@ struct DaemonOptions: ParsableArguments {
     return options
   }
 
-  /// A connection to the running daemon. A socket that systemd listens on would start a stopped daemon; so it is asked
-  /// only where the record does not say that none runs.
+  /// Connects to the running daemon. Connecting to a socket that systemd listens on would start a stopped daemon, so it
+  /// throws first if the record says that none runs.
   func client() throws -> ControlClient {
     if let socket { return try ControlClient(FilePath(socket)) }
     let state = try? recorded()
@@ -75,7 +75,7 @@ struct DaemonOptions: ParsableArguments {
     return try ControlClient(FilePath(state?.facts[.socket] ?? Configuration.Control.standard.string))
   }
 
-  /// The directory; nothing is made.
+  /// The state directory; it is not made if it is missing.
   var directory: FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
     for name in ["HOPD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
@@ -84,7 +84,7 @@ struct DaemonOptions: ParsableArguments {
     return "/var/lib/hopd"
   }
 
-  /// What is recorded there.
+  /// Opens the recorded state.
   func recorded() throws -> RecordedState {
     let path: FilePath
     do { path = try directory.resolved() } catch let error as HopdError where error.code == .notFound {
@@ -104,7 +104,7 @@ struct DaemonOptions: ParsableArguments {
 struct RecordedState {
   let reader: StateReader
   let facts: [ServiceFact: String]
-  /// Process of the daemon; nil where it does not run.
+  /// Process ID of the daemon; nil if it does not run.
   let process: Int32?
 
   init(_ directory: FilePath) throws {
@@ -113,19 +113,19 @@ struct RecordedState {
     process = Self.running(facts)
   }
 
-  /// The recorded process, if it is still that daemon.
+  /// The recorded process ID, if that process is still the daemon.
   private static func running(_ facts: [ServiceFact: String]) -> Int32? {
     guard let process = facts[.process].flatMap({ Int32($0) }), process > 0 else { return nil }
     if let boot = facts[.boot], !boot.isEmpty, let now = try? LinuxFileSystem().bootIdentifier(), now != boot {
       return nil
     }
     guard kill(process, 0) == 0 || errno == EPERM else { return nil }
-    // A process of another program may have the number by now.
+    // Another program's process may have this ID by now.
     guard let name = try? LinuxFileSystem().read(FilePath("/proc/\(process)/comm"), limit: 64) else { return process }
     return String(decoding: name, as: UTF8.self).hasPrefix("hopd") ? process : nil
   }
 
-  /// The path under which hopd knows a store, whatever way the user names it.
+  /// Returns a store's path in hopd's record, however the user names it.
   func path(of store: String) throws -> String {
     if try reader.store(FilePath(store).printable) != nil { return FilePath(store).printable }
     let location = try StoreArgument.location(of: store).database
@@ -138,19 +138,19 @@ struct RecordedState {
       hint: "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
   }
 
-  /// The lines of a fact; none where it is not recorded.
+  /// The lines of a fact; none if it is not recorded.
   func lines(_ fact: ServiceFact) -> [String] {
     facts[fact]?.split(separator: "\n").map { String($0) } ?? []
   }
 
-  /// A key with the value that `hopctl set` gave it until hopd restarts, and the configured one.
+  /// A key with its value from `hopctl set`, which lasts until hopd restarts, and its configured value.
   struct Change {
     let key: String
     let value: String
     let configured: String
   }
 
-  /// What `hopctl set` has changed.
+  /// The changes by `hopctl set`.
   var changes: [Change] {
     if process == nil { return [] }
     return lines(.changed).compactMap { line in
@@ -161,7 +161,7 @@ struct RecordedState {
     }
   }
 
-  /// Why the running hopd is not the one that is installed; nil where it is, or where that cannot be told.
+  /// Why the running hopd is not the installed one; nil if it is, or if that is unknown.
   var outdated: String? {
     guard process != nil else { return nil }
     let running = facts[.program].flatMap { $0.split(whereSeparator: { " ,".contains($0) }).dropFirst().first }
@@ -174,7 +174,7 @@ struct RecordedState {
     return nil
   }
 
-  /// Who runs, since when.
+  /// The first line of `status`: the program, and since when it has run.
   var headline: String {
     let program = facts[.program].map { String($0.prefix { $0 != "," }) } ?? "hopd"
     if let process {
@@ -184,6 +184,6 @@ struct RecordedState {
     return "hopd is not running: it ended without being stopped (`journalctl -t hopd -n 20`)"
   }
 
-  /// Seconds since 1970 in the words of RFC 3339.
+  /// Converts seconds since 1970 to RFC 3339.
   static func time(_ seconds: String?) -> String? { seconds.flatMap { Int64($0) }.map { BackupRecord.time($0) } }
 }

@@ -19,9 +19,9 @@ struct StatusCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  /// Stores in trouble that are listed one by one.
+  /// The most stores in trouble to list one by one.
   private static let most = 20
-  /// Jobs of one store that are listed.
+  /// The most jobs of one store to list.
   private static let mostJobs: Int64 = 5
 
   func execute() throws {
@@ -35,7 +35,7 @@ struct StatusCommand: HopctlCommand {
     let all = StoreText.sum(counts.map(\.value))
     let inTrouble = try state.reader.stores(
       StateReader.Filter(conditions: [.failed, .retrying, .heldBack], limit: 1000))
-    // What only the operator can mend comes first.
+    // Failures that only the operator can fix come first.
     let attention =
       inTrouble.filter { $0.condition == .failed } + inTrouble.filter { $0.condition != .failed }
     try output.line(state.headline)
@@ -61,12 +61,12 @@ struct StatusCommand: HopctlCommand {
     }
     try output.object([
       "daemon": state.json,
-      // Every state is there.
+      // Every state has a count, even 0.
       "counts": JSONObject(StoreCondition.allCases.map { ($0.name, all[$0] ?? 0) }),
       "watches": counts.map { watch, counts in
         ["watch": watch, "counts": JSONObject(counts.map { ($0.key.name, $0.value) })] as JSONObject
       },
-      // Stores that are not tried again before somebody changes something, and those that are tried again.
+      // Stores that are retried only after a change, and stores that are retried automatically.
       "attention": attention.map(\.json),
     ])
   }

@@ -1,4 +1,4 @@
-// A store of the daemon's as people read it: where it stands, why, since when, what comes next, and what to type.
+// The daemon's stores as text: state, reason, since when, next attempt, and the command to type.
 
 import DurableFiles
 import MigrationChecking
@@ -9,7 +9,7 @@ import SystemPackage
 
 /// Lines about stores and jobs.
 enum StoreText {
-  /// One store in a few lines: state, place, reason, next attempt, command.
+  /// One store in a few lines: state, path, reason, next attempt, command.
   static func lines(_ store: StoreRecord, _ daemon: DaemonOptions) -> [TerminalText] {
     var lines = [word(store.condition) + "  \(store.path)"]
     guard let trouble = store.trouble else { return lines }
@@ -36,12 +36,12 @@ enum StoreText {
     }
   }
 
-  /// The code and what happened; the code alone where the state says the same.
+  /// The code and the reason; the reason alone if the state has the same name as the code.
   static func cause(_ store: StoreRecord, _ trouble: StoreTrouble) -> String {
     trouble.code == store.condition.name ? trouble.reason : "\(trouble.code): \(trouble.reason)"
   }
 
-  /// Is the pin gone that held the store back? False where this user cannot tell.
+  /// Whether the pin that held the store back is removed; false if this user cannot read it.
   private static func isReleased(_ path: String) -> Bool {
     do {
       return try PinStore(location: CanonicalStoreLocation(evenIfGone: FilePath(path)), files: LinuxFileSystem()).read()
@@ -49,7 +49,7 @@ enum StoreText {
     } catch { return false }
   }
 
-  /// Since when, how often, and when again.
+  /// The start of the trouble, the number of attempts, and the next attempt.
   static func after(_ store: StoreRecord, _ trouble: StoreTrouble) -> String {
     var text = "since \(BackupRecord.time(trouble.since))"
     if trouble.attempts > 0 { text += ", \(MessageFormatter.count(trouble.attempts, "attempt", "attempts"))" }
@@ -69,7 +69,7 @@ enum StoreText {
     return "\(from) → \(to)"
   }
 
-  /// The counts of several watches together.
+  /// The sum of the counts of several watches.
   static func sum(_ watches: some Sequence<[StoreCondition: Int64]>) -> [StoreCondition: Int64] {
     watches.reduce(into: [:]) { all, watch in all.merge(watch) { $0 &+ $1 } }
   }
@@ -85,7 +85,7 @@ enum StoreText {
       + parts.joined(separator: ", ")
   }
 
-  /// A job in one line of a table.
+  /// The cells of a job in a table.
   static func cells(_ job: JobRecord) -> [TerminalText] {
     [
       "\(BackupRecord.time(job.ended))", result(job.result), "\(versions(job.from, job.to))",
@@ -95,7 +95,7 @@ enum StoreText {
     ]
   }
 
-  /// How a job ended.
+  /// The result of a job, with its mood.
   private static func result(_ name: String) -> TerminalText {
     switch name {
     case "migrated": TerminalText(name, .good)

@@ -28,7 +28,7 @@ struct TopCommand: HopctlCommand {
       return try show(status, over: false)
     }
     let stop = StopOnSignals.start()
-    // The wish to end is looked at between two statuses, which come each second.
+    // A stop signal is checked between two statuses, which arrive each second.
     try client.stream("Monitor", timeout: .seconds(60)) { answer in
       if stop.isStopping { return false }
       try show(answer["status"] ?? .null, over: !output.json)
@@ -57,7 +57,7 @@ struct TopCommand: HopctlCommand {
     lines += MessageFormatter.table(rows, right: [0, 1, 2], indent: "")
     guard !output.quiet else { return }
     let text = lines.map { $0.escapingControls(keepingNewlines: false) }
-    // Home, each line to its end, and what is below it.
+    // Moves the cursor home, clears each line to its end, and clears everything below.
     let drawn =
       over ? "\u{1b}[H" + text.map { $0 + "\u{1b}[K\n" }.joined() + "\u{1b}[J" : text.joined(separator: "\n") + "\n"
     try StandardStreams.write(drawn, to: .output)

@@ -1,4 +1,4 @@
-// Scans, runs and reports of fleets in words and tables.
+// Scans, runs and reports of fleets as text and tables.
 
 import Diagnostics
 import StoreFleet
@@ -7,10 +7,10 @@ import SystemPackage
 /// Text about fleets.
 enum FleetText {
   private static let barWidth = 30
-  /// Shards that are named one by one.
+  /// The most shards to list one by one.
   private static let mostShards = 20
 
-  /// A scan: the histogram of versions.
+  /// The lines of a scan, with a histogram of versions.
   static func lines(of summary: FleetSummary, seconds: Double) -> [String] {
     var lines = [
       "\(count(summary.stores, "store", "stores")), \(MessageFormatter.bytes(summary.bytes)), in "
@@ -44,14 +44,14 @@ enum FleetText {
     return lines
   }
 
-  /// "Library 2", or the state of what has no known version.
+  /// The version, such as "Library 2"; the state for stores without a known version.
   static func title(_ group: FleetSummary.Group, showsModel: Bool) -> String {
     guard let version = group.version else { return group.state }
     guard showsModel, let model = group.model, model != version else { return version }
     return "\(model): \(version)"
   }
 
-  /// The end of a run.
+  /// The lines at the end of a run.
   static func lines(of outcome: RunOutcome, shard: Shard, isCanary: Bool) -> [String] {
     let tried = outcome.migrated + outcome.current + outcome.failed + outcome.waiting
     var parts = ["\(outcome.migrated) migrated", "\(outcome.current) current already"]
@@ -74,7 +74,7 @@ enum FleetText {
     return lines
   }
 
-  /// A report.
+  /// The lines of a report.
   static func lines(of report: FleetReport) -> [String] {
     let ended = report.shards.count { $0.state == .ended }
     let shards =

@@ -1,4 +1,4 @@
-// `hopctl work` on stores that lie elsewhere: the commands that fetch and store them, as typed.
+// `hopctl work` on remote stores: the commands that fetch and store them, as typed.
 
 import ArgumentParser
 import Diagnostics
@@ -11,9 +11,9 @@ import PolicyHost
 import StoreFleet
 import SystemPackage
 
-/// `--fetch`, `--store` and what goes with them.
+/// `--fetch`, `--store` and their related options.
 struct RemoteOptions: ParsableArguments {
-  /// A version takes a line; what a command says beyond this is no version.
+  /// The most bytes of a command's output. A version takes one line, so longer output is not a version.
   private static let outputLimit = 1 << 20
 
   @Option(
@@ -65,7 +65,7 @@ struct RemoteOptions: ParsableArguments {
     }
   }
 
-  /// The commands; nil where the stores are files here. Throws where one cannot be right.
+  /// Returns the commands; nil if the stores are local files. Throws if a command is invalid.
   func commands() throws -> RemoteCommands? {
     guard let fetch, let store else { return nil }
     let time = Quantity.duration(commandTimeout) ?? .seconds(3600)
@@ -92,7 +92,7 @@ struct RemoteOptions: ParsableArguments {
     }
   }
 
-  /// A command with its program, which is there: a wrong name should not be found out 200,000 times.
+  /// Returns a command; throws if its program does not exist, so that a wrong name does not fail 200,000 times.
   private func command(_ text: String, _ option: String) throws -> RemoteCommands.Command {
     let template = try CommandTemplate(text, option: option)
     let name = template.program

@@ -58,7 +58,7 @@ struct ScanCommand: HopctlCommand {
     let look = StoreLook(
       catalog: loaded.catalog, target: options.target.target(loaded.watch), settings: options.settings(loaded))
     var summary = FleetSummary()
-    // Opening it takes half a line away: what is read then is what stays.
+    // Opening the file removes an incomplete last line, so it is read afterwards.
     let target = try file.map { try openManifest($0) }
     let known = try knownStores()
     let old = known.count
@@ -97,7 +97,7 @@ struct ScanCommand: HopctlCommand {
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }
 
-  /// The manifest file: a new one, or the one that is there with --resume.
+  /// Opens the manifest file: a new one, or the existing one with --resume.
   private func openManifest(_ name: String) throws(HopdError) -> LineFile {
     let path = FilePath(name)
     var info = stat()
@@ -109,7 +109,7 @@ struct ScanCommand: HopctlCommand {
     return try LineFile(path: path)
   }
 
-  /// What an earlier scan found, by path. Of several lines of one store the last one is the newest.
+  /// The results of an earlier scan, by path. If a store has several lines, the last one is the newest.
   private func knownStores() throws -> [String: KnownStore] {
     guard resume, let file else { return [:] }
     var known: [String: KnownStore] = [:]

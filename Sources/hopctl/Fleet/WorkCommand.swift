@@ -90,7 +90,7 @@ struct WorkCommand: HopctlCommand {
     throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software)
   }
 
-  /// What the stores of a watch have in common, or all stores; each puts its own place and name in.
+  /// The common request of a watch's stores, or of all stores; each store fills in its own location and job name.
   private func template(_ watch: String?, _ stateDirectory: FilePath) throws -> MigrationRequest {
     var models = models
     if let watch { models.watch = watch }
@@ -98,7 +98,7 @@ struct WorkCommand: HopctlCommand {
     output.warn(loaded.warnings)
     var request = try options.request(StoreLocation(database: "/"), loaded, stateDirectory: stateDirectory)
     if let backup { request.backup.keep = backup.count }
-    // A backup beside a copy would go with the copy.
+    // A backup next to a fetched copy would be removed with the copy.
     if remote.fetch != nil { request.backup.keep = 0 }
     if let verify { request.verification = verify }
     if let chosen = replacement.replace { request.replacement = chosen }
@@ -135,7 +135,7 @@ struct ShareOptions: ParsableArguments {
     }
   }
 
-  /// The stores of a shard, each once, and how many the fleet has.
+  /// Returns the stores of a shard, each once, and the number of stores in the fleet.
   func stores(of shard: Shard) throws -> (stores: [StoreLine], fleet: Int) {
     var (stores, fleet): ([StoreLine], Int) = ([], 0)
     var seen: Set<UInt64> = []
@@ -157,7 +157,7 @@ struct ShareOptions: ParsableArguments {
     return (stores, fleet)
   }
 
-  /// The file of a shard's results. A name that ends with a slash is a folder, which is made if it is missing.
+  /// Returns the path of a shard's results. A name that ends with a slash is a folder, which is made if it is missing.
   static func file(_ name: String, _ shard: Shard) throws -> FilePath {
     var info = stat()
     let path = FilePath(name)
@@ -220,7 +220,7 @@ enum ShardArgument: ExpressibleByArgument {
   }
 }
 
-/// `--order`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
+/// `--first`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
 struct WorkLimits: ParsableArguments {
   @Option(name: .customLong("first"), help: "Which stores come first: manifest, smallest, largest or oldest.")
   var order = WorkOrder.manifest

@@ -1,4 +1,4 @@
-// One run of `hopctl work`: its lines in the results file, what is said on the way, and the summary.
+// One run of `hopctl work`: its lines in the results file, the progress output, and the summary.
 
 import Diagnostics
 import DurableFiles
@@ -10,30 +10,32 @@ import StoreVerification
 import Synchronization
 import SystemPackage
 
-/// Works through stores, and prints how far it is.
+/// Migrates stores and prints its progress.
 struct WorkSession {
-  /// Failures that are printed one by one; the results file has all.
+  /// The most failures to print one by one; the results file has all.
   private static let told = 10
 
   let templates: WorkTemplates
-  /// Where records of running migrations lie.
+  /// The directory for the records of running migrations.
   let stateDirectory: FilePath
-  /// How stores that lie elsewhere come here and go back, and where copies of them are; nil where they are files here.
+  /// The folder for copies of remote stores, and the commands that fetch and store them; nil if the stores are local
+  /// files.
   let remote: (room: FilePath, commands: RemoteCommands)?
   let shard: Shard
-  /// Stores of the whole fleet.
+  /// Number of stores in the fleet.
   let fleet: Int
   let limits: FleetWorker.Limits
   let file: LineFile?
   let stop: StopSignal
-  /// The locks that are shared with workers on other machines.
+  /// The locks shared with workers on other machines.
   let locks: WorkerLocks?
-  /// Where models and rules come from, as words of a shell.
+  /// The options for models and rules, as shell words.
   let options: String
   let output: OutputOptions
   let bar: ProgressLine
 
-  /// Runs; with `mayEnd` a sample without failures ends the whole command, for a person to look.
+  /// Runs the migrations. With `mayEnd`, a canary run without failures ends the command, so that a person can inspect
+  /// the result.
   func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
     let run = RequestOptions.jobName()
     var line = RunLine(

@@ -1,4 +1,5 @@
-// How the stores of a fleet are migrated: one rule for all, or with --config alone that of the watch around each store.
+// The rules for the stores of a fleet: one rule for all or, with --config and no --watch, that of the watch that
+// contains each store.
 
 import Diagnostics
 import HopdConfiguration
@@ -8,13 +9,13 @@ import StoreFleet
 import StoreReplacement
 import SystemPackage
 
-/// The request of each store, but for its place and its job.
+/// The request of each store, without its location and job name.
 struct WorkTemplates: Sendable {
   private let common: MigrationRequest?
   private let configuration: Configuration?
   private let byWatch: [String: MigrationRequest]
 
-  /// Prepares what the stores need; `make` loads the models and rules of a watch, or of the command line where it gets
+  /// Prepares the requests; `make` loads the models and rules of the named watch, or of the command line if the name is
   /// nil.
   init(
     for stores: [StoreLine], models: ModelOptions, make: (String?) throws -> MigrationRequest
@@ -35,7 +36,7 @@ struct WorkTemplates: Sendable {
     byWatch = found
   }
 
-  /// The request of a store. Throws where it lies in no watch, or in several.
+  /// Returns the request of a store. Throws if no watch or several watches contain it.
   func request(for line: StoreLine) throws -> MigrationRequest {
     let location = try StoreArgument.location(of: line.store)
     let name = configuration.flatMap { Self.watch(around: location, in: $0) }
@@ -49,7 +50,7 @@ struct WorkTemplates: Sendable {
     return request
   }
 
-  /// The stores with their versions: those that the manifest does not know are looked at.
+  /// Returns the stores with their versions; stores without a state in the manifest are identified.
   func looked(_ stores: [StoreLine], threads: Int, stop: StopSignal) throws -> [StoreLine] {
     let unknown = Dictionary(grouping: stores.filter { $0.state == nil }) { line in
       configuration.flatMap { configuration in

@@ -103,7 +103,7 @@ struct BackupsCommand: HopctlCommand {
     for folder in store.unfinished { try output.line("  unfinished: \(FilePath(folder).printable)") }
   }
 
-  /// What removes it, in words.
+  /// The rule that removes a backup, in words.
   private func goes(_ backup: Backup) -> String {
     let age = backup.goesAt.map { "keep_for: at \($0)" }
     let rule =

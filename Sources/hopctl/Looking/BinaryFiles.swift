@@ -1,5 +1,5 @@
-// Binary values as files of their own, named by their digest: equal values are one file, and a file whose content is
-// not what its name says can be found (`sha256sum`).
+// Writes binary values to separate files named by their digest: equal values share a file, and `sha256sum` finds a file
+// whose content does not match its name.
 
 import Diagnostics
 import DurableFiles
@@ -8,14 +8,14 @@ import ManagedObjectModel
 import PersistentStore
 import SystemPackage
 
-/// A directory that gets binary values as files.
+/// A directory for binary values as files.
 struct BinaryFiles: BinaryValueFiles {
   private let directory: FilePath
   private let files = LinuxFileSystem()
-  /// The file that is being written; it gets its name when its digest is known.
+  /// The file being written; it is renamed when its digest is known.
   private let part: FilePath
 
-  /// Makes `directory` (mode 0700) if it is missing; throws where it is something else.
+  /// Makes `directory` (mode 0700) if it is missing; throws if the path is not a directory.
   init(_ directory: FilePath) throws {
     self.directory = directory
     part = directory.appending(".hopctl-\(getpid()).part")
@@ -23,7 +23,7 @@ struct BinaryFiles: BinaryValueFiles {
   }
 
   func add(_ produce: ((ArraySlice<UInt8>) throws -> Void) throws -> Void) throws -> BinaryValueFile {
-    // One of a run that was killed, whose process number is in use again.
+    // A killed run may have left this file, if its process ID is reused.
     _ = try files.unlinkIfPresent(part)
     var digest = ContentDigest.Running()
     var count: Int64 = 0

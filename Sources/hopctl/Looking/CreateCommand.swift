@@ -67,7 +67,7 @@ struct CreateCommand: HopctlCommand {
         : "name one model with --models")
   }
 
-  /// Makes the store under a hidden name and gives it its own when it is complete: anyone who watches the folder never
+  /// Makes the store under a hidden name and renames it when it is complete: a program that watches the folder never
   /// finds half a store.
   private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
     let files = LinuxFileSystem()
@@ -92,7 +92,7 @@ struct CreateCommand: HopctlCommand {
         bar.show(rows: done, of: rows)
         return !stop.isStopping
       }
-      // The files are safe before the store that refers to them has its name.
+      // The external files are synced before the store that refers to them gets its name.
       try external.sync()
       try files.syncFile(hidden.database)
       try files.renameNoReplace(hidden.database, to: location.database)
@@ -107,7 +107,7 @@ struct CreateCommand: HopctlCommand {
   }
 }
 
-/// The external files of a store in the making.
+/// The external files of a store that is being made.
 private final class ExternalFiles {
   private let location: StoreLocation
   private let files: LinuxFileSystem
@@ -134,7 +134,7 @@ private final class ExternalFiles {
     try files.syncDirectory(location.supportDirectory)
   }
 
-  /// Takes back what was written for a store that did not come to be.
+  /// Removes the written files of a store that could not be completed.
   func remove() {
     for path in written { _ = try? files.unlinkIfPresent(path) }
     guard !written.isEmpty else { return }

@@ -37,7 +37,7 @@ struct DumpCommand: HopctlCommand {
     let location = try store.location().store
     let loaded = try models.load(for: location)
     output.warn(loaded.warnings)
-    // Any known version will do: a version to reach plays no part here.
+    // A dump needs only a known version, so the target does not matter.
     try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location, catalog: loaded.catalog,

@@ -45,13 +45,13 @@ struct IdentifyCommand: HopctlCommand {
     let object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
       "version": found.version?.model.name, "targetVersion": found.target?.model.name,
-      // The named configuration whose entities are all that the store has.
+      // The named configuration, if the store has only its entities.
       "configuration": found.version?.configuration,
       "modelSource": found.version.map(MessageFormatter.modelSource), "storeUUID": found.metadata?.uuid,
       "frameworkVersion": found.metadata?.frameworkVersion, "swiftData": isSwiftData,
       "entities": rows.map { ["name": $0.name, "number": $0.number, "rows": $0.rows] as JSONObject },
       "sideFiles": found.sideFiles.map(\.string),
-      // What may be damaged all the same: only `verify` reads it.
+      // These may be damaged: only `verify` reads them.
       "notChecked": found.version == nil ? [] : ["pages", "rows"], "pin": pin,
     ]
     // Why the state is neither current nor behind.

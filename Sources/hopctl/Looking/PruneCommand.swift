@@ -66,7 +66,7 @@ struct PruneCommand: HopctlCommand {
     if let first = problems.first { throw Finished(status: first.code.exit) }
   }
 
-  /// Removes, or only says, what the command line has said of a store.
+  /// Returns the backups of a store that the command line selects; with `--yes` they are removed.
   private func prune(_ backups: BackupSet, _ rule: BackupRule, _ named: FilePath?) throws -> [BackupRemoval] {
     let isThere = try backups.isStoreThere()
     let uuid = isThere && orphans ? livingUUID(backups.location) : nil

@@ -83,6 +83,6 @@ struct VerifyCommand: HopctlCommand {
 }
 
 extension HopdError.Code {
-  /// A store is not what its model asks for.
+  /// A store does not match its model.
   static let checksFailed = HopdError.Code("checks-failed", exit: .dataError)
 }

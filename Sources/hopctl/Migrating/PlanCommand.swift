@@ -46,7 +46,7 @@ struct PlanCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    // What the catalog says of this model is among the plan's own warnings.
+    // The plan's own warnings include the catalog's remarks on this model.
     let (loaded, remarks) = try options.load(models, for: location.store, output) { $0.code != .modelRemark }
     var request = try options.request(location.store, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
@@ -79,7 +79,7 @@ struct PlanCommand: HopctlCommand {
     }
   }
 
-  /// The store where it is behind; nil where it is current. Anything else is thrown.
+  /// Returns a store that is behind; nil if the store is current. Any other state is thrown.
   private static func needsPlan(_ found: StoreAssessment) throws(HopdError) -> IdentifiedStore? {
     switch found.state {
     case .current: return nil
@@ -91,18 +91,18 @@ struct PlanCommand: HopctlCommand {
 
   // MARK: Trying
 
-  /// What a trial of the chain adds to the plan.
+  /// The findings that a trial of the chain adds to the plan.
   private struct Trial {
     var drops: [DroppedColumn] = []
     var warnings: [HopdError] = []
     var failure: HopdError?
   }
 
-  /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be inspected.
+  /// Runs a chain with mapping models in a scratch folder, so that the rows of its later hops can be inspected.
   private func scan(_ plan: MigrationPlan, _ location: CanonicalStoreLocation, _ request: MigrationRequest) throws
     -> Trial
   {
-    // What a migration would refuse at its first look is reported without a trial.
+    // A refusal that a migration finds at its start is reported without a trial.
     if request.replacement != .inPlace, let refusal = try ReplacementMode.refusalOfRename(location) {
       return Trial(failure: refusal)
     }
@@ -115,7 +115,7 @@ struct PlanCommand: HopctlCommand {
       ) { bar.show($0) }
       return Trial(drops: found.drops, warnings: found.warnings)
     } catch {
-      // What would refuse the migration is part of the answer; what only hinders the trial is not.
+      // An error that would stop the migration is part of the result; an obstacle to the trial alone is not.
       guard error.error.code.exit == .dataError else {
         var hindrance = error.error
         if hindrance.code == .noSpace {
@@ -148,11 +148,11 @@ struct PlanCommand: HopctlCommand {
       request.location, from: plan.store.version, to: plan.target.model.name, hops: hops,
       passes: passes.groups.map { $0.json(of: passes) }, pin, remarks + plan.warnings + trial.warnings,
       passes.estimate, diskNeeded: text.diskNeeded)
-    // Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
+    // Tables of persistent history whose rows the migration drops; only for stores that have such tables.
     if !plan.clearedHistory.isEmpty {
       object += ["history": plan.clearedHistory.map { ["table": $0.table, "rows": $0.rows] as JSONObject }]
     }
-    // What a trial of the chain has found that would stop the migration.
+    // The error of the trial that would stop the migration.
     if let failure = trial.failure { object += ["error": told([failure]).first] }
     try output.object(object, isForReview: stable)
   }
@@ -177,7 +177,7 @@ struct PlanCommand: HopctlCommand {
     return common + ["estimate": sizes]
   }
 
-  /// Warnings, without folders where these do not count.
+  /// Warnings as JSON; without folders under `--stable`.
   private func told(_ warnings: [HopdError]) -> [JSONObject] {
     warnings.map { (stable ? PlanCommand.withoutFolders($0) : $0).json }
   }
@@ -192,13 +192,13 @@ struct PlanCommand: HopctlCommand {
 }
 
 extension HopGroup {
-  /// Hops that are one pass over the rows: only the last one's store is written. Hops are counted from 1; `boundary`
-  /// says why the next hop is not part of it, and is null for the last pass.
+  /// One pass over the rows: only the store of its last hop is written. Hops are counted from 1; `boundary` says why
+  /// the next hop is not in this pass, and is null for the last pass.
   fileprivate func json(of passes: Passes) -> JSONObject {
     let pass: JSONObject = [
       "hops": hops.map { $0 + 1 }, "execution": execution.word, "reason": passes.reason, "boundary": boundary,
     ]
-    // What becomes of each table; only where a copy is altered.
+    // The action for each table; only for an altered copy.
     guard execution == .copyAndAlter, let changes = passes.alterProgram?.changes else { return pass }
     let tables = changes.map { ["table": $0.table, "action": $0.action.rawValue, "reason": $0.reason] as JSONObject }
     return pass + ["tables": tables]
@@ -206,7 +206,7 @@ extension HopGroup {
 }
 
 extension PlanShape.Hop {
-  /// A hop of a plan; `drops` are those of the whole plan.
+  /// Describes a hop of a plan; `drops` are those of the whole plan.
   init(_ hop: Hop, plan: MigrationPlan, drops: [DroppedColumn], isBound: (String) -> Bool) throws(HopdError) {
     func dropped(_ entity: String?) -> [PlanShape.Drop] {
       drops.filter { $0.hop == hop.index && $0.entity == entity }.map {
@@ -236,7 +236,7 @@ extension PlanShape.Hop {
           rows: known.0.rows, execution: known.1.kind, reasons: known.1.reasons,
           drops: mapping.source.map { told.insert($0).inserted } == true ? dropped(mapping.source) : [])
       }
-      // Entities that no mapping takes, where the plan knows how many rows they have.
+      // Entities that no entity mapping reads, if the plan has their number of rows.
       + hop.mapping.entityMappings.filter { $0.kind == .remove }.compactMap { entity in
         guard let name = entity.sourceEntity, let rows = plan.expectation.droppedRowsByEntity[name] else { return nil }
         return PlanShape.Entity(

@@ -1,4 +1,4 @@
-// A plan as people read it: the hops with their entities, the passes over the rows, and what the migration needs.
+// The text output of a plan: its hops with their entities, its passes over the rows, and the needed disk space.
 
 import Diagnostics
 import MappingModel
@@ -13,7 +13,7 @@ struct PlanText {
   /// The plan's hops as `--json` has them.
   let hops: [PlanShape.Hop]
   let passes: Passes
-  /// Columns that are dropped, those that only the trial found among them.
+  /// Dropped columns, including those that only the trial found.
   let drops: [DroppedColumn]
   let request: MigrationRequest
 
@@ -26,7 +26,7 @@ struct PlanText {
 
   private func lines(_ hop: Hop, _ shape: PlanShape.Hop) -> [TerminalText] {
     var lines = [TerminalText("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way(hop, shape)))")]
-    // Every object is carried as it is; what is to be said of a hook is its program.
+    // A hook copies every entity unchanged. Its entity mapping without a source is its program, which is listed below.
     let entities = shape.entities.filter { hop.hook == nil || $0.source != nil }
     let rows = entities.map { entity in
       ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]
@@ -48,7 +48,7 @@ struct PlanText {
     return lines
   }
 
-  /// Where the rules of a hop come from.
+  /// The origin of a hop's rules.
   private func way(_ hop: Hop, _ shape: PlanShape.Hop) -> String {
     guard let place = hop.hook?.stage.place else {
       return shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))"
@@ -58,7 +58,7 @@ struct PlanText {
 
   // MARK: Passes
 
-  /// Which hops are one pass over the rows, how it is made and why, why it ends where it ends, and what history goes.
+  /// The passes with their hops, their execution and its reason, the reason for each boundary, and the dropped history.
   var passLines: [TerminalText] {
     let count = passes.groups.count
     var lines = passes.groups.enumerated().flatMap { index, group -> [TerminalText] in
@@ -74,7 +74,7 @@ struct PlanText {
     return lines
   }
 
-  /// The tables that change in a copy that is altered; the others are counted.
+  /// The tables that change in an altered copy; the others are only counted.
   private var tableLines: [TerminalText] {
     guard let program = passes.alterProgram else { return [] }
     let changes = program.changes
@@ -89,7 +89,7 @@ struct PlanText {
 
   // MARK: Needs
 
-  /// How the new store takes the place of the old one, if not by a rename.
+  /// How the new store replaces the old one, if not by a rename.
   var replacement: String? {
     guard request.replacement == .inPlace else { return nil }
     return "replace: in-place (the file stays; SQLite writes the new store into it in one transaction)"

@@ -1,5 +1,5 @@
-// What a crash left in a directory: explained store by store, and mended with --yes. The same decisions as at the start
-// of hopd and of every migration; here they can be read first.
+// Explains the files that a crash left in a directory, store by store, and repairs them with --yes. The decisions are
+// the same as at the start of hopd and of every migration; here the user can read them first.
 
 import ArgumentParser
 import Diagnostics
@@ -35,7 +35,7 @@ struct RecoverCommand: HopctlCommand {
 
   func execute() throws {
     let files = LinuxFileSystem()
-    // Nobody has said here how many backups are kept.
+    // This command has no rule for backups, so it keeps all.
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     let stateDirectory = try state.directory()
     let intents = try IntentStore(stateDirectory: stateDirectory, files: files)
@@ -73,13 +73,13 @@ struct RecoverCommand: HopctlCommand {
       let folder = try CanonicalDirectory(FilePath(directory))
       if try files.status(folder.path)?.kind == .directory { return (folder, nil) }
     } catch let error as HopdError where error.code == .notFound {
-      // A store that is missing may have traces all the same.
+      // A missing store may still have traces.
     }
     let store = try StoreArgument.location(of: directory)
     return (try CanonicalDirectory(store.directory), store.database)
   }
 
-  /// What was found of a store, and what is to be done about it, or was done.
+  /// The findings about a store, and the actions to take or taken.
   private struct Result {
     let traces: RecoveryTraces
     /// untouched, to-mend, mended, resumes, needs-attention, busy.
@@ -92,7 +92,7 @@ struct RecoverCommand: HopctlCommand {
     var json: JSONObject {
       [
         "store": traces.location.database.string, "state": state,
-        // missing, damaged, old, new or other; null where nobody looked.
+        // missing, damaged, old, new or other; null if the store was not inspected.
         "content": outcome?.findings?.store.rawValue,
         // none, readable, unreadable or newer.
         "record": outcome?.findings?.intent.rawValue, "staged": traces.staged.map(\.string),
@@ -102,7 +102,7 @@ struct RecoverCommand: HopctlCommand {
     }
   }
 
-  /// Looks at a store, and with --yes mends it.
+  /// Inspects a store and, with --yes, repairs it.
   private func treat(
     _ traces: RecoveryTraces, _ stateDirectory: FilePath, _ intents: IntentStore, _ rule: BackupRule
   ) -> Result {

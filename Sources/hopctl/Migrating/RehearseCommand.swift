@@ -31,7 +31,7 @@ struct RehearseCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location().store
     let (loaded, remarks) = try options.load(models, for: location, output)
-    // Nothing is replaced, so no record of a replacement is kept anywhere.
+    // A rehearsal replaces nothing, so it needs no state directory for an intent record.
     var request = try options.request(location, loaded, stateDirectory: "")
     if let verify { request.verification = verify }
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)

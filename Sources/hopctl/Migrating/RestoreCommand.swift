@@ -53,12 +53,12 @@ struct RestoreCommand: HopctlCommand {
     if !yes { try requireTerminal(location, try choose()) }
 
     let stateDirectory = try state.directory()
-    // A run that crashed is put in order first: its record refers to the store that is about to go, and its backup may
-    // go with it.
+    // A crashed run is recovered first: its intent record refers to the store that is about to be replaced, and the
+    // recovery may remove its backup.
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
     if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
       try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
-      // The newest backup is what that restore has replaced: putting it back would undo what was asked for.
+      // The newest backup is the store that this restore replaced: restoring it would undo the restore.
       if backup == nil { return try tellFinished(location, outcome) }
     }
     let chosen = try choose()
@@ -93,7 +93,7 @@ struct RestoreCommand: HopctlCommand {
     try output.line("  \(RestorePin.release(FilePath(store.store)))")
   }
 
-  /// External files that were left as they are, although the backup has others under the same names.
+  /// A warning for external files that were kept although the backup has different files with the same names.
   private func differences(_ names: [String], _ location: CanonicalStoreLocation) -> [HopdError] {
     if names.isEmpty { return [] }
     let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
@@ -107,7 +107,7 @@ struct RestoreCommand: HopctlCommand {
     ]
   }
 
-  /// An interrupted restore had come to its end.
+  /// Reports that an interrupted restore was already complete.
   private func tellFinished(_ location: CanonicalStoreLocation, _ outcome: RecoveryOutcome) throws {
     let version = outcome.intent?.to.name ?? "the backup"
     try output.line("restored \(store.text): \(version); an interrupted restore was complete")
@@ -125,7 +125,7 @@ struct RestoreCommand: HopctlCommand {
 
   private struct Choice {
     let database: FilePath
-    /// Its version, where its label says so.
+    /// Its version, if its label names one.
     let version: String?
   }
 
@@ -160,7 +160,7 @@ struct RestoreCommand: HopctlCommand {
     return Choice(database: database, version: known?.record?.from.name)
   }
 
-  /// Throws where the question cannot be asked.
+  /// Throws if there is no terminal for the question.
   private func requireTerminal(_ location: CanonicalStoreLocation, _ choice: Choice) throws(HopdError) {
     let version = choice.version.map { " (\($0))" } ?? ""
     guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
@@ -170,7 +170,7 @@ struct RestoreCommand: HopctlCommand {
     }
   }
 
-  /// Restoring takes what was changed since away, so a person says yes, or a script says --yes.
+  /// Restoring loses all later changes, so a person must confirm it, or a script must give --yes.
   private func ask(_ location: CanonicalStoreLocation, _ choice: Choice) throws {
     if yes { return }
     let version = choice.version.map { " (\($0))" } ?? ""

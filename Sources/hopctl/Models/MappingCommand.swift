@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `hopctl mapping …`: what mapping models say.
+/// `hopctl mapping …`: commands about mapping models.
 struct MappingCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "mapping", abstract: "Shows and checks mapping models, and writes an inferred one.",

@@ -48,13 +48,13 @@ struct MappingInferCommand: HopctlCommand {
       try Self.write(text, to: FilePath(file))
       try output.line(FilePath(file).printable)
     } else if !output.json {
-      // The text is the result itself, which --quiet does not take away.
+      // The text is the result itself, so --quiet does not suppress it.
       try StandardStreams.write(text, to: .output)
     }
     try output.object(["sourceVersion": from, "destinationVersion": to, "path": file, "text": text])
   }
 
-  /// Never over a file that is there: it may have been edited for an hour.
+  /// Writes a new file. An existing one is never replaced: it may hold an hour of edits.
   private static func write(_ text: String, to file: FilePath) throws(HopdError) {
     do {
       let descriptor = try FileDescriptor.open(
@@ -73,6 +73,6 @@ struct MappingInferCommand: HopctlCommand {
 }
 
 extension HopdError.Code {
-  /// A text mapping cannot be written where it was asked for.
+  /// A text mapping cannot be written to the given path.
   static let cannotCreateMapping = HopdError.Code("cannot-create", exit: .cannotCreate)
 }

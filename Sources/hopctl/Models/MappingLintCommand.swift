@@ -48,7 +48,7 @@ struct MappingLintCommand: HopctlCommand {
     let bound = policies.map { String($0.prefix { $0 != "=" }) }
     let lint = MappingLint(
       mapping, beside: subject.others, source: subject.source, destination: subject.destination, policies: bound)
-    // What the findings say again of dead entity mappings is left to them.
+    // The findings already report dead entity mappings, so these warnings are not repeated.
     output.warn(subject.warnings.filter { $0.code != .deadMapping || !subject.serves && $0.place.entity != nil })
     var errors = subject.findings
     if !subject.serves { errors = subject.warnings.filter { $0.code == .deadMapping }.prefix(1) + errors }
@@ -62,7 +62,7 @@ struct MappingLintCommand: HopctlCommand {
     try output.object([
       "name": mapping.name, "path": mapping.path.string, "sourceVersion": mapping.sourceVersion,
       "destinationVersion": mapping.destinationVersion, "serves": subject.serves, "findings": findings,
-      // Why it cannot be followed; empty where it can.
+      // Why hopd cannot run the mapping model; empty if it can.
       "errors": errors.map(\.json),
     ])
     if !errors.isEmpty || strict && !lint.findings.isEmpty { throw Finished(status: .dataError) }

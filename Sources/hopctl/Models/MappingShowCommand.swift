@@ -55,11 +55,11 @@ struct MappingShowCommand: HopctlCommand {
     if let text { try requireAccepted(text, subject) }
   }
 
-  /// Throws where hopd would not follow the text: what cannot be followed as it is cannot be followed as text either,
-  /// and a name may mean something else there.
+  /// Throws if hopd would refuse the text: a mapping model that hopd refuses is refused as text too, and a name may
+  /// mean something else in a text.
   private func requireAccepted(_ text: String, _ subject: MappingSubject) throws {
     var reasons = subject.findings
-    // Look-ups in the other mapping models of the hop would lead nowhere in a text that is alone.
+    // The text is checked alone, so it is not checked if it may look up objects of the hop's other mapping models.
     if reasons.isEmpty, subject.others.isEmpty {
       let file = FilePath(file).removingLastComponent().appending("\(FilePath(file).stem ?? "text").hopmap.toml")
       do {
@@ -103,7 +103,7 @@ struct MappingShowCommand: HopctlCommand {
 }
 
 extension ExplicitEntityMapping {
-  /// Expressions are texts, null where there is none; `reason` says why the mapping has no effect, where it is "dead".
+  /// Expressions are strings, or null if there is none; `reason` says why a "dead" mapping has no effect.
   fileprivate var json: JSONObject {
     [
       "name": name, "type": typeWord, "source": source, "destination": destination, "policy": policy,

@@ -1,4 +1,4 @@
-// One mapping model and the two versions that it is for, as `mapping show` and `mapping lint` look at it.
+// One mapping model with its source and destination version, for `mapping show` and `mapping lint`.
 
 import Diagnostics
 import ManagedObjectModel
@@ -6,22 +6,22 @@ import MappingModel
 import MigrationPlanning
 import SystemPackage
 
-/// A mapping model set against its versions.
+/// A mapping model with its two versions.
 struct MappingSubject {
   let mapping: ExplicitMapping
   /// The other mapping models of the hop.
   let others: [ExplicitMapping]
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
-  /// Does it serve a hop between the two? Else they are those for which it was nearly made.
+  /// Whether the mapping model serves a hop between the two versions; otherwise they are the nearest versions.
   let serves: Bool
-  /// Remarks on models and files.
+  /// Warnings about models and files.
   let warnings: [HopdError]
-  /// Why it cannot be followed.
+  /// Why hopd cannot run the mapping model.
   let findings: [HopdError]
 
-  /// Reads a mapping model for the versions among `models`, with `mappings` beside it. One that fits several pairs is
-  /// taken for the nearest ahead.
+  /// Reads a mapping model for versions of `models`; `mappings` are the other mapping models of its hop. If it fits
+  /// several pairs of versions, the nearest pair that goes forward is used.
   init(file: String, models: [String], mappings: [String]) throws {
     let path = try ModelCommand.only(
       MappingFileSearch.find(at: FilePath(file)), "mapping model", at: file,
@@ -78,7 +78,7 @@ struct MappingSubject {
       pair.destination > pair.source
         ? (0, pair.destination - pair.source) : (1, pair.source - pair.destination)
     }
-    // Pairs are never empty here, and come in the order of versions.
+    // Pairs are never empty here, and are in the order of versions.
     guard let pair = first.hops.pairs.min(by: { distance($0) < distance($1) }) else {
       throw HopdError(.internalError, "a mapping model that fits has no pair of versions", at: place)
     }

@@ -4,13 +4,13 @@ import ManagedObjectModel
 import MigrationPlanning
 import SystemPackage
 
-/// `hopctl model …`: what is in models.
+/// `hopctl model …`: commands about models.
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Shows models: versions, hashes, the tables they make.",
     subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self])
 
-  /// The one model at or below `path`.
+  /// Reads the only model at or below `path`.
   static func bundle(at path: String) throws(HopdError) -> ModelBundle {
     if StoreModels.isStore(FilePath(path)) { return try StoreModels.bundle(ofStoreAt: FilePath(path)) }
     return try ModelReader.read(
@@ -19,7 +19,7 @@ struct ModelCommand: ParsableCommand {
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"))
   }
 
-  /// The only one of the files that were found at a path; `hint` says what to name where there is none.
+  /// Returns the only file that was found at a path; throws if there is none (with `hint`) or several.
   static func only(_ found: [FilePath], _ what: String, at path: String, hint: String) throws(HopdError) -> FilePath {
     if let first = found.first, found.count == 1 { return first }
     throw HopdError(
@@ -28,7 +28,7 @@ struct ModelCommand: ParsableCommand {
       hint: found.isEmpty ? hint : "name one of: \(found.map(\.printable).joined(separator: ", "))")
   }
 
-  /// The version of that name.
+  /// Returns the version of that name.
   static func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
     if let version = bundle.version(named: name) { return version }
     let names = bundle.versions.map(\.name)
@@ -38,13 +38,13 @@ struct ModelCommand: ParsableCommand {
         ?? "its versions are: \(names.joined(separator: ", "))")
   }
 
-  /// Throws where the version of that name is one that is left out.
+  /// Throws if the version of that name was left out.
   static func refuse(omitted name: String, of bundle: ModelBundle) throws(HopdError) {
     guard let version = bundle.omitted.first(where: { $0.name == name }) else { return }
     throw version.reason
   }
 
-  /// Remarks of a reader as warnings.
+  /// The reader's remarks as notes.
   static func warnings(_ bundle: ModelBundle) -> [HopdError] {
     (bundle.omissions + bundle.warnings).map {
       HopdError(.modelWarning, $0.message, at: $0.place.filled(from: Place(file: bundle.path)))

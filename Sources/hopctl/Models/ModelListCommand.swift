@@ -52,7 +52,7 @@ struct ModelListCommand: HopctlCommand {
     try output.object(["models": objects])
   }
 
-  /// Where the order of versions comes from, after the name of their model.
+  /// The origin of the order of versions; printed after the model's name.
   private static func words(for order: VersionOrder) -> String {
     switch order {
     case .declared: "  (in the declared order)"
@@ -63,6 +63,6 @@ struct ModelListCommand: HopctlCommand {
 }
 
 extension HopdError.Code {
-  /// There is no model where one was looked for.
+  /// The searched paths hold no model.
   static let noModelFound = HopdError.Code("no-models", exit: .notConfigured)
 }

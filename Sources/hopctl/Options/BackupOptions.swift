@@ -1,5 +1,5 @@
-// What the commands about backups have in common: where backups lie, what the rule says, and which of them lost their
-// store.
+// Shared by the commands about backups: the options for the backup rule, the target of the command, and orphaned
+// backups.
 
 import ArgumentParser
 import Diagnostics
@@ -9,7 +9,7 @@ import PersistentStore
 import StoreReplacement
 import SystemPackage
 
-/// The rule for old stores.
+/// The options for the backup rule.
 struct BackupOptions: ParsableArguments {
   @Option(
     name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the stores.",
@@ -40,11 +40,11 @@ struct BackupOptions: ParsableArguments {
     if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
   }
 
-  /// Did anybody say which backups are to go by a rule?
+  /// Whether the command line gives a rule for removing backups.
   var hasRule: Bool { keep != nil || keepFor != nil || config != nil }
 
-  /// The rule for the stores of a directory: the command line over the watch; what nobody says keeps everything, unless
-  /// `keepsOne`.
+  /// The rule for the stores of a directory. The command line overrides the watch; without either, all backups are
+  /// kept, or one if `keepsOne`.
   func rule(for directory: FilePath, keepsOne: Bool = false) throws -> (rule: BackupRule, recursive: Bool) {
     let watch = try watch(for: directory)
     var rule = watch?.backup ?? BackupRule(keep: keepsOne ? 1 : .max)
@@ -64,16 +64,16 @@ struct BackupOptions: ParsableArguments {
   }
 }
 
-/// What a path of the command line stands for.
+/// The kind of a path on the command line.
 enum BackupTarget {
   /// A folder of stores.
   case directory(CanonicalDirectory)
-  /// A store, which may be gone.
+  /// A store, which may be missing.
   case store(CanonicalStoreLocation)
   /// A backup of a store.
   case generation(FilePath, of: CanonicalStoreLocation)
 
-  /// Looks what is under a path.
+  /// Finds out what is at a path.
   init(_ text: String) throws {
     let files = LinuxFileSystem()
     guard let given = try? CanonicalDirectory(FilePath(text)) else {
@@ -81,7 +81,7 @@ enum BackupTarget {
       return
     }
     let path = given.path
-    // STORE's folder: …/.NAME.hopd-backups/TIME-JOB/NAME, or the same elsewhere; the label says whose it is.
+    // A backup is …/.NAME.hopd-backups/TIME-JOB/NAME, or the same in a backup directory; its label names its store.
     for folder in [path, path.removingLastComponent()] {
       guard folder.removingLastComponent().lastComponent?.string.hasSuffix(".hopd-backups") == true else { continue }
       guard let store = BackupSet.store(ofGeneration: folder, files: files) else {
@@ -93,7 +93,7 @@ enum BackupTarget {
       return
     }
     if try files.status(path)?.kind == .directory {
-      // The folder of a store's backups stands for the store.
+      // The folder of a store's backups means the store.
       if let store = BackupSet.store(ofBackups: path, files: files) {
         self = .store(store)
         return
@@ -104,7 +104,7 @@ enum BackupTarget {
     }
   }
 
-  /// The directory whose rule counts.
+  /// The directory whose rule applies.
   var directory: FilePath {
     switch self {
     case .directory(let directory): directory.path
@@ -113,13 +113,13 @@ enum BackupTarget {
   }
 }
 
-/// Z_UUID of the store that is under a name; nil where there is none that can be read.
+/// Returns the Z_UUID of the store at a path; nil if no readable store is there.
 func livingUUID(_ location: CanonicalStoreLocation) -> String? {
   try? StoreReader.withUnchangedStore(at: location.store) { try $0.metadata().uuid }
 }
 
 extension BackupGeneration {
-  /// Is its store gone, or another one under its name?
+  /// Whether its store is missing, or another store has its name.
   func isOrphaned(storeIsThere: Bool, uuid: String?) -> Bool {
     guard storeIsThere else { return true }
     guard let uuid, let own = record?.storeUUID else { return false }

@@ -1,14 +1,14 @@
-// Paths as someone typed them: relative to the working directory, and through links.
+// Resolves paths from the command line, which are relative to the working directory and may contain links.
 
 import DurableFiles
 import SystemPackage
 
 extension FilePath {
-  /// The path from the root, without links. The file is there.
+  /// Returns the absolute path without links. The file must exist.
   func resolved() throws -> FilePath { try LinuxFileSystem().canonical(self) }
 
-  /// The same of the folder alone: the file's own name is kept. It may be missing, or be a link that nobody is to
-  /// follow. A path without a name is resolved as a whole.
+  /// The same for the folder only; the file's own name is kept. The file may be missing, or be a link that must not be
+  /// followed. A path without a name is resolved as a whole.
   func resolvedInFolder() throws -> FilePath {
     guard let name = lastComponent, name.kind == .regular else { return try resolved() }
     let folder = removingLastComponent()

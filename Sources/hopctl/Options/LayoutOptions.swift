@@ -1,4 +1,4 @@
-// How a store that is made from nothing is laid out.
+// Options for the layout of a new store.
 
 import ArgumentParser
 import Diagnostics
@@ -8,7 +8,7 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// `--framework-version`, `--join-table`, `--configuration`: how a store that is made from nothing is laid out.
+/// `--framework-version`, `--join-table`, `--configuration`: the layout of a new store.
 struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("framework-version"),
@@ -33,7 +33,7 @@ struct LayoutOptions: ParsableArguments {
     if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
   }
 
-  /// The model, cut down to `--configuration` where that is given.
+  /// The model, reduced to the entities of `--configuration` if that is given.
   func part(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> ManagedObjectModel {
     guard let configuration else { return model }
     do {
@@ -43,7 +43,7 @@ struct LayoutOptions: ParsableArguments {
     }
   }
 
-  /// The layout; refused where a part of it is not known.
+  /// The layout; throws if a part of it is unknown.
   func schema(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> StoreSchema {
     let schema = StoreSchema(
       model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming(Set(joinTables)))
@@ -58,7 +58,7 @@ struct LayoutOptions: ParsableArguments {
     return schema
   }
 
-  /// What is guessed or left out.
+  /// Remarks on guessed or omitted parts of the layout.
   func remarks(on schema: StoreSchema, at path: FilePath) -> [HopdError] {
     schema.uncertainJoinTables.map {
       HopdError(
@@ -81,6 +81,6 @@ struct LayoutOptions: ParsableArguments {
 }
 
 extension HopdError.Code {
-  /// A name that cannot be computed was guessed.
+  /// The name of a table cannot be computed and was guessed.
   static let tableNameGuessed = HopdError.Code("table-name-guessed", severity: .warning)
 }

@@ -1,5 +1,4 @@
-// What a migration over mapping models needs beside the models: programs for policies, rules for rows, and how
-// much of the work is shown.
+// Options of a migration with mapping models: programs for policies, and rules for rows and entities.
 
 import ArgumentParser
 import Diagnostics
@@ -15,7 +14,7 @@ import PolicyHost
 import StoreFleet
 
 extension HopdError.Code {
-  /// A program is bound to a policy that nothing names.
+  /// A program is bound to a policy that no mapping model and no stage names.
   static let unusedPolicy = HopdError.Code("unused-policy", severity: .warning)
 }
 
@@ -56,7 +55,7 @@ struct MappingOptions: ParsableArguments {
     return words
   }
 
-  /// Puts the rules of the command line over those of the configuration.
+  /// Overrides the configuration's rules with those of the command line.
   func override(_ rules: inout InvalidRowsRules) {
     for argument in invalidRows {
       if let entity = argument.entity { rules.byEntity[entity] = argument.rule } else { rules.standard = argument.rule }
@@ -64,7 +63,7 @@ struct MappingOptions: ParsableArguments {
   }
 
   /// A warning for each `--policy` that no mapping model and no stage names: its program would never be started. None
-  /// where a mapping model cannot be read, because that one may name it.
+  /// if a mapping model cannot be read, because it may name the policy.
   func unusedPolicies(of catalog: ModelCatalog) -> [HopdError] {
     guard !policies.isEmpty, catalog.mappings.isReadable else { return [] }
     var known = Set(catalog.mappings.stages.flatMap { [$0.willMigrate, $0.didMigrate].compactMap(\.self) })
@@ -86,7 +85,7 @@ struct MappingOptions: ParsableArguments {
     }
   }
 
-  /// Throws where `--invalid-rows ENTITY=RULE` names an entity that no version has: the rule would never be used.
+  /// Throws if `--invalid-rows ENTITY=RULE` names an entity that no version has: the rule would never be used.
   func requireKnownEntities(of catalog: ModelCatalog) throws(HopdError) {
     let known = Set(catalog.versions.flatMap { $0.model.entities.map(\.name) })
     for name in invalidRows.compactMap(\.entity) where !known.contains(name) {

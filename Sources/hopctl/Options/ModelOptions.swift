@@ -1,5 +1,5 @@
-// Where models and mapping models come from: named with --models and --mappings, or taken from a watch of the daemon's
-// configuration, which then also gives the rules of that watch and the programs of policies.
+// Options for models and mapping models: named with --models and --mappings, or those of a watch of the daemon's
+// configuration, which then also gives the watch's rules and the programs of policies.
 
 import ArgumentParser
 import ConfigurationInspection
@@ -60,7 +60,7 @@ struct ModelOptions: ParsableArguments {
     if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
   }
 
-  /// Names of the watches of --config, for the completion of a command line.
+  /// Names of the watches of --config, for shell completion.
   static func watches(of words: [String]) -> [String] {
     guard let file = zip(words, words.dropFirst()).first(where: { $0.0 == "--config" })?.1,
       let path = try? FilePath(file).resolved()
@@ -68,7 +68,7 @@ struct ModelOptions: ParsableArguments {
     return ((try? ConfigurationLoader.load(file: path))?.configuration.watches ?? []).map(\.name)
   }
 
-  /// The same options as words of a shell, for a command to type next.
+  /// The same options as shell words, for a suggested command.
   var words: String {
     var words: [String] = []
     for (name, values) in [("--models", models), ("--mappings", mappings), ("--config", config.map { [$0] } ?? [])] {
@@ -79,16 +79,16 @@ struct ModelOptions: ParsableArguments {
     return words.joined(separator: " ")
   }
 
-  /// Models with the rules that came with them.
+  /// Models, with the rules of their watch.
   struct Loaded {
     let catalog: ModelCatalog
     /// The watch of `--config`.
     let watch: Configuration.Watch?
-    /// Memory for pages that the configuration allows.
+    /// The configured `memory_limit`: bytes of memory for pages.
     let memoryLimit: Int64?
     /// Programs of policies that the configuration names.
     var policies: [String: PolicyBinding] = [:]
-    /// Remarks of the configuration and of the readers.
+    /// Remarks on the configuration and the models.
     let warnings: [HopdError]
   }
 
@@ -116,7 +116,7 @@ struct ModelOptions: ParsableArguments {
       policies: loaded.configuration.policyBindings, warnings: loaded.warnings + catalog.warnings)
   }
 
-  /// The configuration of `--config`, where the watch of each store is to be found; nil where one rule holds for all.
+  /// The configuration of `--config`, if each store's watch is yet to be found; nil if one rule applies to all stores.
   func severalWatches() throws -> Configuration? {
     guard let config, watch == nil else { return nil }
     let found = try ConfigurationLoader.load(file: try FilePath(config).resolved()).configuration
@@ -137,7 +137,7 @@ struct ModelOptions: ParsableArguments {
 }
 
 extension Configuration {
-  /// The watch of `--watch`, else the only one around a directory; nil where there are none or several.
+  /// The watch of `--watch`, otherwise the only one that contains a directory; nil if none or several do.
   func watch(_ name: String?, around directory: FilePath?, file: String) throws(HopdError) -> Watch? {
     guard let name else {
       let around = directory.map(watches(around:)) ?? []
@@ -217,7 +217,7 @@ struct TargetOptions: ParsableArguments {
         """))
   var route: RouteRule?
 
-  /// The names that the command line decides, over those of the configuration.
+  /// The rename rules of the configuration, overridden by those of the command line.
   func renameRules(over configured: RenameRules) -> RenameRules {
     var rules = configured
     for (old, new) in renames.compactMap(RenameRules.parse) { rules.renames[old] = new }

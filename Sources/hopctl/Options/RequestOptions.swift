@@ -1,5 +1,5 @@
-// What plan, migrate and rehearse ask of the pipeline: the command line over the configuration over the defaults, the
-// same for all three, so that a plan and a rehearsal refer to the very migration that would run.
+// The request of plan, migrate and rehearse to the pipeline: the command line overrides the configuration, which
+// overrides the defaults. All three build it here, so a plan or a rehearsal describes the migration that would run.
 
 import ArgumentParser
 import ConfigurationInspection
@@ -29,7 +29,7 @@ struct RequestOptions: ParsableArguments {
       discussion: "Without it, hops that follow each other run in one pass over the rows, if the result is the same."))
   var noFuse = false
 
-  /// Reads models and mapping models, and prints the remarks on them that `isToTell` selects.
+  /// Reads models and mapping models, and prints the remarks that `isToTell` selects.
   func load(
     _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
     isToTell: (HopdError) -> Bool = { _ in true }
@@ -54,7 +54,7 @@ struct RequestOptions: ParsableArguments {
     return request
   }
 
-  /// The settings of the watch, else the defaults, with what the command line says over them.
+  /// The settings of the watch, or the defaults, overridden by the command line.
   func settings(_ loaded: ModelOptions.Loaded) -> MigrationSettings {
     let standard = EngineOptions().memoryLimit
     var settings =
@@ -69,7 +69,7 @@ struct RequestOptions: ParsableArguments {
     return settings
   }
 
-  /// Short lower-case hex text: two runs never share one.
+  /// Returns a random job name of 16 hex digits, so that two runs never share one.
   static func jobName() -> String {
     let digits = String(UInt64.random(in: .min ... .max), radix: 16)
     return String(repeating: "0", count: 16 - digits.utf8.count) + digits
@@ -104,7 +104,7 @@ struct ScratchOptions: ParsableArguments {
 }
 
 extension MappingOptions {
-  /// The programs of policies: those of the command line over those of the configuration.
+  /// The programs of policies: those of the command line override those of the configuration.
   func programs(_ configured: [String: PolicyBinding]) throws -> PolicyMaker? {
     var bindings = configured
     for policy in policies {

@@ -1,5 +1,5 @@
-// Where intent records and locks of a migration lie. A migration that was interrupted is found again only if the next
-// run looks in the same place, so the choice depends on the environment and never on the store.
+// The directory for a migration's intent records and locks. The next run finds an interrupted migration only in the
+// same directory, so the choice depends on the environment and never on the store.
 
 import ArgumentParser
 import Diagnostics
@@ -19,7 +19,7 @@ struct StateOptions: ParsableArguments {
         """), completion: .directory)
   var stateDirectory: String?
 
-  /// The directory, made if it is not there.
+  /// Returns the directory, and makes it if it is missing.
   func directory() throws -> FilePath {
     let path = try chosen()
     do {
@@ -32,7 +32,7 @@ struct StateOptions: ParsableArguments {
 
   private func made(_ path: FilePath) throws -> FilePath {
     let files = LinuxFileSystem()
-    // The parents are the user's own (~/.local/state); only a folder that is missing is made.
+    // The parents are the user's own (~/.local/state), so they are kept; only missing folders are made.
     var missing: [FilePath.Component] = []
     var folder = path
     while true {
@@ -68,7 +68,7 @@ struct StateOptions: ParsableArguments {
     if let home = Environment.value(of: "HOME"), home.hasPrefix("/") {
       return FilePath(home).appending(".local/state/hopd")
     }
-    // Without HOME, as in many containers: where the user's entry says.
+    // Without HOME, as in many containers, the user's passwd entry gives the home directory.
     if let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir.map({ String(cString: $0) }),
       home.hasPrefix("/"), access(home, W_OK | X_OK) == 0
     {
@@ -83,7 +83,7 @@ struct StateOptions: ParsableArguments {
 
 /// Variables of the environment.
 enum Environment {
-  /// The value of a variable; nil where it is not set, or empty.
+  /// Returns the value of a variable; nil if it is unset or empty.
   static func value(of name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)

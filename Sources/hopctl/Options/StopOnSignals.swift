@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM ask a long command to stop at the next safe point. A second one ends the program at once: the
-// store is the complete old one even then.
+// SIGINT and SIGTERM stop a long command at its next safe point. A second signal ends the program at once; even then
+// the old store is complete.
 
 import Diagnostics
 import Glibc
@@ -7,11 +7,11 @@ import MigrationPipeline
 
 /// Turns signals into a `StopSignal`.
 enum StopOnSignals {
-  /// Makes a signal that SIGINT and SIGTERM set from now on.
+  /// Returns a stop signal that SIGINT and SIGTERM set from now on.
   static func start() -> StopSignal {
     let stop = StopSignal()
-    // The signals are blocked in every thread and taken by one that does nothing else: no handler, so nothing that a
-    // handler must not do.
+    // All threads block the signals, and a dedicated thread waits for them. Without a signal handler its restrictions
+    // do not apply.
     var signals = Self.signals
     guard pthread_sigmask(SIG_BLOCK, &signals, nil) == 0 else { return stop }
     var thread = pthread_t()

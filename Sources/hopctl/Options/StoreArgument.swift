@@ -1,4 +1,4 @@
-// The store that a command is about: its path as typed, and the path by which the rest of the program knows it.
+// The store argument of a command: its path as typed, and its canonical location.
 
 import ArgumentParser
 import Diagnostics
@@ -12,11 +12,11 @@ struct StoreArgument: ParsableArguments {
   @Argument(help: "The store's SQLite file.", completion: .file())
   var store: String
 
-  /// As typed, fit for a terminal.
+  /// The path as typed, safe for a terminal.
   var text: String { FilePath(store).printable }
 
-  /// The store with the folders' links resolved. Its own name is kept: a link in the place of a store is refused, never
-  /// followed.
+  /// The store's location, with links in its folders resolved. Its own name is kept: a link with the store's name is
+  /// refused, never followed.
   func location() throws -> CanonicalStoreLocation { try StoreArgument.location(of: store) }
 
   /// The same for any path.

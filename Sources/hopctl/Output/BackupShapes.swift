@@ -1,4 +1,4 @@
-// What `--json` prints of backups and pins. Keys are a contract: they are added to, never renamed.
+// The `--json` output for backups and pins. Keys are a contract: new ones may be added, none is renamed.
 
 import Diagnostics
 import MigrationPipeline
@@ -9,12 +9,12 @@ import SystemPackage
 
 /// The pin of a restored store.
 struct PinShape: JSONValue {
-  /// The version it is pinned to.
+  /// The version of the backup that was restored.
   let restored: String
-  /// The versions that hopd does not migrate it to; empty for all.
+  /// The versions that hopd does not migrate the store to; empty for all.
   let replaced: [String]
   let restoredAt: String
-  /// Does it hold the store back from the target that was asked about? Left out where none was.
+  /// Whether the pin holds the store back from the target; omitted if there is no target.
   var holdsBack: Bool?
 
   init(_ pin: RestorePin, holdsBack: Bool? = nil) {
@@ -24,8 +24,8 @@ struct PinShape: JSONValue {
     self.holdsBack = holdsBack
   }
 
-  /// The pin of a store that was inspected, also told in a line; nil where it has none. A pin that cannot be read is a
-  /// warning.
+  /// Returns the pin of an inspected store and prints a line about it; nil if the store has none. An unreadable pin is
+  /// a warning.
   static func of(_ location: CanonicalStoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws
     -> PinShape?
   {
@@ -46,32 +46,32 @@ struct PinShape: JSONValue {
 /// The backups of a store, in `backups`.
 struct StoreBackups: JSONValue {
   let store: String
-  /// Is there a file under the store's name?
+  /// Whether a file with the store's name exists.
   let present: Bool
   @OrNull var pin: PinShape?
   /// Newest first.
   let backups: [Backup]
-  /// Folders that are half made or half removed.
+  /// Folders of incomplete backups, partly made or partly removed.
   let unfinished: [String]
 }
 
 /// One backup.
 struct Backup: Encodable {
-  /// The database in it.
+  /// Path of the backup's database.
   let backup: String
   @OrNull var number: Int64?
   @OrNull var createdAt: String?
-  /// The version it has, and the one that replaced it.
+  /// The backup's version, and the version that replaced it.
   @OrNull var from: String?
   @OrNull var to: String?
   let bytes: Int64
-  /// "migration" or "restore"; null where its label cannot be read.
+  /// "migration" or "restore"; null if its label cannot be read.
   @OrNull var madeBy: String?
   @OrNull var storeUUID: String?
-  /// Is its store gone, or another one under its name?
+  /// Whether its store is missing, or another store has its name.
   let orphaned: Bool
-  /// What removes it: "keep", "keep_for", or "by-hand".
+  /// The rule that removes the backup: "keep", "keep_for", or "by-hand".
   let goesBy: String
-  /// When it is too old; null where its age does not matter.
+  /// The time at which `keep_for` ends; null if its age does not matter.
   @OrNull var goesAt: String?
 }

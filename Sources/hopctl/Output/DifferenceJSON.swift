@@ -1,5 +1,5 @@
-// What `model diff --json` prints, and `check --json` for each hop. Keys are a contract: they are added to, never
-// renamed.
+// The output of `model diff --json`, and of `check --json` for each hop. Keys are a contract: new ones may be added,
+// none is renamed.
 
 import MigrationChecking
 
@@ -16,7 +16,7 @@ extension ModelDifference {
 }
 
 extension EntityDifference {
-  /// `hashed` says whether the difference changes the version hash.
+  /// `hashed`: whether the difference changes the version hash.
   fileprivate var json: JSONObject {
     [
       "name": name, "oldName": oldName, "kind": kind.rawValue, "changes": changes.map(\.json),

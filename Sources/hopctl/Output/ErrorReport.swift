@@ -1,4 +1,4 @@
-// Errors as a person and as a program reads them: what happened, where, and what to do next.
+// Errors as text and as JSON: what happened, where, and what to do next.
 
 import Diagnostics
 import MigrationPipeline
@@ -6,7 +6,7 @@ import SQLite
 
 /// Prints errors.
 enum ErrorReport {
-  /// Any error as one of hopd's, so that every way out has a code.
+  /// Converts any error to a `HopdError`, so that every failure has a code.
   static func hopdError(_ error: any Error) -> HopdError {
     switch error {
     case let error as HopdError: error
@@ -17,13 +17,13 @@ enum ErrorReport {
     }
   }
 
-  /// On standard error, and with `json` also as `{"error":…}` on standard output.
+  /// Prints an error to standard error and, with `json`, also as `{"error":…}` to standard output.
   static func tell(_ error: HopdError, json: Bool = false) {
     StandardStreams.tell(TerminalText("hopctl:", .bad) + " \(error)")
     if json { tellJSON(error) }
   }
 
-  /// `{"error":…}` on standard output.
+  /// Prints `{"error":…}` to standard output.
   static func tellJSON(_ error: HopdError) {
     if let text = try? JSONText.of(["error": error.json] as JSONObject) {
       try? StandardStreams.write(text + "\n", to: .output)

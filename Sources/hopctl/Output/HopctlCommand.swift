@@ -1,12 +1,12 @@
-// What every subcommand is.
+// The protocol of subcommands, and the error that ends one.
 
 import ArgumentParser
 import Diagnostics
 
-/// A subcommand that does something.
+/// A subcommand with an action of its own.
 protocol HopctlCommand: ParsableCommand {
   var output: OutputOptions { get }
-  /// Does the work and prints the result; throws an error, or `Finished` when everything is said.
+  /// Runs the command and prints the result; throws an error, or `Finished` if everything is printed.
   func execute() throws
 }
 
@@ -14,7 +14,7 @@ extension HopctlCommand {
   mutating func run() throws { try execute() }
 }
 
-/// Thrown by a command that has said everything and only needs its exit status.
+/// Thrown by a command that has printed everything, to set its exit status.
 struct Finished: Error {
   let status: ExitStatus
 }

@@ -1,10 +1,11 @@
-// What `--json` prints, as the commands put it together. Keys are a contract: they are added to, never renamed.
+// The JSON values from which commands build their `--json` output. Keys are a contract: new ones may be added, none is
+// renamed.
 
 import Diagnostics
 import FoundationEssentials
 import SystemPackage
 
-/// What may stand in a `JSONObject`. A path or an enum may not: it would be encoded in Swift's own form.
+/// A value that a `JSONObject` may hold. A path or an enum may not: it would be encoded in Swift's own form.
 protocol JSONValue: Encodable {}
 
 extension Bool: JSONValue {}
@@ -17,7 +18,7 @@ extension String: JSONValue {}
 extension Array: JSONValue where Element: JSONValue {}
 extension Dictionary: JSONValue where Key == String, Value: JSONValue {}
 
-/// An object of a command's output. A key whose value is nil is there, with null.
+/// An object of a command's output. A key whose value is nil is printed with null.
 struct JSONObject: JSONValue, ExpressibleByDictionaryLiteral {
   private struct Member: Encodable {
     let value: (any JSONValue)?
@@ -30,14 +31,14 @@ struct JSONObject: JSONValue, ExpressibleByDictionaryLiteral {
 
   private var members: [String: Member]
 
-  /// An object of pairs; the first of two with the same key counts.
+  /// Makes an object of pairs; if a key occurs twice, the first pair is used.
   init(_ pairs: [(String, (any JSONValue)?)]) {
     members = Dictionary(pairs.map { ($0, Member(value: $1)) }) { first, _ in first }
   }
 
   init(dictionaryLiteral pairs: (String, (any JSONValue)?)...) { self.init(pairs) }
 
-  /// The same without the keys that have no value.
+  /// The object without the keys that have no value.
   var withoutNulls: JSONObject {
     var object = self
     object.members = members.filter { $0.value.value != nil }
@@ -57,7 +58,7 @@ struct JSONObject: JSONValue, ExpressibleByDictionaryLiteral {
 
 /// Values as JSON text: one line, keys sorted.
 enum JSONText {
-  /// With `isForReview` it is spread over lines, for comparing two of them.
+  /// Encodes a value; with `isForReview` over several lines, so that two outputs can be compared.
   static func of(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -70,7 +71,7 @@ enum JSONText {
   }
 }
 
-/// A key that is always there, with null where there is no value.
+/// A key that is always encoded, with null if there is no value.
 @propertyWrapper
 struct OrNull<Value: Encodable>: Encodable {
   let wrappedValue: Value?
@@ -82,7 +83,7 @@ struct OrNull<Value: Encodable>: Encodable {
 }
 
 extension HopdError {
-  /// An error or a warning; what is not known of its place is left out.
+  /// An error or a warning; unknown parts of its place are omitted.
   var json: JSONObject {
     let known: JSONObject = [
       "cause": cause.map { "\($0)" }, "store": place.store?.string, "file": place.file?.string, "line": place.line,

@@ -1,4 +1,4 @@
-// The result of a migration or a rehearsal, in sentences and as JSON.
+// The result of a migration or a rehearsal, as text and as JSON.
 
 import Diagnostics
 import MigrationEngine
@@ -9,12 +9,12 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// Prints how a run ended.
+/// Prints the result of a run.
 struct MigrationOutput {
   let output: OutputOptions
 
-  /// Runs a migration or a rehearsal, which shows its events, and prints how it ended. `verb` is what was done, and
-  /// `interrupted` the hint after a run that was stopped.
+  /// Runs a migration or a rehearsal with its progress, and prints the result. `verb` names the action in the past
+  /// tense; `interrupted` is the hint after a stopped run.
   func run(
     _ request: MigrationRequest, _ remarks: [HopdError], _ bar: ProgressBar, verb: String, isCopy: Bool = false,
     interrupted: String,
@@ -69,7 +69,7 @@ struct MigrationOutput {
 
   /// The report as JSON.
   private func json(of report: MigrationReport, depth: VerificationDepth, warnings: [HopdError]) -> JSONObject {
-    // Of a table of persistent history all rows are dropped: property and column are null.
+    // A cleared table of persistent history loses all rows, so property and column are null.
     let history = report.clearedHistory.filter { $0.rows > 0 }.map { table -> JSONObject in
       [
         "hop": table.hop, "entity": table.entity, "property": nil, "column": nil, "table": table.table,
@@ -92,7 +92,7 @@ struct MigrationOutput {
     return object + known.withoutNulls
   }
 
-  /// Where the old store is, which older ones are gone, and whether a restored store is released.
+  /// Prints the path of the backup, the removed older backups, and whether a restored store is released.
   private func tellBackups(_ report: MigrationReport) throws {
     if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
     for removal in report.prunedBackups {
@@ -104,7 +104,7 @@ struct MigrationOutput {
     }
   }
 
-  /// What became of rows that make no object of their own.
+  /// The lines about source rows without a destination object of their own.
   static func lines(_ tallies: HopTallies) -> [String] {
     tallies.merged.sorted { $0.key < $1.key }.map {
       "merged \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
@@ -124,7 +124,7 @@ struct MigrationOutput {
       }
   }
 
-  /// The end of a run that failed.
+  /// Reports a failed run.
   private func fail(_ failure: MigrationFailure, store: FilePath, interrupted: String) throws -> Never {
     var error = failure.error
     if error.code == .interrupted { error.hint = interrupted }
@@ -147,8 +147,8 @@ struct MigrationOutput {
 }
 
 extension HopReport {
-  /// `merged` and `leftOut` are source rows by entity mapping that share another's object, or have none; `fused` says
-  /// whether it was one pass with the next hop, without a store of its own.
+  /// `merged` and `leftOut` count, by entity mapping, the source rows that share another row's object or have none.
+  /// `fused`: whether the hop ran in one pass with the next one, without a store of its own.
   fileprivate var json: JSONObject {
     [
       "source": source, "destination": destination, "kind": kind, "mappings": mappings, "rowsRead": rowsRead,
@@ -159,8 +159,7 @@ extension HopReport {
 }
 
 extension InvalidRows {
-  /// Rows that broke one rule of the destination, and what was done with them; `keys` are the first of their primary
-  /// keys.
+  /// Rows that break one rule of the destination, and how they were treated; `keys` are their first primary keys.
   fileprivate var json: JSONObject {
     [
       "entity": entity, "property": property, "code": Int(code.rawValue), "rule": rule.rawValue, "rows": count,
@@ -176,6 +175,6 @@ extension DroppedColumn {
 }
 
 extension VerificationCheck {
-  /// One check of a store; `noted` says that it passed and `detail` has something to tell.
+  /// One check of a store; `noted`: the check passed, and `detail` is a note.
   var json: JSONObject { ["name": name, "passed": passed, "noted": isNoted, "detail": detail] }
 }

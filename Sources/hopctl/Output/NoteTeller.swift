@@ -1,6 +1,6 @@
-// Statements and decisions on standard error, for anyone who looks for the reason of something: `--verbose` or
-// HOPD_LOG=debug shows the SQL as it runs (as -com.apple.CoreData.SQLDebug), HOPD_LOG=trace each decision too (as
-// MigrationDebug). No value of a user's attribute is among them.
+// SQL statements and decisions on standard error, for debugging: `--verbose` or HOPD_LOG=debug shows the SQL as it runs
+// (like -com.apple.CoreData.SQLDebug), HOPD_LOG=trace also each decision (like MigrationDebug). Values of users'
+// attributes are never shown.
 
 import ArgumentParser
 import Diagnostics
@@ -15,7 +15,7 @@ struct VerboseOptions: ParsableArguments {
     help: "Show statements and timings on standard error; HOPD_LOG=trace shows each decision too.")
   var verbose = false
 
-  /// How much is shown.
+  /// The level of detail.
   var level: NoteTeller.Level {
     let name = getenv("HOPD_LOG").map { String(cString: $0) }
     return max(verbose ? .debug : .none, NoteTeller.Level.allCases.first { "\($0)" == name } ?? .none)
@@ -24,7 +24,7 @@ struct VerboseOptions: ParsableArguments {
 
 /// Writes notes of the engine.
 struct NoteTeller {
-  /// What is shown, each with what is before it.
+  /// Levels of detail; each includes those before it.
   enum Level: Comparable, CaseIterable {
     case none, debug, trace
   }
@@ -32,7 +32,7 @@ struct NoteTeller {
   let level: Level
   let isQuiet: Bool
 
-  /// The line of a note; nil where it is not to be shown.
+  /// The line of a note; nil if its level is not shown.
   func line(_ note: HopNote) -> String? {
     switch note {
     case .statement(let sql, let seconds, let rows):

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Diagnostics
 
-/// How a command talks.
+/// The output options of a command.
 struct OutputOptions: ParsableArguments {
   @Flag(help: "One JSON object on standard output.")
   var json = false
@@ -12,14 +12,13 @@ struct OutputOptions: ParsableArguments {
   @Flag(name: .customLong("no-progress"), help: "No progress bar, also on a terminal.")
   var noProgress = false
 
-  /// A line of the result; left out with `--quiet` and with `--json`. Names in it may be anything that a stranger's
-  /// file holds, so here control characters are escaped for all lines; `keepingNewlines` is for text whose newlines are
-  /// hopctl's own.
+  /// Prints a line of the result; nothing with `--quiet` or `--json`. Names in it may come from untrusted files, so
+  /// control characters are escaped here for all lines; `keepingNewlines` is for text with newlines of hopctl's own.
   func line(_ text: String, keepingNewlines: Bool = false) throws(HopdError) {
     try line(TerminalText(text), keepingNewlines: keepingNewlines)
   }
 
-  /// The same of a line whose words may have a mood: on a terminal they have colours.
+  /// The same for a line whose words may have a mood, which a terminal shows in colour.
   func line(_ text: TerminalText, keepingNewlines: Bool = false) throws(HopdError) {
     guard !json, !quiet else { return }
     let inColour = StandardStreams.Stream.output.showsColour
@@ -27,32 +26,32 @@ struct OutputOptions: ParsableArguments {
       text.rendered(inColour: inColour, keepingNewlines: keepingNewlines) + "\n", to: .output)
   }
 
-  /// The result as JSON; nothing without `--json`.
+  /// Prints the result as JSON; nothing without `--json`.
   func object(_ value: JSONObject, isForReview: Bool = false) throws(HopdError) {
     try encoded(value, isForReview: isForReview)
   }
 
-  /// The same of a value whose properties are its keys.
+  /// The same for a value whose properties are the keys.
   func encoded(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) {
     if json { try StandardStreams.write(JSONText.of(value, isForReview: isForReview) + "\n", to: .output) }
   }
 
-  /// Lines of the result.
+  /// Prints lines of the result.
   func lines(_ lines: some Sequence<String>) throws(HopdError) {
     for text in lines { try line(text) }
   }
 
-  /// The same of lines whose words may have a mood.
+  /// The same for lines whose words may have a mood.
   func lines(_ lines: some Sequence<TerminalText>) throws(HopdError) {
     for text in lines { try line(text) }
   }
 
-  /// Those of some remarks that were not made already: a plan repeats what the catalog says of its model.
+  /// Returns the remarks that were not printed yet: a plan repeats the catalog's remarks on its model.
   static func news(_ remarks: [HopdError], after told: [HopdError]) -> [HopdError] {
     remarks.filter { remark in !told.contains { $0.code == remark.code && $0.message == remark.message } }
   }
 
-  /// Remarks on standard error.
+  /// Prints warnings to standard error.
   func warn(_ warnings: [HopdError]) {
     guard !quiet else { return }
     for warning in warnings { StandardStreams.tell(TerminalText("warning:", .attention) + " \(warning)") }

@@ -1,4 +1,4 @@
-// The hops of a plan as `plan --json` prints them; the lines of a plan are made of the same values.
+// The hops of a plan as `plan --json` prints them; the text output uses the same values.
 
 /// Parts of `plan`.
 enum PlanShape {
@@ -12,7 +12,7 @@ enum PlanShape {
     let entities: [Entity]
   }
 
-  /// A migration policy class, and whether a program stands in for it.
+  /// A migration policy class, and whether a program is bound to it.
   struct Policy: Encodable {
     let name: String
     let bound: Bool
@@ -22,11 +22,11 @@ enum PlanShape {
     @OrNull var source: String?
     @OrNull var destination: String?
     let type: String
-    /// Name of the entity mapping; null for an inferred one.
+    /// Name of the entity mapping; null if it is inferred.
     @OrNull var mapping: String?
     let rows: Int64
     let execution: String
-    /// Why it is not done in SQL.
+    /// Why it does not run in SQL.
     let reasons: [String]
     let drops: [Drop]
   }

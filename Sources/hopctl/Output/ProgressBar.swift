@@ -1,14 +1,14 @@
-// How far a migration is: a line of a terminal, or lines of JSON, at most ten times a second.
+// The progress of a migration: a line on a terminal, or lines of JSON, at most ten times a second.
 
 import Diagnostics
 import MigrationPipeline
 
-/// Shows how far a command is.
+/// Shows the progress of a command.
 final class ProgressBar {
   private let form: ProgressForm
   private let line: ProgressLine
   private let teller: NoteTeller
-  /// When the last line of JSON was written, and what it was about.
+  /// Time and part of the last line of JSON.
   private var last: (time: ContinuousClock.Instant, part: WorkPart)?
 
   init(_ output: OutputOptions, form: ProgressForm = .bar, notes level: NoteTeller.Level = .none) {
@@ -17,7 +17,7 @@ final class ProgressBar {
     teller = NoteTeller(level: level, isQuiet: output.quiet)
   }
 
-  /// An event of a migration.
+  /// Shows an event of a migration.
   func show(_ event: MigrationEvent) {
     switch event {
     case .advanced(let progress):
@@ -37,7 +37,7 @@ final class ProgressBar {
     }
   }
 
-  /// A line for programs; the last one, and the first of each part, are reported in any case.
+  /// Writes a line of JSON. The first line of each part and the last line are always written.
   private func tell(_ progress: MigrationProgress) {
     let now = ContinuousClock.now
     if let last, progress.part == last.part, now - last.time < .milliseconds(100) { return }
@@ -46,12 +46,12 @@ final class ProgressBar {
     try? StandardStreams.write(text + "\n", to: .error)
   }
 
-  /// Rows of a store that is being made.
+  /// Shows the progress of `create`.
   func show(rows: Int64, of total: Int64) {
     draw(fraction: total > 0 ? Double(rows) / Double(total) : 1, subject: "rows", pace: nil, remaining: nil)
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   func end() { line.end() }
 
   private func note(_ text: String) {

@@ -1,5 +1,5 @@
-// The line of a terminal that says how far a command is: rewritten in place, from any thread, and gone before the
-// result is printed. Programs never see it.
+// The progress line on a terminal: any thread rewrites it in place, and it is removed before the result is printed. It
+// is never written to a file or a pipe.
 
 import Diagnostics
 import Synchronization
@@ -11,12 +11,12 @@ final class ProgressLine: Sendable {
     var isDrawn = false
   }
 
-  /// Is there a terminal that shows it?
+  /// Whether a terminal shows the line.
   let isShown: Bool
   private let pause: Duration
   private let state = Mutex(State())
 
-  /// A line that is drawn once in `pause` at most.
+  /// Makes a line that is drawn at most once per `pause`.
   init(_ output: OutputOptions, every pause: Duration) {
     self.pause = pause
     isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
@@ -33,7 +33,7 @@ final class ProgressLine: Sendable {
     }
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   func end() {
     state.withLock { state in
       guard state.isDrawn else { return }

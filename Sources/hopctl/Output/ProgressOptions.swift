@@ -2,7 +2,7 @@ import ArgumentParser
 import Diagnostics
 import MigrationPipeline
 
-/// How a command shows how far it is.
+/// The form of a command's progress output.
 enum ProgressForm: String, CaseIterable, ExpressibleByArgument {
   /// A line on a terminal.
   case bar
@@ -12,7 +12,7 @@ enum ProgressForm: String, CaseIterable, ExpressibleByArgument {
   case none
 }
 
-/// `--progress` of commands that take long.
+/// `--progress` of long commands.
 struct ProgressOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -26,7 +26,7 @@ struct ProgressOptions: ParsableArguments {
 }
 
 extension MigrationProgress {
-  /// A line of `--progress json`. Keys are a contract: they are added to, never renamed.
+  /// A line of `--progress json`. Keys are a contract: new ones may be added, none is renamed.
   var json: JSONObject {
     [
       "part": part.rawValue, "fraction": fraction, "elapsed": elapsed, "remaining": remaining, "hop": hop + 1,

@@ -1,10 +1,10 @@
-// Numbers, sizes and tables as people read them. Nothing here is for programs: those use --json.
+// Numbers, sizes and tables for people. Programs use --json instead.
 
 import MigrationPlanning
 
 /// Text for people.
 enum MessageFormatter {
-  /// Where the model of a store's version comes from, as `--json` calls it.
+  /// The origin of the model of a store's version, in the words of `--json`.
   static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
 
   /// 1234567 as "1,234,567".
@@ -50,12 +50,12 @@ enum MessageFormatter {
     return "\(tenths / 10).\(abs(tenths % 10))"
   }
 
-  /// Lines with columns of equal width; `right` columns are numbers.
+  /// Returns lines with aligned columns; columns in `right` are aligned to the right.
   static func table(_ rows: [[String]], right: Set<Int> = [], indent: String = "  ") -> [String] {
     table(rows.map { $0.map { TerminalText($0) } }, right: right, indent: indent).map(\.description)
   }
 
-  /// The same of cells that may have a mood.
+  /// The same for cells that may have a mood.
   static func table(_ rows: [[TerminalText]], right: Set<Int> = [], indent: String = "  ") -> [TerminalText] {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }

@@ -1,5 +1,4 @@
-// Standard output and standard error. Output that cannot be written is an error like any other: a dump into a full disk
-// must not look complete.
+// Standard output and standard error. A failed write is an error: a dump into a full disk must not look complete.
 
 import Diagnostics
 import Glibc
@@ -34,11 +33,11 @@ enum StandardStreams {
   /// Writes a text, or throws.
   static func write(_ text: String, to stream: Stream) throws(HopdError) { try write(Array(text.utf8), to: stream) }
 
-  /// A line on standard error, fit for a terminal whatever names are in it. Where that is closed there is nobody to
-  /// tell.
+  /// Writes a line to standard error, with control characters escaped. Failures are ignored: there is no other stream
+  /// to report them on.
   static func tell(_ text: String) { tell(TerminalText(text)) }
 
-  /// The same of a line whose words may have a mood.
+  /// The same for a line whose words may have a mood.
   static func tell(_ text: TerminalText) {
     try? write(text.rendered(inColour: Stream.error.showsColour, keepingNewlines: true) + "\n", to: .error)
   }

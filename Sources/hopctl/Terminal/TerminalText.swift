@@ -1,13 +1,13 @@
-// Text of which some words say that something is good or bad. A terminal shows those words in colour; anywhere
-// else the output has the same words without colours (https://no-color.org).
+// Text with words marked as good or bad. A terminal shows these words in colour; elsewhere the output has the same
+// words without colours (https://no-color.org).
 
 import Diagnostics
 import Glibc
 
-/// What a word means for its reader.
+/// The meaning of a word: good or bad news.
 enum Mood {
   case good
-  /// Something happens by itself, or is worth a look.
+  /// Something that resolves itself, or deserves a look.
   case attention
   case bad
 
@@ -40,13 +40,13 @@ struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, 
     return text
   }
 
-  /// The words alone.
+  /// The text without colours.
   var description: String { spans.map(\.text).joined() }
 
-  /// Characters that are seen.
+  /// Number of visible characters.
   var count: Int { spans.reduce(0) { $0 + $1.text.count } }
 
-  /// The line as it is written, fit for a terminal whatever names are in it; with colours if the reader wants them.
+  /// Returns the text to write, with control characters escaped, and with colours if `inColour`.
   func rendered(inColour: Bool, keepingNewlines: Bool = false) -> String {
     spans.map { span in
       let text = span.text.escapingControls(keepingNewlines: keepingNewlines)
@@ -57,7 +57,7 @@ struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, 
 }
 
 extension StandardStreams.Stream {
-  /// Are words shown in colour here? On a terminal that knows colours, unless NO_COLOR is set.
+  /// Whether words are shown in colour: on a terminal that supports colours, unless NO_COLOR is set.
   var showsColour: Bool {
     guard isTerminal, getenv("NO_COLOR").map({ $0.pointee == 0 }) ?? true else { return false }
     return getenv("TERM").map { String(cString: $0) } != "dumb"
