@@ -291,7 +291,6 @@ extension DaemonCoordinator {
     }
     let isDue = metricsAt.map { $0 <= now } ?? true
     guard isDue else {
-      // After a change, the file is written at most five seconds later.
       if metrics != metricsTold { metricsAt = min(metricsAt ?? now, now.advanced(by: .seconds(5))) }
       return
     }

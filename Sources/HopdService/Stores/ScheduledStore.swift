@@ -54,7 +54,7 @@ package struct StoreMark: Sendable, Hashable {
 /// A kind of work on a store. Looks have their own slots, so that a long migration never delays the look at a new
 /// store.
 package enum JobStep: String, Sendable, Hashable, CaseIterable {
-  /// Identify the store's version; changes and locks nothing.
+  /// Identify the store's version, without a change of its data.
   case look
   /// Migrate the store to its target.
   case migrate
