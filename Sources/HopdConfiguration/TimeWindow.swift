@@ -1,7 +1,7 @@
 // The hours of a day in which migrations begin. Local time decides: when clocks are set back, a window that they pass
 // twice is open twice; when they are set forward, a window that they skip does not open.
 
-/// A window of local time, the same each day; it may reach across midnight.
+/// A window of local time, the same each day; it may cross midnight.
 package struct TimeWindow: Sendable, Hashable {
   /// Minutes of the day.
   private let from: Int64

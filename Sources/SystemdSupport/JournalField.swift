@@ -19,7 +19,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case hop = "HOPD_HOP"
   /// Number of hops of the chain.
   case hops = "HOPD_HOPS"
-  /// Entity the entry refers to.
+  /// Entity that the entry refers to.
   case entity = "HOPD_ENTITY"
   /// Class name of the migration policy.
   case policy = "HOPD_POLICY"
@@ -33,7 +33,8 @@ package enum JournalField: String, CaseIterable, Sendable {
   case microseconds = "HOPD_USEC"
   /// Path of the backup.
   case backup = "HOPD_BACKUP"
-  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `interrupted`.
+  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`; for a removed backup or
+  /// invalid rows, the rule.
   case result = "HOPD_RESULT"
   /// The error's code, such as `store-busy`.
   case error = "HOPD_ERROR"

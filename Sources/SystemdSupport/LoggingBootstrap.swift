@@ -20,7 +20,7 @@ package enum LoggingBootstrap {
 
   /// Makes sure that descriptors 0 to 2 are open, and ignores SIGPIPE, so that a closed pipe does not end the process.
   ///
-  /// Were descriptor 2 free, the next file opened would get it, and log lines would be written into a store.
+  /// If descriptor 2 were free, the next opened file would get it, and log lines would be written into a store.
   package static func secureStandardDescriptors() {
     signal(SIGPIPE, SIG_IGN)
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {

@@ -9,7 +9,7 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// Notifies the service manager of the state of the service; does nothing where there is no service manager.
+/// Notifies the service manager of the state of the service; does nothing without a service manager.
 package final class ServiceNotifier: Sendable {
   private struct StatusLine {
     var sent = ""
@@ -17,7 +17,7 @@ package final class ServiceNotifier: Sendable {
     var waiting: String?
   }
 
-  /// Path of the socket, `@` in front for an abstract one; nil where there is no service manager.
+  /// Path of the socket, `@` in front for an abstract one; nil without a service manager.
   private let socketPath: String?
   private let line = Mutex(StatusLine())
 

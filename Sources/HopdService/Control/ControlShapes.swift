@@ -14,7 +14,7 @@ extension ControlValue {
     ])
   }
 
-  /// A trouble as the interface's type `Trouble`.
+  /// The trouble of a store as the interface's type `Trouble`.
   init(_ trouble: StoreTrouble) {
     self = .object([
       "code": .string(trouble.code), "reason": .string(trouble.reason),

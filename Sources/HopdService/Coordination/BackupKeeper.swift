@@ -58,7 +58,7 @@ package final class BackupKeeper: Sendable {
   /// Notes that a store is held back: its pin is checked at each rescan.
   func heldBack(_ store: FoundStore) { state.withLock { $0.heldBack[store.key] = store } }
 
-  /// Whether no sweep is running.
+  /// Whether no sweep or check of pins is running.
   var isIdle: Bool { state.withLock { $0.atWork.isEmpty } }
 
   /// Makes every watch due, because other rules may be in force.

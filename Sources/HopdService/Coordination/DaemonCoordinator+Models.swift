@@ -1,4 +1,4 @@
-// Applies models that change on disk: the new ones come into force when they are complete, without a reload.
+// Applies models that change on disk: the new ones are in force when they are complete, without a reload.
 
 import ConfigurationInspection
 import Diagnostics

@@ -173,7 +173,7 @@ package struct JobScheduler: Sendable {
   }
 
   /// Notes that a job put this file in place. The job may still be running or may just have ended; in both cases the
-  /// event of its own rename is not a change. Any other change noticed meanwhile still is.
+  /// event of its own rename is not a change. Any other change noticed meanwhile counts.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
     let mark = StoreMark(fingerprint)
     if resting[key] != nil {

@@ -27,7 +27,7 @@ struct ModelFolders: Sendable {
   private struct Watch {
     /// Time of the next inspection.
     var due: Instant?
-    /// Files that could not be read, and whether that was reported: they may be written at this moment.
+    /// Files that could not be read, and whether that was reported: another program may still be writing them.
     var broken: (mark: ModelsMark, isTold: Bool)?
     var isLooking = false
   }
@@ -115,7 +115,7 @@ struct ModelFolders: Sendable {
     do throws(HopdError) {
       let models = try WatchModels.load(watch)
       guard ModelsMark.times(of: watch) == models.mark.times else { return .moving }
-      // A start leaves out a version that cannot be read; here such a version may still be being written.
+      // A start leaves out a version that cannot be read; here another program may still be writing it.
       if let new = models.unread.subtracting(inForce.unread).sorted().first {
         return .broken(
           HopdError(.invalidModel, "a model or a version of it cannot be read: \(new)"), mark: models.mark)
