@@ -1,5 +1,5 @@
-// The configuration as the rest of the program sees it: one immutable value, complete and valid. What is not set has
-// its default here already; nobody else knows defaults, TOML, or files.
+// The configuration as one complete, valid value for the rest of the program. Keys that are not set already have their
+// defaults; no other target handles defaults, TOML or configuration files.
 
 import MappingModel
 import MigrationPlanning
@@ -7,26 +7,26 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// Everything an operator can set.
+/// All settings of an operator.
 package struct Configuration: Sendable, Hashable {
-  /// What concerns the daemon as a whole.
+  /// `[daemon]`: settings of the daemon as a whole.
   package var daemon: Daemon
-  /// What concerns the control socket.
+  /// `[control]`: settings of the control socket.
   package var control = Control()
-  /// How much pressure of the machine hopd works under.
+  /// `[throttle]`: the machine's pressure above which hopd halts.
   package var throttle = Throttle()
   /// The watched directories in the order of their first appearance.
   package var watches: [Watch]
-  /// `[policies]`: programs that stand in for migration policy classes, by class name.
+  /// `[policies]`: programs that replace migration policy classes.
   package var policies: [Policy] = []
 
-  /// Is there anything to do? Without a `[[watch]]` the daemon ends with status 6 (NOTCONFIGURED).
+  /// Whether there is a `[[watch]]`. Without one the daemon exits with status 6 (NOTCONFIGURED).
   package var isConfigured: Bool { !watches.isEmpty }
 
   /// The watch of that name.
   package func watch(named name: String) -> Watch? { watches.first { $0.name == name } }
 
-  /// The watches whose stores may be in a directory: its own, and recursive ones above it.
+  /// The watches whose stores may be in a directory: its own watch, and recursive ones above it.
   package func watches(around directory: FilePath) -> [Watch] {
     watches.filter { $0.recursive ? directory.starts(with: $0.directory) : directory == $0.directory }
   }
@@ -39,11 +39,11 @@ package struct Configuration: Sendable, Hashable {
     case debug
     /// One line per store.
     case info
-    /// What is worth a look.
+    /// Normal but notable events.
     case notice
-    /// What went wrong and was dealt with.
+    /// Problems that hopd handles itself.
     case warning
-    /// What somebody must deal with.
+    /// Problems that need an operator.
     case error
   }
 
@@ -51,9 +51,9 @@ package struct Configuration: Sendable, Hashable {
   package struct Daemon: Sendable, Hashable {
     /// `log_level`.
     package var logLevel: LogLevel
-    /// `jobs`: stores migrated at once.
+    /// `jobs`: stores migrated at the same time.
     package var jobs: Int
-    /// `memory_limit` in bytes: what the chunks of all jobs together may use.
+    /// `memory_limit` in bytes, for the chunks of all jobs together.
     package var memoryLimit: Int64
     /// `metrics_file`, absolute; nil for none.
     package var metricsFile: FilePath?
@@ -61,13 +61,13 @@ package struct Configuration: Sendable, Hashable {
 
   /// `[control]`.
   package struct Control: Sendable, Hashable {
-    /// Where the socket is unless `socket` says otherwise.
+    /// The default of `socket`.
     package static let standard: FilePath = "/run/hopd/control.sock"
     /// `socket`, absolute; nil for none.
     package var socket: FilePath? = standard
   }
 
-  /// `[throttle]`: shares of time, in per cent, that others may wait for a resource; 0 for no limit.
+  /// `[throttle]`: the share of time, in per cent, that programs may wait for a resource; 0 for no limit.
   package struct Throttle: Sendable, Hashable {
     /// `io_pressure`.
     package var ioPressure = 0
@@ -76,7 +76,7 @@ package struct Configuration: Sendable, Hashable {
     /// `memory_pressure`.
     package var memoryPressure = 0
 
-    /// Is there a limit?
+    /// Whether any limit is set.
     package var isSet: Bool { ioPressure > 0 || cpuPressure > 0 || memoryPressure > 0 }
   }
 
@@ -96,27 +96,27 @@ package struct Configuration: Sendable, Hashable {
     package var models: [FilePath]
     /// `mappings`: mapping models or folders of them, absolute; folders of `models` are searched too.
     package var mappings: [FilePath] = []
-    /// `versions`: the order that the operator declares; empty for the natural order.
+    /// `versions`: the declared order of versions; empty for the natural order.
     package var versions: [String]
     /// `target`: the version to migrate to; nil for the model's current one.
     package var target: String?
-    /// `infer`: may hops be inferred where no mapping model is given?
+    /// `infer`: whether hops without a mapping model may be inferred.
     package var infer: Bool
-    /// `renames` and `no_rename`: names that are decided where renaming identifiers contradict them.
+    /// `renames` and `no_rename`: how names are matched if renaming identifiers contradict them.
     package var renames: RenameRules
-    /// `route`: which of several ways through the versions is taken.
+    /// `route`: the choice between several chains of versions.
     package var route: RouteRule
     /// `settle`: how long a file must be quiet.
     package var settle: Duration
-    /// `rescan`: how often everything is inspected again.
+    /// `rescan`: how often everything is scanned again.
     package var rescan: Duration
-    /// `priority`: stores of a watch with a higher one are migrated first.
+    /// `priority`: stores of a watch with a higher priority are migrated first.
     package var priority = 0
-    /// `window` and `time_zone`, or those of `[daemon]`: when migrations begin; nil for always.
+    /// `window` and `time_zone`, or those of `[daemon]`: the hours in which migrations begin; nil for always.
     package var window: TimeWindow?
     /// `[watch.migration]`.
     package var migration: Migration
-    /// `[watch.backup]`; a `keep_for` of zero keeps backups however old they are.
+    /// `[watch.backup]`; with a `keep_for` of zero, backups do not expire.
     package var backup: BackupRule
   }
 
@@ -126,7 +126,7 @@ package struct Configuration: Sendable, Hashable {
     package var name: String
     /// `command`: the program, absolute, and its arguments.
     package var command: [String]
-    /// `timeout`: longest time of one call.
+    /// `timeout`: the time limit of one call.
     package var timeout: Duration
     /// `memory` in bytes.
     package var memory: Int64
@@ -134,15 +134,15 @@ package struct Configuration: Sendable, Hashable {
 
   /// `[watch.migration]`.
   package struct Migration: Sendable, Hashable {
-    /// `chunk_time`: the chunk grows or shrinks to this.
+    /// `chunk_time`: the duration of a chunk, to which its size adapts.
     package var chunkTime: Duration
     /// `chunk_rows_max`.
     package var chunkRowsMax: Int
-    /// `fuse_hops`: are hops that follow each other done as one pass over the rows, where the result is the same?
+    /// `fuse_hops`: whether consecutive hops are fused into one pass if the result is the same.
     package var fuseHops: Bool = true
-    /// `invalid_rows`, for entities that it does not name.
+    /// `invalid_rows` for entities that the key does not name.
     package var invalidRows: InvalidRowsRule = .fail
-    /// `invalid_rows` by entity of the version that the rows come to.
+    /// `invalid_rows` by entity of the destination version.
     package var invalidRowsByEntity: [String: InvalidRowsRule] = [:]
     /// `unmapped_entities`.
     package var unmappedEntities: UnmappedEntitiesRule = .fail
@@ -152,25 +152,25 @@ package struct Configuration: Sendable, Hashable {
     package var cloudKit: CloudKitRule = .refuse
     /// `verify`.
     package var verify: VerificationDepth
-    /// `replace`: how the new store takes the old one's place; nil for a rename, or in place where that is not safe.
+    /// `replace`: the kind of replacement; nil for a rename, or in place if a rename is not safe.
     package var replace: ReplacementMode?
     /// `journal_mode`.
     package var journalMode: JournalModeRule
-    /// `join_tables`: ends ("Entity.relationship") that name many-to-many tables of an entity with itself.
+    /// `join_tables`: relationships ("Entity.relationship") that name the join tables between an entity and itself.
     package var joinTables: [String]
-    /// `reference`: a store of the target version that the app made, absolute; names of tables are read off it.
+    /// `reference`: a store of the target version that the app made, absolute; hopd reads the names of tables from it.
     package var reference: FilePath?
     /// `retry`.
     package var retry: Retry
   }
 
-  /// `retry`: what happens after a failure that may pass.
+  /// `retry`: how hopd retries after a temporary failure.
   package struct Retry: Sendable, Hashable {
-    /// `attempts`: tries in all.
+    /// `attempts`: the number of attempts in all.
     package var attempts: Int
-    /// `backoff`: pause after the first failure; it doubles.
+    /// `backoff`: the pause after the first failure; it doubles with each.
     package var backoff: Duration
-    /// `max`: longest pause.
+    /// `max`: the longest pause.
     package var max: Duration
   }
 }

@@ -1,17 +1,17 @@
-// The one list of keys: what the reader asks for, what unknown keys are compared with, and what config/hopd.toml must
-// show (a test compares them both ways).
+// The list of all keys. The reader finds unknown keys with it, and config/hopd.toml must contain exactly these keys (a
+// test compares them both ways).
 
 /// A key of hopd.toml.
 package struct ConfigurationKey: Hashable, Sendable {
-  /// Path with dots; tables of an array without a number: `watch.migration.verify`.
+  /// Path with dots, without indexes of arrays: `watch.migration.verify`.
   package let path: String
-  /// The default as it is written in TOML; nil where the key must be set or has no default.
+  /// The default in TOML; nil if the key must be set or has no default.
   package let defaultText: String?
 
   /// All keys.
   package static let all = table.map { ConfigurationKey(path: $0, defaultText: $1) }
 
-  /// In the order of the sample file.
+  /// Paths and defaults in the order of the sample file.
   private static let table: [(String, String?)] = [
     ("daemon.log_level", "\"info\""),
     ("daemon.jobs", "2"),
@@ -62,7 +62,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ("policies", nil),
   ]
 
-  /// Names that may follow directly below `prefix` (empty for the top).
+  /// Names of keys directly below `prefix` (empty for the top level).
   static func names(below prefix: String) -> [String] {
     let start = prefix.isEmpty ? "" : prefix + "."
     var names: [String] = []
@@ -73,7 +73,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     return names
   }
 
-  /// What to do with a key that belongs to a table around the one it is in; nil for one that does not.
+  /// The hint for a key that belongs to a table around the one it is in; nil for any other key.
   static func home(of name: String, around prefix: String) -> String? {
     var table = prefix
     while let dot = table.lastIndex(of: ".") {

@@ -1,23 +1,23 @@
-// Which files make the configuration, in which order, and how they are put on top of each other: the vendor's file, the
-// administrator's, then the drop-ins of both places in name order.
+// Finds the configuration files and merges them in order: the vendor's file, the administrator's file, then the
+// drop-ins of both folders in the order of their names.
 
 import Diagnostics
 import Glibc
 import SystemPackage
 import TOMLDocuments
 
-/// A configuration with where it came from.
+/// A configuration with the files that it was loaded from.
 package struct LoadedConfiguration: Sendable {
   /// The valid configuration.
   package var configuration: Configuration
-  /// What is not known in it; nothing that stops the work.
+  /// Warnings, such as unknown keys.
   package var warnings: [HopdError]
-  /// The files that are in force, the later over the earlier.
+  /// The files in force; later ones override earlier ones.
   package var files: [FilePath]
-  /// Where each key of a watch or a policy stands, as `watch.library.models`.
+  /// The places of the keys of watches, policies and `[daemon]`, by a path such as `watch.library.models`.
   package var places: [String: Place] = [:]
 
-  /// File, line and column of a key, or of the nearest table around it.
+  /// Returns file, line and column of a key, or of the nearest table around it.
   package func place(of key: String) -> Place {
     var known = key
     while true {
@@ -30,7 +30,7 @@ package struct LoadedConfiguration: Sendable {
     }
   }
 
-  /// Notes the places of everything below a table.
+  /// Notes the places of a node and of everything below it.
   mutating func notePlaces(of node: TOMLNode, as key: String) {
     places[key] = node.place(key: key)
     guard case .table(let entries) = node.value else { return }
@@ -40,9 +40,9 @@ package struct LoadedConfiguration: Sendable {
 
 /// Finds, reads, merges and checks the configuration files.
 package struct ConfigurationLoader: Sendable {
-  /// Where the vendor's file and drop-ins lie.
+  /// Folder of the vendor's file and drop-ins.
   package var vendor: FilePath
-  /// Where the administrator's lie.
+  /// Folder of the administrator's file and drop-ins.
   package var administrator: FilePath
 
   /// Uses the given folders.
@@ -51,16 +51,16 @@ package struct ConfigurationLoader: Sendable {
     self.administrator = administrator
   }
 
-  /// Loads what is installed. Files that do not exist are no error: the defaults are complete, and `isConfigured` tells
-  /// whether there is anything to do.
+  /// Loads the installed configuration. A missing file is not an error: the defaults are complete, and `isConfigured`
+  /// is false if there is no watch.
   ///
-  /// Throws one error with every mistake of every file in `reasons`.
+  /// - Throws: One error, with every mistake of every file in `reasons`.
   package func load() throws(HopdError) -> LoadedConfiguration {
     let (files, reasons) = found()
     return try Self.load(files, reasons: reasons)
   }
 
-  /// The files that `load` reads, the later over the earlier; those that are there.
+  /// The existing files that `load` reads; later ones override earlier ones.
   package func files() throws(HopdError) -> [FilePath] {
     let (files, reasons) = found()
     if let first = reasons.first { throw first }
@@ -91,7 +91,7 @@ package struct ConfigurationLoader: Sendable {
     return (files, reasons)
   }
 
-  /// Loads one file and its own drop-ins (`FILE.d/*.toml`) and nothing that is installed; the file must exist.
+  /// Loads one file and its own drop-ins (`FILE.d/*.toml`) instead of the installed files; the file must exist.
   package static func load(file: FilePath) throws(HopdError) -> LoadedConfiguration {
     guard file.lastComponent != nil else {
       throw HopdError(.notFound, "no configuration file is named", at: Place(file: file))
@@ -109,7 +109,7 @@ package struct ConfigurationLoader: Sendable {
     var used: [FilePath] = []
     for file in files {
       do {
-        // An empty file, or a link to /dev/null, is there only to mask another of its name.
+        // An empty file, or a link to /dev/null, only masks another file of its name.
         guard let text = try TOMLFile.text(of: file, called: "configuration", code: .configurationInvalid),
           !text.isEmpty
         else { continue }
@@ -127,9 +127,9 @@ package struct ConfigurationLoader: Sendable {
     if reasons.count == 1, reader.warnings.isEmpty, let only = reasons.first { throw only }
     if !reasons.isEmpty {
       let mistakes = reasons.count
-      // A key that slipped into the wrong table is unknown there, and often the reason for a mistake elsewhere.
+      // A key in the wrong table is unknown there, and often the cause of a mistake elsewhere.
       reasons += reader.warnings
-      // In the order of the files and lines: that is the order in which they are repaired.
+      // In the order of files and lines, in which an operator repairs them.
       func rank(_ error: HopdError) -> (Int, Int, Int) {
         (files.firstIndex { $0 == error.place.file } ?? -1, error.place.line ?? 0, error.place.column ?? 0)
       }
@@ -152,7 +152,7 @@ package struct ConfigurationLoader: Sendable {
 
   // MARK: Files
 
-  /// The `.toml` files of a folder in the order of their names; none where there is no folder.
+  /// The `.toml` files of a folder in the order of their names; empty if there is no folder.
   private static func dropIns(in folder: FilePath) throws(HopdError) -> [FilePath] {
     guard let stream = folder.withPlatformString({ opendir($0) }) else {
       if errno == ENOENT || errno == ENOTDIR { return [] }
@@ -178,7 +178,7 @@ private struct WatchList {
   private(set) var nodes: [TOMLNode] = []
   private var places: [String: Int] = [:]
 
-  /// Takes the watches out of a file's tree; answers what is wrong with their names.
+  /// Moves the watches from a file's tree into the list; returns the mistakes in their names.
   mutating func take(from root: inout TOMLNode) -> [HopdError] {
     guard case .table(var entries) = root.value, let node = entries.removeValue(forKey: "watch") else { return [] }
     root.value = .table(entries)
@@ -217,7 +217,7 @@ private struct WatchList {
     return errors
   }
 
-  /// Names are in keys, in journal fields and in messages.
+  /// Whether a name is valid. Names are part of keys, journal fields and messages.
   private static func isName(_ name: String) -> Bool {
     (1...64).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in

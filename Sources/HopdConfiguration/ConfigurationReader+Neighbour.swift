@@ -1,9 +1,9 @@
-// The keys by which hopd leaves the machine to others: pressure, hours of the day, whose turn it is.
+// Reads the keys with which hopd yields the machine to other programs: pressure and hours of the day.
 
 import Diagnostics
 
 extension ConfigurationReader {
-  /// What a table says of the hours in which migrations begin; what it does not say is as in `outer`.
+  /// The hours in which migrations begin, as written in a table.
   struct Hours {
     /// "22:00-06:00"; empty for always.
     var window = ""
@@ -18,16 +18,17 @@ extension ConfigurationReader {
       memoryPressure: integer(scope, "memory_pressure", 0, in: 0...100))
   }
 
-  /// The hours of `[daemon]` or of a watch. A watch that says nothing has those of `[daemon]`.
+  /// The hours of `[daemon]` or of a watch. Keys that a watch does not set are those of `outer`, the hours of
+  /// `[daemon]`.
   mutating func hours(_ scope: Scope, outer: Hours = Hours()) -> Hours {
     let hours = Hours(
       window: string(scope, "window", outer.window), timeZone: string(scope, "time_zone", outer.timeZone))
-    // Told where it stands, also where no watch uses it.
+    // Reports a mistake at its place, even if no watch uses the window.
     if scope.entries["window"] != nil || scope.entries["time_zone"] != nil { _ = window(hours, scope) }
     return hours
   }
 
-  /// The window that hours make; nil for always.
+  /// Parses the hours; nil for always, or after a mistake, which is reported if there is a `scope`.
   mutating func window(_ hours: Hours, _ scope: Scope?) -> TimeWindow? {
     let zone: TimeZoneRules
     do throws(HopdError) {

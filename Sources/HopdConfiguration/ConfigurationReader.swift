@@ -1,5 +1,5 @@
-// From the merged tree to the `Configuration`: every key by its name, its type, its range and its default. Nothing
-// stops at the first mistake; all of them are reported at once, because an operator repairs a file in one go.
+// Reads the `Configuration` from the merged tree: each key with its type, range and default. It reports all mistakes at
+// once, so that an operator can repair a file in one go.
 
 import Diagnostics
 import MappingModel
@@ -9,14 +9,14 @@ import StoreVerification
 import SystemPackage
 import TOMLDocuments
 
-/// Reads the tree and collects what is wrong or unknown in it.
+/// Reads the tree and collects its mistakes and unknown keys.
 struct ConfigurationReader {
   private(set) var errors: [HopdError] = []
   private(set) var warnings: [HopdError] = []
-  /// The hours of `[daemon]`, which a watch without its own has.
+  /// The hours of `[daemon]`, which are the default of each watch.
   private var daemonHours = Hours()
 
-  /// A table that is being read: its entries, its path in the key list, its path as shown.
+  /// A table that is being read: its entries, its path in the key list, its path in messages.
   struct Scope {
     var entries: [String: TOMLNode]
     var path: String
@@ -25,7 +25,7 @@ struct ConfigurationReader {
     func shown(_ key: String) -> String { shown.isEmpty ? key : "\(shown).\(key)" }
   }
 
-  /// Reads everything; the value is of use only if `errors` is empty afterwards.
+  /// Reads everything; the value is valid only if `errors` is empty afterwards.
   mutating func read(_ root: TOMLNode, watches: [TOMLNode]) -> Configuration {
     guard case .table(let entries) = root.value else {
       return Configuration(daemon: daemon(Scope(entries: [:], path: "daemon", shown: "daemon")), watches: [])
@@ -107,7 +107,7 @@ struct ConfigurationReader {
         max: duration(retry, "max", .seconds(3600), in: .milliseconds(1) ... .seconds(30 * 86_400))))
   }
 
-  /// `replace`: "auto", the default, leaves the choice to hopd, store by store.
+  /// `replace`: with "auto", the default, hopd chooses for each store.
   private mutating func replacement(_ scope: Scope) -> ReplacementMode? {
     guard let node = scope.entries["replace"] else { return nil }
     if case .string(let text) = node.value {
@@ -125,7 +125,7 @@ struct ConfigurationReader {
       directory: optionalPath(scope, "directory"))
   }
 
-  /// One rule for all entities, or a table of entities in which "*" stands for those that it does not name.
+  /// `invalid_rows`: one rule for all entities, or a table of entities in which "*" means all others.
   private mutating func invalidRows(
     _ scope: Scope
   ) -> (standard: InvalidRowsRule, byEntity: [String: InvalidRowsRule]) {
@@ -161,7 +161,7 @@ struct ConfigurationReader {
         warnings.append(HopdError(.unknownKey, "unknown key, ignored", at: node.place(key: inner.shown(key))))
       }
       let command = strings(inner, "command", [])
-      // A path that is relative would depend on where the program was started; a bare name is looked for in PATH.
+      // A relative path would depend on the working directory; a plain name is looked up in PATH.
       let program = command.first ?? ""
       if program.isEmpty || (program.contains("/") && !FilePath(program).isAbsolute) {
         wrong(
@@ -311,7 +311,7 @@ struct ConfigurationReader {
     return result
   }
 
-  /// Patterns are compared with file names, so that one with a slash would never match.
+  /// Patterns are compared with file names, so a pattern with a slash would never match.
   private mutating func patterns(_ scope: Scope, _ key: String, _ standard: [String]) -> [String] {
     let patterns = strings(scope, key, standard)
     if let slashed = patterns.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
@@ -334,7 +334,7 @@ struct ConfigurationReader {
     return absolute(text, scope, key)
   }
 
-  /// A path that the empty text leaves out.
+  /// A path; nil for an empty string.
   private mutating func optionalPath(_ scope: Scope, _ key: String) -> FilePath? {
     if case .string("")? = scope.entries[key]?.value { return nil }
     return path(scope, key)
@@ -350,7 +350,7 @@ struct ConfigurationReader {
 
   // MARK: What is wrong
 
-  /// A path that must be set; what stands for it is never used.
+  /// Reports that a path is not set; the returned path is a placeholder that is never used.
   private mutating func missing(_ scope: Scope, _ key: String, _ node: TOMLNode, _ example: String) -> FilePath {
     wrong(scope, key, "is not set", "write \(example)", at: node)
     return "/"

@@ -1,5 +1,5 @@
-// The rule at the end of a time zone file: "CET-1CEST,M3.5.0,M10.5.0/3". It says which offset holds in each year to
-// come, and when it changes (POSIX.1-2017, "TZ"; RFC 9636, 3.3).
+// The rule at the end of a time zone file, such as "CET-1CEST,M3.5.0,M10.5.0/3". It defines the offsets of all future
+// years and when they change (POSIX.1-2017, "TZ"; RFC 9636, 3.3).
 
 /// A rule for the offset of local time.
 struct PosixTimeZone: Sendable, Hashable {
@@ -16,7 +16,7 @@ struct PosixTimeZone: Sendable, Hashable {
     var day: Day
     var second: Int64
 
-    /// The local moment of the change in a year, in seconds since 1970 of a clock without offset.
+    /// The local time of the change in a year, in seconds since 1970 as if local time were UTC.
     func moment(in year: Int64) -> Int64 {
       let first = PosixTimeZone.days(to: year, month: 1)
       let days: Int64
@@ -41,7 +41,7 @@ struct PosixTimeZone: Sendable, Hashable {
 
   private let standard: Int64
   private let summer: Int64
-  /// When summer time begins and ends; nil where there is none.
+  /// When summer time begins and ends; nil without summer time.
   private var changes: (begins: Change, ends: Change)? {
     guard let begins, let ends else { return nil }
     return (begins, ends)
@@ -49,10 +49,10 @@ struct PosixTimeZone: Sendable, Hashable {
   private let begins: Change?
   private let ends: Change?
 
-  /// Seconds east of UTC at a moment.
+  /// Seconds east of UTC at a time in seconds since 1970.
   func offset(at moment: Int64) -> Int64 {
     guard let changes else { return standard }
-    // Far from any year that anybody plans for, the sums below would overflow.
+    // In the far past or future, the sums below would overflow.
     guard moment.magnitude < 1 << 42 else { return standard }
     let year = Self.year(of: moment + standard)
     let begin = changes.begins.moment(in: year) - standard
@@ -74,7 +74,7 @@ struct PosixTimeZone: Sendable, Hashable {
 
   private static func year(of moment: Int64) -> Int64 {
     let day = (moment >= 0 ? moment : moment - 86_399) / 86_400
-    // The mean year is near enough to be off by one.
+    // With the mean length of a year, the estimate is off by at most one.
     var year = 1970 + day * 400 / 146_097
     while days(to: year, month: 1) > day { year -= 1 }
     while days(to: year + 1, month: 1) <= day { year += 1 }
@@ -83,7 +83,7 @@ struct PosixTimeZone: Sendable, Hashable {
 
   // MARK: Reading
 
-  /// Reads a rule; nil for what is none.
+  /// Parses a rule; nil if the text is not a rule.
   init?(_ text: String) {
     var reader = Reader(rest: Array(text.utf8)[...])
     guard reader.name(), let west = reader.time(most: 24) else { return nil }
@@ -100,7 +100,7 @@ struct PosixTimeZone: Sendable, Hashable {
       summer = -west
     }
     guard !reader.isAtEnd else {
-      // What POSIX leaves open, everybody fills with the rule of the United States.
+      // POSIX leaves this case open; implementations use the rule of the United States.
       begins = Change(day: .month(3, week: 2, weekday: 0), second: 7200)
       ends = Change(day: .month(11, week: 1, weekday: 0), second: 7200)
       return
@@ -121,7 +121,7 @@ struct PosixTimeZone: Sendable, Hashable {
       return true
     }
 
-    /// "CET" or "<+03>".
+    /// Skips a name such as "CET" or "<+03>"; false if there is none.
     mutating func name() -> Bool {
       if take(UInt8(ascii: "<")) {
         guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return false }
@@ -141,7 +141,7 @@ struct PosixTimeZone: Sendable, Hashable {
       return value <= most ? value : nil
     }
 
-    /// "-1", "2", "3:30", "-167".
+    /// Parses a time such as "-1", "2", "3:30" or "-167" into seconds.
     mutating func time(most hours: Int64) -> Int64? {
       let isNegative = take(UInt8(ascii: "-"))
       if !isNegative { _ = take(UInt8(ascii: "+")) }
@@ -154,7 +154,7 @@ struct PosixTimeZone: Sendable, Hashable {
       return isNegative ? -total : total
     }
 
-    /// ",M3.5.0/2".
+    /// Parses a change such as ",M3.5.0/2".
     mutating func change() -> Change? {
       guard take(UInt8(ascii: ",")) else { return nil }
       let day: Change.Day

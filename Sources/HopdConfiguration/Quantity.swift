@@ -1,9 +1,9 @@
-// Sizes and times as an operator writes them. Units must be said, and ambiguous ones are refused: "64M" may be two
-// numbers, and a wrong limit is found out at night.
+// Parses sizes and times in a configuration. Units are required, and ambiguous ones are refused: "64M" may mean two
+// numbers, and an operator may notice a wrong limit only at night.
 
 /// Sizes and times as text.
 package enum Quantity {
-  /// "64MiB", "512 KiB", "4096B".
+  /// Parses a size such as "64MiB", "512 KiB" or "4096B" into bytes.
   package static func bytes(_ text: String) -> Int64? {
     guard let parts = parse(text), parts.count == 1, let (number, unit) = parts.first else { return nil }
     let factor: Int64? =
@@ -20,7 +20,7 @@ package enum Quantity {
     return overflow ? nil : product
   }
 
-  /// "250ms", "2s", "5min", "1h 30min", "30d"; never longer than a hundred years.
+  /// Parses a duration such as "250ms", "2s", "5min", "1h 30min" or "30d", of at most a hundred years.
   package static func duration(_ text: String) -> Duration? {
     guard let parts = parse(text), !parts.isEmpty else { return nil }
     var total: Int64 = 0
@@ -44,7 +44,7 @@ package enum Quantity {
     return .milliseconds(total)
   }
 
-  /// Numbers and the letters that follow each, spaces allowed anywhere between them.
+  /// Splits the text into numbers, each with the letters that follow it; spaces are allowed anywhere.
   private static func parse(_ text: String) -> [(Int64, String)]? {
     var parts: [(Int64, String)] = []
     var digits = ""
@@ -68,7 +68,7 @@ package enum Quantity {
       default: return nil
       }
     }
-    // The digit that was appended ends the last pair; a number without a unit leaves more than that one.
+    // The appended digit ends the last pair; after a number without a unit, more than this digit is left.
     return digits == "0" ? parts : nil
   }
 }

@@ -1,20 +1,20 @@
 // The offset of local time from UTC at any moment, read from the system's time zone files (RFC 9636, "TZif") and from
-// the rule at their end (POSIX TZ). FoundationEssentials knows no zones but GMT, and glibc knows one zone per process.
+// the rule at their end (POSIX TZ). FoundationEssentials has no zone but GMT, and glibc has one zone per process.
 
 import Diagnostics
 import Glibc
 import SystemPackage
 
-/// A time zone: its transitions so far, and the rule for what comes.
+/// A time zone: its past transitions, and the rule for later times.
 package struct TimeZoneRules: Sendable, Hashable {
-  /// The name that it was asked for; nil for the system's.
+  /// The name under which it was loaded; nil for the system's zone.
   package let name: String?
-  /// Moments of transitions in seconds since 1970, and the offset after each, in seconds east of UTC.
+  /// Times of transitions in seconds since 1970, and the offset after each, in seconds east of UTC.
   private var transitions: [Int64] = []
   private var offsets: [Int64] = []
   /// The offset before the first transition.
   private var first: Int64 = 0
-  /// The rule after the last one.
+  /// The rule after the last transition.
   private var rule: PosixTimeZone?
 
   /// UTC.
@@ -22,18 +22,18 @@ package struct TimeZoneRules: Sendable, Hashable {
 
   private init(name: String?) { self.name = name }
 
-  /// A zone that follows one rule for ever; nil where that is none.
+  /// A zone that always follows one rule; nil if the text is not a rule.
   package init?(rule text: String) {
     guard let rule = PosixTimeZone(text) else { return nil }
     self.init(name: text)
     self.rule = rule
   }
 
-  /// Seconds east of UTC at a moment.
+  /// Seconds east of UTC at a time in seconds since 1970.
   package func offset(at moment: Int64) -> Int64 {
     guard let last = transitions.last else { return rule?.offset(at: moment) ?? first }
     if moment >= last { return rule?.offset(at: moment) ?? offsets.last ?? first }
-    // The first transition after the moment.
+    // The first transition after `moment`.
     var (low, high) = (0, transitions.count)
     while low < high {
       let middle = (low + high) / 2
@@ -44,19 +44,20 @@ package struct TimeZoneRules: Sendable, Hashable {
 
   // MARK: Files
 
-  /// Where zones are, and the one of the system.
+  /// The folder of zone files, and the file of the system's zone.
   private static let folder: FilePath = "/usr/share/zoneinfo"
   private static let local: FilePath = "/etc/localtime"
-  /// No zone file is as large as this.
+  /// The size limit of a zone file; real ones are much smaller.
   private static let mostBytes = 1 << 20
 
-  /// The zone of that name; nil for the system's, which is UTC where none is set. Throws where there is none.
+  /// Returns the zone of a name; for nil the system's zone, which is UTC if none is set. Throws if there is no such
+  /// zone.
   package static func named(_ name: String?) throws(HopdError) -> TimeZoneRules {
     guard let name else {
       guard let bytes = bytes(of: local) else { return utc }
       return TimeZoneRules(name: nil, file: bytes) ?? utc
     }
-    // A name is a path below the folder, and stays below it.
+    // A name is a path below the folder; it must not lead out of it.
     let isName =
       !name.hasPrefix("/") && !name.split(separator: "/").contains("..")
       && name.utf8.allSatisfy { byte in
@@ -75,7 +76,7 @@ package struct TimeZoneRules: Sendable, Hashable {
   }
 
   private static func bytes(of file: FilePath) -> [UInt8]? {
-    // Nonblocking: a pipe in the place of a file must not hang the start.
+    // Nonblocking: a pipe instead of a file must not block the start.
     let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
@@ -95,13 +96,13 @@ package struct TimeZoneRules: Sendable, Hashable {
     return nil
   }
 
-  /// Counts in the header of a part of a file (RFC 9636, 3.1).
+  /// The counts in the header of one part of a file (RFC 9636, 3.1).
   private struct Header {
     static let size = 44
     let version: UInt8
     let transitions: Int
     let types: Int
-    /// Bytes of the part without its header, where a time takes `width` bytes.
+    /// The size of the part without its header, in bytes, if a time takes `width` bytes.
     let size: (Int) -> Int
 
     init?(_ bytes: ArraySlice<UInt8>) {
@@ -121,14 +122,14 @@ package struct TimeZoneRules: Sendable, Hashable {
     }
   }
 
-  /// Reads a file; nil for what is none.
+  /// Parses a zone file; nil if the bytes are not one.
   package init?(name: String?, file bytes: [UInt8]) {
     self.init(name: name)
     guard var header = Header(bytes[...]) else { return nil }
     var rest = bytes.dropFirst(Header.size)
     var width = 4
     if header.version >= UInt8(ascii: "2") {
-      // The second part says the same with 64 bits.
+      // The second part has the same data with 64 bits per time.
       let old = header.size(4)
       guard rest.count > old, let new = Header(rest.dropFirst(old)) else { return nil }
       rest = rest.dropFirst(old + Header.size)
@@ -141,7 +142,7 @@ package struct TimeZoneRules: Sendable, Hashable {
     var known: [Int64] = []
     for type in 0..<header.types {
       guard let offset = Self.number(types.dropFirst(type * 6), width: 4) else { return nil }
-      // Nobody lives a week from UTC.
+      // No real offset is a week or longer.
       guard offset.magnitude < 7 * 86_400 else { return nil }
       known.append(offset)
     }
@@ -159,7 +160,7 @@ package struct TimeZoneRules: Sendable, Hashable {
     rule = text.isEmpty ? nil : PosixTimeZone(text)
   }
 
-  /// A signed number, its largest byte first.
+  /// Reads a signed big-endian number.
   private static func number(_ bytes: ArraySlice<UInt8>, width: Int) -> Int64? {
     guard bytes.count >= width else { return nil }
     var value: UInt64 = 0

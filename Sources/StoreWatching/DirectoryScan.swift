@@ -1,18 +1,18 @@
-// Looks at directories: which files count, and what lstat says of them. Separate from the watcher because it holds no
-// state. Names are bytes; links, pipes, devices and sockets are passed over without being opened.
+// Lists directories: which files count, and their status by lstat(2). Separate from the watcher because it holds no
+// state. Names are bytes; links, pipes, devices and sockets are skipped without being opened.
 
 import Glibc
 import SystemPackage
 
-/// The tests that a file name must pass, and how a file is inspected.
+/// Lists and inspects the files of one watch, and decides by name which of them count.
 struct DirectoryScan: Sendable {
-  /// What one directory held.
+  /// The content of one directory.
   struct Listing {
-    /// Names of files that may count; each is still to be inspected.
+    /// Names of files that may count; the caller still has to inspect each.
     var files: [[UInt8]] = []
-    /// Names of files to which something belongs that has the name of a side file.
+    /// Names of files that have a side file.
     var withSides: Set<[UInt8]> = []
-    /// Names of files that are being sent, with the store each belongs to.
+    /// Names of files that are being sent, each with the store that it belongs to.
     var transfers: [(store: [UInt8], name: [UInt8])] = []
     /// Names of symbolic links that would count if they were files.
     var links: [[UInt8]] = []
@@ -20,7 +20,7 @@ struct DirectoryScan: Sendable {
     var directories: [[UInt8]] = []
   }
 
-  /// What a name is to the watch.
+  /// What a file name means to the watch.
   enum Kind: Equatable {
     /// A file that counts, if it is a regular one.
     case candidate
@@ -28,7 +28,7 @@ struct DirectoryScan: Sendable {
     case side(of: [UInt8], isNoisy: Bool)
     /// A file that is being sent and belongs to the named file.
     case transfer(of: [UInt8])
-    /// Nothing of hopd's.
+    /// A name that hopd ignores.
     case other
   }
 
@@ -45,7 +45,7 @@ struct DirectoryScan: Sendable {
       watch.sideSuffixes.map { (Array($0.utf8), false) } + watch.noisySuffixes.map { (Array($0.utf8), true) }
   }
 
-  /// What the name of a file in the watched directory means.
+  /// Returns the kind of a file name.
   func kind(_ name: [UInt8]) -> Kind {
     for (suffix, isNoisy) in suffixes where name.count > suffix.count && name.suffix(suffix.count) == suffix[...] {
       return .side(of: Array(name.dropLast(suffix.count)), isNoisy: isNoisy)
@@ -65,16 +65,16 @@ struct DirectoryScan: Sendable {
       && (watch.takesEverything || !ignores(String(decoding: name, as: UTF8.self)))
   }
 
-  /// Seconds since the last change of a regular file or of its name, by the clock of the system; nil when it is gone.
+  /// Seconds since the last change of a regular file or of its name, by the system's clock; nil if the file is gone.
   func secondsSinceChange(_ relative: [UInt8]) -> Int64? {
     guard let status = Self.status(path(relative)), status.st_mode & S_IFMT == S_IFREG else { return nil }
     return Int64(time(nil)) &- Int64(status.st_ctim.tv_sec)
   }
 
-  /// Are directories of this name descended into?
+  /// Whether directories of this name are descended into.
   func descends(into name: [UInt8]) -> Bool { watch.recursive && name.first != UInt8(ascii: ".") && !name.isEmpty }
 
-  /// The path of something below the watched directory; the empty name is the directory itself.
+  /// The path of a name below the watched directory; the empty name is the directory itself.
   func path(_ relative: [UInt8]) -> [UInt8] { relative.isEmpty ? root : root + [UInt8(ascii: "/")] + relative }
 
   /// The same as a `FilePath`.
@@ -85,8 +85,8 @@ struct DirectoryScan: Sendable {
     relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
   }
 
-  /// What the file is like now with its side files; nil when it is gone or not a regular file. `hasSides` is false
-  /// where its directory was just listed and had none: then nobody asks for them one by one.
+  /// Returns the current state of the file with its side files; nil if it is gone or not a regular file. `hasSides` is
+  /// false if its directory was just listed and had none: this saves a call of lstat(2) for each.
   func look(at relative: [UInt8], hasSides: Bool = true) -> FileObservation? {
     let path = path(relative)
     guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -103,7 +103,7 @@ struct DirectoryScan: Sendable {
       size: Int64(status.st_size), modified: Self.nanoseconds(status), inode: UInt64(status.st_ino), sides: sides)
   }
 
-  /// Device and inode of the watched directory, with errno when it cannot be had.
+  /// Device and inode of the watched directory, or the errno of the failure.
   func identity() -> Result<[UInt64], Errno> {
     var status = stat()
     guard withCString(root, { stat($0, &status) }) == 0 else { return .failure(Errno(rawValue: errno)) }
@@ -111,7 +111,7 @@ struct DirectoryScan: Sendable {
     return .success([UInt64(status.st_dev), UInt64(status.st_ino)])
   }
 
-  /// What the directory `relative` holds; the error when it cannot be read to its end.
+  /// Lists the directory `relative`; an error if it cannot be read to its end.
   func list(_ relative: [UInt8]) -> Result<Listing, Errno> {
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (relative.isEmpty ? 0 : O_NOFOLLOW)
     let descriptor = withCString(path(relative)) { open($0, flags) }
@@ -145,7 +145,7 @@ struct DirectoryScan: Sendable {
     }
   }
 
-  /// Is it a directory, and not a link to one?
+  /// Whether the file is a directory, and not a link to one.
   func isDirectory(_ relative: [UInt8]) -> Bool {
     Self.status(path(relative)).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
   }

@@ -1,5 +1,5 @@
-// The thread that waits: for inotify, for a word from its owner, or for the next deadline of a file or a rescan. All
-// state of the trees belongs to it; other threads only leave commands and wake it.
+// The watcher's thread. It waits for inotify, for a command, or for the next deadline of a file or a rescan. It owns
+// all state of the trees; other threads only post commands and wake it.
 
 import CLinux
 import Diagnostics
@@ -7,14 +7,14 @@ import Glibc
 import Synchronization
 import SystemPackage
 
-/// Watches directories until it is stopped, and tells what comes to rest in them.
+/// Watches directories until it is stopped, and reports the files that settle in them.
 ///
-/// One thread and two descriptors serve all directories. `onEvent` is called on that thread, never at the same time
-/// twice; it should hand the event on and return.
+/// One thread and two descriptors serve all directories. `onEvent` is called on that thread, one call at a time; it
+/// should pass the event on and return.
 package final class DirectoryWatcher: Sendable {
   /// A thread that was started, until it is joined.
   private struct Running: @unchecked Sendable {
-    // A pthread_t is a number that any thread may join; the mutex around it sees that one does.
+    // A pthread_t is a number that any thread may join; the mutex around it makes sure that only one does.
     var thread: pthread_t
   }
 
@@ -24,10 +24,10 @@ package final class DirectoryWatcher: Sendable {
   private let onEvent: @Sendable (WatchEvent) -> Void
   private let running = Mutex<Running?>(nil)
 
-  /// Prepares a watcher; `start` makes it work.
+  /// Prepares a watcher; `start` starts it.
   ///
-  /// `ignores` is asked for the name of each file that matches: hidden and temporary files, side files, files of our
-  /// own. `watchBudget` is the most directories to watch through the kernel; the rescan serves the rest.
+  /// `ignores` returns whether to ignore a file whose name matches: hidden and temporary files, side files, hopd's own
+  /// files. `watchBudget` is the most directories to watch through the kernel; the rescan serves the rest.
   package init(
     _ watches: [WatchedDirectory], ignores: @escaping @Sendable (String) -> Bool, watchBudget: Int = .max,
     onEvent: @escaping @Sendable (WatchEvent) -> Void
@@ -43,7 +43,7 @@ package final class DirectoryWatcher: Sendable {
 
   deinit { stop() }
 
-  /// Starts the thread; each directory is scanned first of all. Does nothing when it runs already.
+  /// Starts the thread, which first scans each directory. Does nothing if it already runs.
   package func start() throws(HopdError) {
     let failure = running.withLock { running -> Int32 in
       guard running == nil else { return 0 }
@@ -62,13 +62,13 @@ package final class DirectoryWatcher: Sendable {
     if failure != 0 { throw HopdError(.inputOutput, "no thread for the watcher: \(Errno(rawValue: failure))") }
   }
 
-  /// Watches these from now on; files of a watch that stays exactly as it was are not reported again.
+  /// Replaces the watches. Files of an unchanged watch are not reported again.
   package func update(_ watches: [WatchedDirectory]) { mailbox.post { $0.watches = watches } }
 
-  /// Scans everything again now; a `scanned` event follows for each watch.
+  /// Starts a rescan of everything; a `scanned` event follows for each watch.
   package func rescan() { mailbox.post { $0.rescan = true } }
 
-  /// Ends the thread and waits for it; no event comes after this. Must not be called from `onEvent`.
+  /// Ends the thread and waits for it; no event follows. Must not be called from `onEvent`.
   package func stop() {
     let thread = running.withLock { running in
       defer { running = nil }
@@ -80,7 +80,7 @@ package final class DirectoryWatcher: Sendable {
   }
 }
 
-/// What the watcher's owner wants of its thread, and the descriptor that wakes it.
+/// The commands for the watcher's thread, and the descriptor that wakes it.
 final class Mailbox: Sendable {
   struct Commands {
     var watches: [WatchedDirectory]?
@@ -116,7 +116,7 @@ final class Mailbox: Sendable {
   }
 }
 
-/// The work of the thread.
+/// The loop of the watcher's thread.
 private final class WatchLoop {
   private let mailbox: Mailbox
   private let ignores: @Sendable (String) -> Bool
@@ -135,7 +135,7 @@ private final class WatchLoop {
   }
 
   func run() {
-    // Signals are for the threads of the service; here they would only interrupt a callback.
+    // Other threads of the service handle signals; here they would only interrupt a callback.
     var all = sigset_t()
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, nil)
@@ -163,7 +163,7 @@ private final class WatchLoop {
   }
 
   private func readEvents(now: ContinuousClock.Instant) {
-    // Bounded: a storm of events must not keep deadlines and commands waiting.
+    // Bounded: a burst of events must not delay deadlines and commands.
     for _ in 0..<64 {
       let events = table.read()
       guard !events.isEmpty else { return }
@@ -184,7 +184,7 @@ private final class WatchLoop {
 
   private func wait() {
     let timeout = trees.values.map(\.nextDeadline).min().map { deadline in
-      // Rounded up, or the loop would spin through the last millisecond; a minute at most keeps the sum small.
+      // Rounded up, or the loop would spin through the last millisecond; at most a minute, so that the sum stays small.
       let left = min(max(deadline - .now, .zero), .seconds(60)).components
       return Int32(left.seconds) * 1000 + Int32((left.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }

@@ -1,4 +1,4 @@
-// inotify(7) as far as it is used here: one nonblocking instance, watches on directories only.
+// A wrapper of inotify(7): one nonblocking instance, with watches on directories only.
 
 import Glibc
 import SystemPackage
@@ -17,8 +17,8 @@ struct Inotify: ~Copyable {
   /// The descriptor, for poll(2).
   let descriptor: Int32
 
-  /// An instance, or why the kernel gives none. The error number is taken here: a failable initializer would run
-  /// `deinit`, whose close(2) leaves a number of its own.
+  /// Opens an instance, or returns the kernel's error. A failable initializer would run `deinit`, whose close(2)
+  /// overwrites errno.
   static func open() -> Result<Int32, Errno> {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     return descriptor >= 0 ? .success(descriptor) : .failure(Errno(rawValue: errno))
@@ -29,7 +29,7 @@ struct Inotify: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Watches a directory; a link in its place is refused unless `following`. Nil says that errno tells why not.
+  /// Watches a directory; a link in its place is refused unless `following`. Returns nil on failure, with errno set.
   func add(_ path: [UInt8], following: Bool) -> Int32? {
     var mask =
       IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF
@@ -41,7 +41,7 @@ struct Inotify: ~Copyable {
 
   func remove(_ watch: Int32) { inotify_rm_watch(descriptor, watch) }
 
-  /// The events that are there now, at most one buffer full; empty when there are none.
+  /// Reads the pending events, at most one full buffer; empty if there are none.
   func read() -> [Event] {
     var events: [Event] = []
     withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
@@ -68,7 +68,7 @@ func withCString<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Res
   var terminated = bytes.map { CChar(bitPattern: $0) }
   terminated.append(0)
   return terminated.withUnsafeBufferPointer { buffer in
-    // An array with the NUL in it is never empty.
+    // The array is never empty, because it contains the NUL.
     buffer.baseAddress.map(body) ?? body("")
   }
 }

@@ -1,11 +1,11 @@
-// The words for the kernel's limits on inotify: the number, the sysctl, and what happens instead.
+// The messages for the kernel's limits on inotify: the number, the sysctl, and what happens instead.
 
 import Diagnostics
 import Glibc
 import SystemPackage
 
 enum KernelLimit {
-  /// What to tell when the kernel refuses a watch (ENOSPC) or an instance (EMFILE).
+  /// The error to report if the kernel refuses a watch (ENOSPC) or an instance (EMFILE).
   static func error(_ code: Errno, watch: WatchedDirectory, armed: Int) -> HopdError {
     let name = code == .noSpace ? "max_user_watches" : "max_user_instances"
     let number = read("/proc/sys/fs/inotify/\(name)").map { " (\($0))" } ?? ""
@@ -17,7 +17,7 @@ enum KernelLimit {
       hint: "raise it: sysctl fs.inotify.\(name)=1048576, and a file in /etc/sysctl.d to keep it")
   }
 
-  /// The number in a file of /proc; nil where the unit hides it (ProcSubset=pid).
+  /// Reads a number from a file of /proc; nil if the unit hides the file (ProcSubset=pid).
   private static func read(_ path: String) -> Int? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }

@@ -1,26 +1,28 @@
-// When has a file come to rest? A store that is being copied into the directory must not be opened halfway. The machine
-// has no clock and no disk: it is told what was seen and when, says when it wants to look again, and answers whether a
-// file that was inspected may be reported. One small value per file; only files in motion carry a deadline.
+// Decides when a file has settled: a store that is being copied into the directory must not be opened halfway. The
+// machine uses no clock and no disk: its input is observations with their times; its output is the time of the next
+// inspection, and whether an inspected file may be reported. One small value per file; only files in motion have a
+// deadline.
 
 import HeapModule
 
-/// What lstat tells of a file and of the side files that belong to it.
+/// The status of a file and of its side files, by lstat(2).
 package struct FileObservation: Hashable, Sendable {
   /// Size in bytes.
   package var size: Int64
-  /// Time of the last change in nanoseconds; compared for equality only, so that a clock that jumps does no harm.
+  /// Time of the last modification in nanoseconds; compared for equality only, so that a jump of the clock does no
+  /// harm.
   package var modified: Int64
   /// Inode number.
   package var inode: UInt64
-  /// Sizes and times of the side files, folded into one number.
+  /// Sizes, times and inodes of the side files, hashed into one number.
   package var sides: UInt64 = 0
 }
 
-/// The states of all files of one directory tree: in motion, or at rest and reported.
+/// The states of all files of one directory tree: in motion, or at rest.
 package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
-  /// A file at rest. There may be a hundred thousand of them, so it is kept in 16 bytes.
+  /// A file at rest. There may be a hundred thousand of them, so each takes only 16 bytes.
   private struct Rest: Sendable {
-    /// What lstat told, as a keyed hash: of 2^64 changes it misses one.
+    /// The observation as a keyed hash: of 2^64 changes it misses one.
     var digest: Int
     /// The scan that saw it last.
     var scan: UInt32
@@ -28,15 +30,15 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
 
   /// A file in motion.
   private struct State: Sendable {
-    /// As of a file at rest.
+    /// The observation as a keyed hash, as in `Rest`.
     var digest: Int
-    /// When to look again; nil for one that is being inspected.
+    /// Time of the next inspection; nil until `move` sets it.
     var deadline: ContinuousClock.Instant?
-    /// Was the file reported to the caller at some time?
+    /// Whether the file was ever reported to the caller.
     var isReported = false
-    /// Has the file changed since it was reported, as far as looking at it showed?
+    /// Whether an inspection has shown a change since the file was reported.
     var hasChanged = true
-    /// Which entry of the heap is its own, if any: at most one per file, however often it moves.
+    /// Ticket of the file's heap entry, if any: at most one per file, however often it changes.
     var ticket: UInt64?
     /// The scan that saw it last.
     var scan: UInt32
@@ -57,28 +59,28 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   package var count: Int { states.count + resting.count }
   /// Number of files in motion: those that take more than a few bytes.
   package var unsettledCount: Int { states.count }
-  /// When `due` will have something, nil while everything is at rest.
+  /// When `due` has its next file; nil while everything is at rest.
   package var nextDeadline: ContinuousClock.Instant? { heap.min?.deadline }
 
-  /// Is the file known?
+  /// Whether the file is known.
   package func knows(_ name: Name) -> Bool { states[name] != nil || resting[name] != nil }
 
-  /// Something happened to the file, nobody has looked what. Unknown files are not made known by this.
+  /// Notes that an event named the file, which has not been inspected since. Does not add unknown files.
   package mutating func touched(_ name: Name, now: ContinuousClock.Instant) {
     guard var state = states[name] ?? aroused(name) else { return }
     move(name, &state, now: now)
     states[name] = state
   }
 
-  /// A side file changed that mere readers change too (-shm): a file in motion stays so for longer, a file at rest
-  /// stays at rest.
+  /// Notes a change of a side file that readers change too (-shm): it extends the settle time of a file in motion; a
+  /// file at rest stays at rest.
   package mutating func nudged(_ name: Name, now: ContinuousClock.Instant) {
     if states[name]?.deadline != nil { touched(name, now: now) }
   }
 
-  /// Somebody inspected the file; nil says that it is not there, or is none we may touch.
+  /// Takes in an inspection of the file; nil if the file is not there or not a regular file.
   ///
-  /// True says that a file which was reported before has gone.
+  /// Returns true if the file is gone and had been reported before.
   @discardableResult
   package mutating func observed(
     _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
@@ -104,7 +106,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return false
   }
 
-  /// Notes what a look at a file showed; true where the file has changed, so that it moves again.
+  /// Compares an inspection with the last one; if the file has changed, puts it in motion again and returns true.
   private mutating func noticesChange(
     _ name: Name, _ state: inout State, _ digest: Int, now: ContinuousClock.Instant
   ) -> Bool {
@@ -115,42 +117,42 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return true
   }
 
-  /// Files whose time has come, at most `limit`; the caller inspects each and tells `looked`.
+  /// Returns the files that are due, at most `limit`; the caller must inspect each and call `looked`.
   package mutating func due(now: ContinuousClock.Instant, limit: Int = .max) -> [Name] {
     var names: [Name] = []
     while names.count < limit, let first = heap.min, first.deadline <= now, let entry = heap.popMin() {
-      // An entry without its file is left from one that was deleted; the file of that name now has its own.
+      // An entry without its file is left over from a deleted file; a new file of that name has its own entry.
       guard var state = states[entry.name], state.ticket == entry.ticket else { continue }
       state.ticket = nil
       if let deadline = state.deadline {
         if deadline <= now {
           names.append(entry.name)
         } else {
-          enqueue(entry.name, &state, at: deadline)  // It moved while it waited.
+          enqueue(entry.name, &state, at: deadline)  // It changed while it waited.
         }
       }
       states[entry.name] = state
     }
-    // The memory of a burst of files is not kept.
+    // Frees the memory that a burst of files needed.
     if heap.isEmpty { heap = [] }
     return names
   }
 
-  /// What a file answered that was due: report it, wait on, or forget it.
+  /// What to do with a due file after its inspection: report it, wait on, or forget it.
   package enum Verdict: Sendable, Hashable {
     /// At rest, and changed since it was last reported: the caller reports it, once.
     case settled
-    /// At rest, and nothing changed but the noise.
+    /// At rest, and unchanged since it was last reported.
     case unchanged
     /// Still in motion.
     case moving
-    /// Gone, and it had been reported before.
+    /// Gone, after it had been reported.
     case vanished
     /// Gone before it was ever reported.
     case forgotten
   }
 
-  /// Takes in what a look at a due file showed.
+  /// Takes in the inspection of a due file.
   package mutating func looked(
     _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
   ) -> Verdict {
@@ -167,14 +169,14 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     if let deadline = state.deadline, deadline > now { return .moving }
     resting[name] = Rest(digest: digest, scan: state.scan)
     states[name] = nil
-    if states.isEmpty { states = [:] }  // Gives the table's memory back.
+    if states.isEmpty { states = [:] }  // Frees the table's memory.
     return state.hasChanged ? .settled : .unchanged
   }
 
-  /// Begins a scan: every file seen from now on is marked.
+  /// Begins a scan: marks every file that is observed from now on.
   package mutating func beginScan() { scan &+= 1 }
 
-  /// Ends a scan: files that it did not see are gone; those are returned that had been reported.
+  /// Ends a scan: forgets files that it did not see, and returns those of them that had been reported.
   package mutating func endScan() -> [Name] {
     var vanished: [Name] = []
     for (name, state) in states where state.scan != scan {
@@ -188,7 +190,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return vanished
   }
 
-  /// Forgets everything and returns the files that had been reported: the directory itself is gone.
+  /// Forgets everything, because the directory itself is gone, and returns the files that had been reported.
   package mutating func forgetAll() -> [Name] {
     let vanished = states.filter { $0.value.isReported }.map(\.key) + resting.keys
     states = [:]
@@ -197,7 +199,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return vanished
   }
 
-  /// A file at rest that something happens to, taken out of rest.
+  /// Puts a file at rest back in motion, because an event named it.
   private mutating func aroused(_ name: Name) -> State? {
     guard let rest = resting.removeValue(forKey: name) else { return nil }
     return State(digest: rest.digest, isReported: true, hasChanged: false, scan: rest.scan)
@@ -216,7 +218,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   }
 }
 
-/// A file that is due at some time; the smaller one is due earlier.
+/// A heap entry: a file and when it is due; the smaller entry is due earlier.
 private struct DueFile<Name: Sendable>: Comparable, Sendable {
   var deadline: ContinuousClock.Instant
   /// Unique, and greater for a later entry.

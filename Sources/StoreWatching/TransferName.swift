@@ -1,9 +1,9 @@
 // Names that programs give to a file while they send it. rsync, for example, writes `.a.sqlite-wal.Xy12Zw` and renames
-// it when it is complete. While such a file is there, the store beside it is not whole.
+// it when it is complete. While such a file exists, its store is incomplete.
 
-/// What the name of a file in transfer says.
+/// Finds the final names of a file in transfer.
 enum TransferName {
-  /// Names that the file may get when it has arrived; empty for a name that no program sends under.
+  /// Names that the file may get after the transfer; empty if no program uses such a name for a transfer.
   static func destinations(of name: [UInt8]) -> [[UInt8]] {
     var found: [[UInt8]] = []
     // rsync: .NAME.XXXXXX
@@ -42,26 +42,26 @@ enum TransferName {
 /// Files in transfer below one watched directory, by the store that they belong to.
 struct Transfers {
   private var names: [[UInt8]: Set<[UInt8]>] = [:]
-  /// Stores for which it was reported already that they wait.
+  /// Stores that were already reported as waiting.
   private var told: Set<[UInt8]> = []
 
-  /// How long a file may stay unchanged before it counts as left over from a transfer that was given up.
+  /// Seconds that a file may stay unchanged before it counts as left over from an abandoned transfer.
   static let patience: Int64 = 3600
 
   /// Notes a file in transfer.
   mutating func insert(_ transfer: [UInt8], of store: [UInt8]) { names[store, default: []].insert(transfer) }
 
-  /// Forgets one that has gone.
+  /// Forgets a file in transfer that is gone.
   mutating func remove(_ transfer: [UInt8], of store: [UInt8]) {
     names[store]?.remove(transfer)
     if names[store]?.isEmpty == true { names[store] = nil }
   }
 
-  /// Forgets all: a scan finds those that are there.
+  /// Forgets all before a scan, which finds those that still exist.
   mutating func removeAll() { names = [:] }
 
-  /// A file that is still being sent for this store, if there is one. `changed` answers seconds since its last change,
-  /// nil when it is gone.
+  /// Returns a file that is still being sent for this store, if there is one. `changed` returns the seconds since the
+  /// file's last change, nil if it is gone.
   mutating func obstacle(for store: [UInt8], changed: ([UInt8]) -> Int64?) -> [UInt8]? {
     guard let candidates = names[store] else { return nil }
     for name in candidates.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
@@ -74,9 +74,9 @@ struct Transfers {
     return nil
   }
 
-  /// Is it news that the store waits?
+  /// Notes that the store waits; false if that was already noted.
   mutating func isNews(_ store: [UInt8]) -> Bool { told.insert(store).inserted }
 
-  /// The store waits no longer.
+  /// Notes that the store no longer waits.
   mutating func arrived(_ store: [UInt8]) { told.remove(store) }
 }

@@ -1,32 +1,32 @@
-// What a watcher is asked to watch and what it tells: plain values, so that the service can be tested without a disk.
+// A watcher's input and output as plain values, so that the service can be tested without a disk.
 
 import Diagnostics
 import SystemPackage
 
-/// A directory whose files are to be reported when they have come to rest.
+/// A directory whose files are reported when they have settled.
 package struct WatchedDirectory: Sendable, Hashable {
   /// Name of the watch; unique among the watches of one watcher.
   package var name: String
-  /// The directory. It may be reached by a symbolic link; links below it are never followed.
+  /// The directory. Its path may contain symbolic links; links below it are never followed.
   package var path: FilePath
   /// A file counts if its name matches one of these.
   package var include: [Glob]
   /// A file does not count if its name matches one of these.
   package var exclude: [Glob]
-  /// Are the directories below watched too? Those whose name begins with a dot never are.
+  /// Whether the directories below are watched too. Those whose name begins with a dot never are.
   package var recursive: Bool
   /// How long a file must be quiet.
   package var settle: Duration
-  /// How often everything is inspected again, whatever the kernel told.
+  /// How often everything is scanned again, whatever the kernel reported.
   package var rescan: Duration
-  /// Endings of side files: their changes count as changes of the file that they belong to.
+  /// Suffixes of side files: their changes count as changes of the file that they belong to.
   package var sideSuffixes: [String]
-  /// Endings of side files that mere readers change too: they keep a file in motion but do not wake one at rest.
+  /// Suffixes of side files that readers change too: they keep a file in motion but do not wake one at rest.
   package var noisySuffixes: [String]
-  /// Does a file count whatever the watcher's `ignores` says of its name? For files that are not stores.
+  /// Whether a file counts even if the watcher's `ignores` returns true for its name. For files that are not stores.
   package var takesEverything = false
 
-  /// A directory to watch; the endings of side files are those of SQLite.
+  /// Describes a directory to watch; the default suffixes of side files are SQLite's.
   package init(
     name: String, path: FilePath, include: [Glob] = [Glob("*")], exclude: [Glob] = [], recursive: Bool = false,
     settle: Duration, rescan: Duration, sideSuffixes: [String] = ["-wal", "-journal"],
@@ -61,30 +61,32 @@ package struct SettledFile: Sendable, Hashable {
   }
 }
 
-/// What a watcher tells.
+/// An event that a watcher reports.
 package enum WatchEvent: Sendable {
-  /// The file is at rest and is new or has changed; told once for each change.
+  /// The file is at rest and is new or has changed; reported once per change.
   case settled(SettledFile)
-  /// A file that had been reported is gone.
+  /// A reported file is gone.
   case vanished(watch: String, path: FilePath)
-  /// The file has been quiet, but `transfer` beside it is still being sent. It is reported as settled after that.
+  /// The file has been quiet, but `transfer`, which belongs to it, is still being sent. `settled` follows after the
+  /// transfer.
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
-  /// Symbolic links whose names match were found; they are never followed. Told when their number changes.
+  /// Symbolic links whose names match were found; they are never followed. Reported when their number changes.
   case linksLeftAlone(watch: String, count: Int, first: FilePath)
-  /// The whole directory was inspected; `files` is how many count. One that cannot be read answers `degraded` instead.
+  /// A scan of the directory has ended; `files` is the number of files that count. If the directory itself is not
+  /// available, `degraded` is reported instead.
   case scanned(watch: String, files: Int)
-  /// The directory, or a part of it, cannot be watched now; it is tried again, and `restored` follows.
+  /// The directory, or a part of it, cannot currently be watched; the watcher retries, and `restored` follows.
   case degraded(watch: String, HopdError)
   /// The directory is watched again, completely.
   case restored(watch: String)
-  /// The kernel watches no more directories for this user; changes in the others are found by the rescan.
+  /// The kernel's limit of watches for this user is reached; the rescan finds changes in the other directories.
   case watchLimitReached(watch: String, HopdError)
-  /// Rights, owner or links of files of the watch have changed, or of its directory. Their content has not.
+  /// Permissions, owner or links of the watch's files or directory have changed, but not their content.
   case rightsChanged(watch: String)
   /// The kernel dropped events; everything is scanned again.
   case eventsLost
 
-  /// Name of the watch that the event refers to; nil where it refers to all.
+  /// Name of the watch that the event refers to; nil if it refers to all.
   package var watch: String? {
     switch self {
     case .settled(let file): file.watch
@@ -98,7 +100,7 @@ package enum WatchEvent: Sendable {
 }
 
 extension HopdError.Code {
-  /// A watched directory is missing or cannot be read now.
+  /// A watched directory is missing or cannot currently be read.
   package static let watchUnavailable = HopdError.Code("watch-unavailable", exit: .noInput, isRetryable: true)
   /// The kernel's limit of inotify watches or instances is reached.
   package static let watchLimit = HopdError.Code("watch-limit", exit: .temporaryFailure, isRetryable: true)

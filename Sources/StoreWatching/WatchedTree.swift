@@ -1,11 +1,11 @@
-// One watched directory with everything below it: which inotify watches it holds, what its files are doing, and when it
-// is to be inspected again. It lives on the watcher's thread; events go out through `emit`.
+// One watched directory with everything below it: its inotify watches, the states of its files, and the time of the
+// next scan. Used on the watcher's thread only; it reports events through `emit`.
 
 import Diagnostics
 import Glibc
 import SystemPackage
 
-/// The inotify instance shared by all trees: which tree and which directory a watch number belongs to.
+/// The inotify instance that all trees share, with the tree and directory of each watch number.
 ///
 /// Two watches of the configuration may name the same directory; the kernel gives both the same number.
 struct WatchTable: ~Copyable {
@@ -15,11 +15,11 @@ struct WatchTable: ~Copyable {
   }
 
   private let inotify: Inotify?
-  /// For poll(2); nil where the kernel gave no instance.
+  /// The descriptor for poll(2); nil if the kernel refused an instance.
   let descriptor: Int32?
-  /// Why there is no instance.
+  /// Why the kernel refused an instance.
   let failure: Errno?
-  /// Most watches to take; more count as the kernel's refusal does.
+  /// The most watches to add; beyond it, `add` fails as if the kernel had refused.
   let budget: Int
   private(set) var owners: [Int32: [Owner]] = [:]
 
@@ -37,10 +37,10 @@ struct WatchTable: ~Copyable {
     }
   }
 
-  /// Events that are there now, at most one buffer full.
+  /// Reads the pending events, at most one full buffer.
   func read() -> [Inotify.Event] { inotify?.read() ?? [] }
 
-  /// Watches a directory of a tree; the number, or why not (`noSpace` at the limit).
+  /// Watches a directory of a tree; returns the watch number, or the error (`noSpace` at the limit).
   mutating func add(_ path: [UInt8], owner: Owner, following: Bool) -> Result<Int32, Errno> {
     guard let watch = inotify?.add(path, following: following) else {
       return .failure(failure ?? Errno(rawValue: errno))
@@ -53,7 +53,7 @@ struct WatchTable: ~Copyable {
     return .success(watch)
   }
 
-  /// Gives a tree's watch up; the kernel's one goes when nobody else uses it.
+  /// Removes a tree's watch, and the kernel's watch with its last owner.
   mutating func remove(_ watch: Int32, owner: Owner) {
     owners[watch]?.removeAll { $0 == owner }
     if owners[watch]?.isEmpty == true {
@@ -62,11 +62,11 @@ struct WatchTable: ~Copyable {
     }
   }
 
-  /// The kernel dropped the watch by itself.
+  /// Notes that the kernel dropped the watch.
   mutating func dropped(_ watch: Int32) { owners[watch] = nil }
 }
 
-/// A watched directory at work.
+/// A watched directory and its state.
 final class WatchedTree {
   let watch: WatchedDirectory
   private let scan: DirectoryScan
@@ -80,15 +80,15 @@ final class WatchedTree {
   private var retry = WatchedTree.retries.first
   private var limitIsReported = false
   private var transfers = Transfers()
-  /// Symbolic links that the last scan found, and how many were last told.
+  /// Symbolic links that the last scan found, and how many were last reported.
   private var links: [[UInt8]] = []
   private var toldLinks = 0
   private var lastScan: ContinuousClock.Instant?
   private var nextScan: ContinuousClock.Instant
 
-  /// Directories deeper than this are not descended into: a chain of bind mounts has no end.
+  /// The deepest level of directories: a chain of bind mounts can be endless.
   private static let deepest = 64
-  /// How soon, and later how often, a directory that went away is looked for again.
+  /// The first and the longest pause between retries of a directory that is missing.
   private static let retries: (first: Duration, most: Duration) = (.seconds(1), .seconds(30))
 
   init(
@@ -102,21 +102,21 @@ final class WatchedTree {
     nextScan = now
   }
 
-  /// When this tree has something to do.
+  /// When this tree next has something to do.
   var nextDeadline: ContinuousClock.Instant { min(nextScan, machine.nextDeadline ?? nextScan) }
 
-  /// Asks for a scan, at most one a second however often it is asked for.
+  /// Schedules a scan, at most one per second.
   func requestScan(now: ContinuousClock.Instant) {
     nextScan = min(nextScan, max(now, lastScan?.advanced(by: .seconds(1)) ?? now))
   }
 
-  /// Asks for a scan at once: somebody wants to see one.
+  /// Schedules a scan at once, on a command.
   func demandScan(now: ContinuousClock.Instant) { nextScan = min(nextScan, now) }
 
-  /// Does what is due: a scan, and looking at files that have been quiet for long enough.
+  /// Does what is due: a scan, and the inspection of files that have been quiet for the settle time.
   func work(_ table: inout WatchTable, now: ContinuousClock.Instant) {
     if nextScan <= now { scanAll(&table, now: now) }
-    // Bounded, so that events are read in between when 100 000 files come to rest at once.
+    // Bounded, so that events are read in between when 100 000 files settle at once.
     for name in machine.due(now: now, limit: 4096) {
       if let transfer = transfers.obstacle(for: name, changed: scan.secondsSinceChange) {
         machine.touched(name, now: now)
@@ -136,7 +136,7 @@ final class WatchedTree {
     }
   }
 
-  /// Takes in an event of the directory `directory` of this tree.
+  /// Handles an event of the directory `directory` of this tree.
   func handle(
     _ event: Inotify.Event, directory: [UInt8], table: inout WatchTable, now: ContinuousClock.Instant
   ) {
@@ -149,7 +149,7 @@ final class WatchedTree {
       }
       return
     }
-    // A right that is given makes no file new: it is no change that a file has to settle from (decision 0115).
+    // A change of permissions is not a change of the file's content: it starts no settle time (decision 0115).
     if event.has(IN_ATTRIB) { return emit(.rightsChanged(watch: watch.name)) }
     guard !event.name.isEmpty else { return }
     let relative = DirectoryScan.join(directory, event.name)
@@ -161,7 +161,7 @@ final class WatchedTree {
         walk(relative, depth: relative.count(where: { $0 == UInt8(ascii: "/") }), &table, &seen, &problem, now: now)
         if limitIsHit != nil { reportLimit() }
       } else {
-        requestScan(now: now)  // Files below it went with it.
+        requestScan(now: now)  // Finds the files that are gone with it.
       }
       return
     }
@@ -171,7 +171,7 @@ final class WatchedTree {
       if isNoisy { machine.nudged(name, now: now) } else { machine.touched(name, now: now) }
     case .candidate:
       let isGone = event.has(IN_DELETE) || event.has(IN_MOVED_FROM)
-      // A file that was deleted may be there again by the time its event is read: what lstat says counts.
+      // A deleted file may exist again by the time its event is read, so lstat(2) decides.
       if isGone || event.has(IN_CREATE) || event.has(IN_MOVED_TO) || !machine.knows(relative) {
         if machine.observed(relative, scan.look(at: relative), now: now) { tellVanished(relative) }
       }
@@ -190,7 +190,7 @@ final class WatchedTree {
 
   private func tellVanished(_ name: [UInt8]) { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
 
-  /// Gives every watch back; the tree is not used any more.
+  /// Removes every watch of the tree.
   func close(_ table: inout WatchTable) {
     for (directory, number) in armed { table.remove(number, owner: owner(directory)) }
     armed = [:]
@@ -215,7 +215,7 @@ final class WatchedTree {
     links = []
     walk([], depth: 0, &table, &seen, &problem, now: now)
     if let problem {
-      // What was not seen may well be there: nothing is forgotten after half a scan.
+      // After an incomplete scan nothing is forgotten: files that it did not see may still exist.
       degrade(problem, now: now)
     } else {
       machine.endScan().forEach(tellVanished)
@@ -234,14 +234,14 @@ final class WatchedTree {
     emit(.scanned(watch: watch.name, files: machine.count))
   }
 
-  /// Why not every directory could be armed in this scan.
+  /// Why this scan could not watch every directory.
   private var limitIsHit: Errno?
 
   private func walk(
     _ directory: [UInt8], depth: Int, _ table: inout WatchTable, _ seen: inout Set<[UInt8]>,
     _ problem: inout HopdError?, now: ContinuousClock.Instant
   ) {
-    // Armed first and listed then: what is created in between is reported by both, never by none.
+    // Adds the watch before listing: a file created in between is found twice rather than never.
     switch table.add(scan.path(directory), owner: owner(directory), following: directory.isEmpty) {
     case .success(let number):
       if let old = armed[directory], old != number { table.remove(old, owner: owner(directory)) }
@@ -260,7 +260,7 @@ final class WatchedTree {
     case .success(let listing):
       for name in listing.files {
         let relative = DirectoryScan.join(directory, name)
-        // What is not regular or has gone in between is left to endScan, which forgets what was not seen.
+        // Files that are not regular or are gone by now are left to endScan, which forgets what was not seen.
         let hasSides = listing.withSides.contains(name)
         if let observation = scan.look(at: relative, hasSides: hasSides) {
           machine.observed(relative, observation, now: now)
@@ -277,7 +277,8 @@ final class WatchedTree {
     }
   }
 
-  /// A directory below that went away or became a link while it was scanned is not a problem; the root is.
+  /// Whether the error only means that a subdirectory was removed or replaced by a link during the scan. For the root
+  /// it is a problem.
   private static func isRace(_ code: Errno, _ directory: [UInt8]) -> Bool {
     !directory.isEmpty && [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(code)
   }
@@ -288,7 +289,7 @@ final class WatchedTree {
 
   // MARK: Trouble
 
-  /// The directory itself is gone: so are its files, and they count as new when it comes back.
+  /// Handles the loss of the directory itself: its files are gone too, and count as new when it comes back.
   private func lose(_ table: inout WatchTable, _ code: Errno, now: ContinuousClock.Instant) {
     close(&table)
     identity = nil

@@ -1,12 +1,12 @@
-// Sockets that the service manager made and listens on until the service takes them over (sd_listen_fds(3)).
+// Sockets that the service manager created and holds open until the service takes them over (sd_listen_fds(3)).
 
 import CSystemd
 import Glibc
 
-/// What the service manager handed over.
+/// The sockets that the service manager passed to this process.
 package enum ActivatedSockets {
-  /// The listening socket of that name (FileDescriptorName= of the socket unit), or the only one that was handed over;
-  /// nil where there is none. The environment variables are taken away, so that no child believes them.
+  /// Returns the listening socket of that name (FileDescriptorName= of the socket unit), or the only one that was
+  /// passed; nil if there is none. Unsets the environment variables, so that child processes ignore them.
   package static func take(named name: String) -> Int32? {
     var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
     let count = sd_listen_fds_with_names(1, &names)

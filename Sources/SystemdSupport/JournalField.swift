@@ -17,9 +17,9 @@ package enum JournalField: String, CaseIterable, Sendable {
   case to = "HOPD_TO"
   /// Number of the hop, from 1.
   case hop = "HOPD_HOP"
-  /// Number of hops of the whole way.
+  /// Number of hops of the chain.
   case hops = "HOPD_HOPS"
-  /// Entity the entry refers to.
+  /// Entity that the entry refers to.
   case entity = "HOPD_ENTITY"
   /// Class name of the migration policy.
   case policy = "HOPD_POLICY"
@@ -29,27 +29,28 @@ package enum JournalField: String, CaseIterable, Sendable {
   case rows = "HOPD_ROWS"
   /// Bytes written.
   case bytes = "HOPD_BYTES"
-  /// Microseconds it took.
+  /// Duration in microseconds.
   case microseconds = "HOPD_USEC"
   /// Path of the backup.
   case backup = "HOPD_BACKUP"
-  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `interrupted`.
+  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`; for a removed backup or
+  /// invalid rows, the rule.
   case result = "HOPD_RESULT"
-  /// The error's code, as `store-busy`.
+  /// The error's code, such as `store-busy`.
   case error = "HOPD_ERROR"
-  /// The next thing to do or type.
+  /// What to do or type next.
   case hint = "HOPD_HINT"
-  /// The directory that is watched.
+  /// The watched directory.
   case directory = "HOPD_DIRECTORY"
   /// Configuration file and line.
   case configuration = "HOPD_CONFIG"
-  /// Number of things the entry counts.
+  /// The number that the entry reports.
   case count = "HOPD_COUNT"
-  /// Which attempt has failed, from 1.
+  /// Number of the failed attempt, from 1.
   case attempt = "HOPD_ATTEMPT"
-  /// When the next attempt is due, in UTC.
+  /// Time of the next attempt, in UTC.
   case next = "HOPD_NEXT_ATTEMPT"
-  /// Who gave an order, as `user 0`.
+  /// The user who gave an order, as `user 0`.
   case asker = "HOPD_ASKER"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"

@@ -1,4 +1,4 @@
-// Where log entries go: to the journal with fields when systemd connected standard error to it, else to standard error
+// Sends log entries to the journal, with fields, if systemd connected standard error to it; otherwise to standard error
 // as text. Libraries do not log; only the two programs and their service make a logger.
 
 import CSystemd
@@ -6,7 +6,7 @@ import Glibc
 import Logging
 import Synchronization
 
-/// Where entries are written.
+/// The destination of log entries.
 package enum LogDestination: Sendable, Equatable {
   /// The journal's own protocol, with fields.
   case journal
@@ -15,9 +15,10 @@ package enum LogDestination: Sendable, Equatable {
   /// Text for people.
   case terminal(colored: Bool)
 
-  /// The journal if `$JOURNAL_STREAM` names the very file that standard error is; a terminal if it is one.
+  /// Returns the journal if `$JOURNAL_STREAM` names the file that standard error is; the terminal if standard error is
+  /// one.
   ///
-  /// A variable alone proves nothing: it is inherited by programs whose standard error goes elsewhere
+  /// The variable alone proves nothing: programs inherit it even if their standard error is redirected
   /// (systemd.exec(5)).
   package static func detect() -> LogDestination {
     var status = stat()
@@ -41,7 +42,7 @@ package enum LogDestination: Sendable, Equatable {
   }
 }
 
-/// The lowest level that is logged, shared by all loggers so that a reload can change it.
+/// The lowest level that is logged. All loggers share it, so that a reload can change it.
 package final class LogThreshold: Sendable {
   private let value: Mutex<Logger.Level>
 
@@ -104,7 +105,7 @@ package struct JournalLogHandler: LogHandler {
   private static let longestField = 4200
 
   private static func clipped(_ value: String) -> String {
-    // Characters can be of any length: scalars are counted.
+    // Counts scalars, because a character can be of any length.
     guard value.utf8.count > longestField, value.unicodeScalars.count > longestField else { return value }
     let left = value.unicodeScalars.count - longestField
     return String(value.unicodeScalars.prefix(longestField)) + "… (\(left) characters left out)"
@@ -134,7 +135,7 @@ package struct JournalLogHandler: LogHandler {
     }
   }
 
-  /// One write(2) per entry, so that entries of several threads do not mix; an error loses the entry and nothing else.
+  /// Writes each entry with one write(2), so that entries of several threads do not mix; an error loses the entry only.
   private func write(_ text: String) {
     let bytes = Array(text.utf8)
     var start = 0

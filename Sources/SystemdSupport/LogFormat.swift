@@ -1,9 +1,9 @@
-// How one log entry becomes bytes on standard error. Separate from the handler so that the escaping can be tested: file
-// names and error texts come from strangers, and a newline in one must not forge an entry.
+// Formats log entries for standard error. Separate from the handler so that the escaping can be tested: file names and
+// error texts are untrusted, and a newline in one must not forge an entry.
 
 import Logging
 
-/// One log entry, ready to be written anywhere.
+/// One log entry, ready for any destination.
 struct LogEntry {
   var level: Logger.Level
   var message: String
@@ -62,9 +62,9 @@ struct LogEntry {
     return lines(first: head, further: "    ")
   }
 
-  /// The text and its metadata, with something before the first line and before each further one.
+  /// The text and its metadata, with a prefix for the first line and one for each further line.
   private func lines(first: String, further: String) -> String {
-    // A MESSAGE_ID says nothing to a reader of plain text.
+    // A MESSAGE_ID is of no use in plain text.
     let visible = fields.filter { $0.0 != .messageID }.map { ($0.0.rawValue, $0.1) }
     return (message.escapingControls(keepingNewlines: true) + Self.assignments(visible + others))
       .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
@@ -77,7 +77,7 @@ struct LogEntry {
 }
 
 extension Unicode.Scalar {
-  /// Neither a control character nor one that changes how a line reads.
+  /// Whether the scalar is neither a control character nor one that changes how a line reads.
   var isLineSafe: Bool {
     switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false
@@ -87,9 +87,9 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay where they are the text's own.
+  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay if `keepingNewlines`.
   func escapingControls(keepingNewlines: Bool) -> String {
-    // Nearly all text is ASCII, of which nothing needs to be looked up.
+    // Nearly all text is ASCII, which needs no look-up of categories.
     if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) || unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
     var result = ""
     for scalar in unicodeScalars {
@@ -103,7 +103,7 @@ extension String {
     return result
   }
 
-  /// The value of `key=value`: quoted where it would not end by itself.
+  /// The value of `key=value`: in quotation marks if it is empty or has a space, a quotation mark or `=`.
   fileprivate var quotedValue: String {
     let safe = escapingControls(keepingNewlines: false)
     guard safe.isEmpty || safe.utf8.contains(where: { " \"=".utf8.contains($0) }) else { return safe }

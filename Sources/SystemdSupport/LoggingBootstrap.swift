@@ -5,9 +5,9 @@ import Logging
 
 /// Sets up logging for a program.
 package enum LoggingBootstrap {
-  /// Connects every logger of the process to the journal or to standard error; to be called once, first of all.
+  /// Connects every logger of the process to the journal or to standard error. Call it once, before anything else.
   ///
-  /// The threshold that is returned changes the level of all loggers (reload).
+  /// A reload changes the level of all loggers through the returned threshold.
   package static func start(identifier: String, level: Logger.Level) -> LogThreshold {
     secureStandardDescriptors()
     let threshold = LogThreshold(level)
@@ -18,13 +18,13 @@ package enum LoggingBootstrap {
     return threshold
   }
 
-  /// Makes sure that descriptors 0 to 2 are open and that a closed reader does not end the process.
+  /// Makes sure that descriptors 0 to 2 are open, and ignores SIGPIPE, so that a closed pipe does not end the process.
   ///
-  /// Were descriptor 2 free, the next file opened would get it, and log lines would be written into a store.
+  /// If descriptor 2 were free, the next opened file would get it, and log lines would be written into a store.
   package static func secureStandardDescriptors() {
     signal(SIGPIPE, SIG_IGN)
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
-      // The lowest free number is given out, which is this one: the lower ones are open by now.
+      // open(2) returns the lowest free number, which is this one: the lower ones are open by now.
       _ = open("/dev/null", O_RDWR | O_NOCTTY)
     }
   }

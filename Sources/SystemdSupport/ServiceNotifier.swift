@@ -1,15 +1,15 @@
 // Notifications to systemd about the service: ready, reloading, stopping, the status line, the watchdog. It is separate
 // because it must never hold up the work: a missing, broken or full notification socket loses a message, no more.
 //
-// The datagrams are sent here and not by sd_notify(3): that call waits without end when the socket's queue is full
-// (tried with systemd 252 and a socket that nobody reads). The protocol itself is documented as stable in sd_notify(3).
+// The datagrams are sent here and not by sd_notify(3): that call blocks forever when the socket's queue is full (tried
+// with systemd 252 and a socket that no process reads). The protocol itself is documented as stable in sd_notify(3).
 
-// The C library's socket types belong to no module of their own: the compiler finds them in the one that it saw first.
+// The C library's socket types have no module of their own: the compiler finds them in the first module that has them.
 import CSystemd
 import Glibc
 import Synchronization
 
-/// Notifies the service manager of the state of the service; does nothing where there is no service manager.
+/// Notifies the service manager of the state of the service; does nothing without a service manager.
 package final class ServiceNotifier: Sendable {
   private struct StatusLine {
     var sent = ""
@@ -17,7 +17,7 @@ package final class ServiceNotifier: Sendable {
     var waiting: String?
   }
 
-  /// Path of the socket, `@` in front for an abstract one; nil where there is no service manager.
+  /// Path of the socket, `@` in front for an abstract one; nil without a service manager.
   private let socketPath: String?
   private let line = Mutex(StatusLine())
 
@@ -32,12 +32,12 @@ package final class ServiceNotifier: Sendable {
     self.socketPath = usable ? socketPath : nil
   }
 
-  /// Start-up or reload is complete: `READY=1` with the status line.
+  /// Reports that start-up or reload is complete: `READY=1` with the status line.
   package func ready(_ status: String, now: ContinuousClock.Instant = .now) {
     send(["READY=1", statusAssignment(status, now: now)], mayWait: true)
   }
 
-  /// The configuration is being read again; `ready` ends it.
+  /// Reports that a reload begins; `ready` ends it.
   ///
   /// Type=notify-reload of newer systemd waits for MONOTONIC_USEC (sd_notify(3)); 252 ignores it.
   package func reloading() {
@@ -47,39 +47,47 @@ package final class ServiceNotifier: Sendable {
     send(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"], mayWait: true)
   }
 
-  /// The service begins to stop.
+  /// Reports that the service begins to stop.
   package func stopping(_ status: String, now: ContinuousClock.Instant = .now) {
     send(["STOPPING=1", statusAssignment(status, now: now)], mayWait: true)
   }
 
-  /// The line that `systemctl status` shows; at most one a second is sent, the newest of those in between waits for
-  /// the next `status` or `flushStatus`.
+  /// Sets the line that `systemctl status` shows. At most one line per second is sent; the newest one held back is sent
+  /// by the next `status` or `flushStatus`.
   package func status(_ text: String, now: ContinuousClock.Instant = .now) {
     let text = Self.oneLine(text)
     line.withLock { $0.waiting = text == $0.sent ? nil : text }
     flushStatus(now: now)
   }
 
-  /// Sends the status line that the limit of one a second held back, if its time has come.
+  /// Sends the status line that the limit of one per second held back, if it is due.
   package func flushStatus(now: ContinuousClock.Instant = .now) {
     let assignment = line.withLock { Self.due(&$0, now: now) }
     if let assignment { send([assignment], mayWait: false) }
   }
 
-  /// When a status line that was held back may be sent: its owner flushes it then, or the last word is never told.
+  /// When a status line that was held back may be sent. The owner must call `flushStatus` then, or the last line is
+  /// lost.
   package var nextStatus: ContinuousClock.Instant? {
     line.withLock { $0.waiting == nil || socketPath == nil ? nil : $0.sentAt?.advanced(by: .seconds(1)) }
   }
 
-  /// A long step of start or stop continues: extends the timeout to this much time from now.
+  /// Extends the timeout of a start or stop to this much time from now.
   package func extendTimeout(microseconds: UInt64) {
     send(["EXTEND_TIMEOUT_USEC=\(microseconds)"], mayWait: false)
   }
 
-  /// The work moves. `WatchdogPolicy` says when.
+  /// Sends a watchdog ping. `WatchdogPolicy` decides when.
   package func watchdogPing() { send(["WATCHDOG=1"], mayWait: false) }
 
+<<<<<<< HEAD
   /// The service is about to end because of `errno`.
+=======
+  /// Reports a bug in hopd: the service manager acts as if the watchdog had expired.
+  package func watchdogTrigger() { send(["WATCHDOG=trigger"], mayWait: true) }
+
+  /// Reports that the service is about to end because of `errno`.
+>>>>>>> sweep7
   package func failure(errno code: Int32, status: String, now: ContinuousClock.Instant = .now) {
     send(["ERRNO=\(code)", statusAssignment(status, now: now)], mayWait: true)
   }
@@ -106,7 +114,8 @@ package final class ServiceNotifier: Sendable {
     return result
   }
 
-  /// `mayWait` messages change the unit's state and are worth half a second of a full queue; the others are dropped.
+  /// Sends one datagram. Messages with `mayWait` change the unit's state and wait up to half a second for a full queue;
+  /// the others are dropped.
   private func send(_ assignments: [String], mayWait: Bool) {
     guard let socketPath else { return }
     var address = sockaddr_un()

@@ -1,12 +1,12 @@
-// When the watchdog is fed: never by a timer alone. The caller asks at every tick and says how far each running job
-// has come; the policy answers whether the service has earned a ping. A job that stands still for a whole interval
-// keeps the ping back, systemd ends the service, and the next start resumes from the checkpoint.
+// Decides when to ping the watchdog: never by a timer alone. At every tick the caller passes the progress of each
+// running job, and the policy returns whether the service has earned a ping. A job without progress for a whole
+// interval blocks the ping; systemd then ends the service, and the next start resumes from the checkpoint.
 
 import CSystemd
 
 /// The watchdog that the unit configures.
 package enum Watchdog {
-  /// WatchdogSec= of this very process, nil where there is none (sd_watchdog_enabled checks WATCHDOG_PID).
+  /// WatchdogSec= for this process; nil if there is none (sd_watchdog_enabled checks WATCHDOG_PID).
   package static func interval() -> Duration? {
     var microseconds: UInt64 = 0
     guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
@@ -14,7 +14,7 @@ package enum Watchdog {
   }
 }
 
-/// Decides whether a watchdog ping is earned; pure, the caller brings the time.
+/// Decides whether a watchdog ping is earned. Pure: the caller passes the time.
 package struct WatchdogPolicy: Sendable {
   private struct Job {
     var beats: UInt64
@@ -39,8 +39,8 @@ package struct WatchdogPolicy: Sendable {
   /// Whether a ping is due (after half of the interval) and earned by progress since the last one.
   ///
   /// `beats` holds a counter for each running job that grows with its progress. A service without a job earns its ping
-  /// by asking: anyone who calls this from the loop that hands out work shows that the loop answers. True counts as
-  /// sent.
+  /// by this call: a call from the loop that dispatches work shows that the loop runs. The caller must send the ping if
+  /// this returns true.
   package mutating func shouldPing(now: ContinuousClock.Instant, beats: [String: UInt64]) -> Bool {
     for name in jobs.keys where beats[name] == nil {
       jobs[name] = nil
@@ -58,7 +58,7 @@ package struct WatchdogPolicy: Sendable {
     return true
   }
 
-  /// Jobs that made no beat for a whole interval, for the log entry before the end.
+  /// Jobs without a beat for a whole interval, for the log entry before the service ends.
   package func hungJobs(now: ContinuousClock.Instant) -> [String] {
     jobs.filter { now - $0.value.movedAt >= interval }.keys.sorted()
   }

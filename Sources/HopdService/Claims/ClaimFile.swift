@@ -1,23 +1,23 @@
-// The file of a claim as the kernel knows it: who owns it, who has it locked. /dev/shm is everybody's, so nothing here
-// believes a file for its name or its content.
+// Opens, locks and reads claim files. Every user can write to /dev/shm, so the kernel's facts (owner and lock) decide,
+// never a file's name or content alone.
 
 import Glibc
 import SystemPackage
 
-/// Calls on claim files.
+/// Operations on claim files.
 enum ClaimFile {
-  /// What became of an attempt to lock a claim.
+  /// The result of an attempt to lock a claim.
   enum Lock {
-    /// It is this process's.
+    /// This process holds the lock.
     case taken
-    /// A daemon has it.
+    /// A daemon holds the lock.
     case isHeld
-    /// Somebody who may only read it stands in the way.
+    /// A process that can only read the file holds a read lock.
     case isRead
   }
 
-  // Locks of the open file description (fcntl(2)): a write lock takes a descriptor that is open for writing, which only
-  // the owner of a claim and root can get. Anybody may take flock(2) on a file that he can read.
+  // Locks of the open file description (fcntl(2)): a write lock needs a descriptor that is open for writing, which only
+  // the owner of a claim and root can get. flock(2), in contrast, works for every user who can read the file.
   private static let getLock: Int32 = 36  // F_OFD_GETLK
   private static let setLock: Int32 = 37  // F_OFD_SETLK
 
@@ -28,7 +28,7 @@ enum ClaimFile {
     return isHeld(descriptor) ? .isHeld : .isRead
   }
 
-  /// Is the claim held by a daemon, which writes, and does it belong to this user?
+  /// Whether the claim belongs to `user` and a daemon holds its write lock.
   static func isHeld(_ path: FilePath, by user: UInt32) -> Bool {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
     guard descriptor >= 0 else { return false }
@@ -38,12 +38,12 @@ enum ClaimFile {
   }
 
   private static func isHeld(_ descriptor: Int32) -> Bool {
-    // Only a write lock stands in the way of one for reading. The question takes no lock.
+    // Only a write lock conflicts with a read lock. F_OFD_GETLK takes no lock.
     var question = whole(F_RDLCK)
     return fcntl(descriptor, getLock, &question) == 0 && question.l_type != Int16(F_UNLCK)
   }
 
-  /// Removes a claim that nobody holds.
+  /// Removes a claim that no process holds.
   static func removeIfDead(_ path: FilePath) {
     let descriptor = path.withPlatformString { open($0, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
     guard descriptor >= 0 else { return }
@@ -60,7 +60,7 @@ enum ClaimFile {
     return fstat(descriptor, &found) == 0 ? found : nil
   }
 
-  /// Does the name still stand for this file?
+  /// Whether the path still names this file.
   static func isNamed(_ path: FilePath, _ file: stat) -> Bool {
     var there = stat()
     return path.withPlatformString { lstat($0, &there) } == 0 && there.st_ino == file.st_ino
@@ -85,13 +85,13 @@ enum ClaimFile {
   }
 }
 
-/// Whose claims count, and who is a hopd.
+/// Decides which users' claims count, and which processes are a hopd.
 enum ClaimOwner {
-  /// This user's and root's. Under a user namespace (PrivateUsers=yes) every stranger has the number of nobody: it
-  /// stands for no one.
+  /// Whether a user's claims count: this user's and root's do. In a user namespace (PrivateUsers=yes) every foreign
+  /// user appears under the overflow number, which therefore does not count.
   static func counts(_ user: UInt32) -> Bool { user == 0 || (user == geteuid() && user != overflowUser) }
 
-  /// Is the process a hopd of this user or of root, as far as the kernel tells?
+  /// Whether the process is a hopd of this user or of root, by /proc.
   static func isHopd(_ process: Int32) -> Bool {
     var status = stat()
     guard process > 0, stat("/proc/\(process)", &status) == 0, counts(status.st_uid),

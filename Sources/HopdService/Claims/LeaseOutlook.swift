@@ -1,6 +1,6 @@
-// Will hopd be able to see who has a store open? It needs a lease for that (decision 0042), which the kernel gives to
-// the owner of a file and to processes with CAP_LEASE, and which some file systems do not have at all. The operator
-// learns it at the start, not store by store.
+// Warns if hopd cannot see which programs have a store open. For that it needs a file lease (decision 0042), which the
+// kernel grants to the owner of a file and to processes with CAP_LEASE, and which some file systems do not support. The
+// operator gets the warning at the start, not store by store.
 
 import Diagnostics
 import Glibc
@@ -10,16 +10,16 @@ import StoreWatching
 import SystemPackage
 
 extension HopdError.Code {
-  /// No lease can be had on the stores of a watch.
+  /// hopd cannot get leases on the stores of a watch.
   package static let noLease = HopdError.Code("no-lease", severity: .warning)
 }
 
-/// Looks at watched directories for stores without leases.
+/// Searches watched directories for stores without leases.
 enum LeaseOutlook {
-  /// Files that are looked at in one directory.
+  /// The most files to check in one directory.
   private static let mostFiles = 10_000
 
-  /// One warning for each watch whose stores cannot be leased.
+  /// Returns one warning for each watch whose stores hopd cannot lease.
   static func warnings(
     _ configuration: Configuration, user: UInt32 = geteuid(), canLease: Bool = hasCapability(28)
   ) -> [HopdError] {
@@ -48,7 +48,7 @@ enum LeaseOutlook {
     }
   }
 
-  /// A file of the watch that another user owns.
+  /// Returns a file of the watch that another user owns.
   private static func stranger(in watch: Configuration.Watch, user: UInt32) -> FilePath? {
     let patterns = watch.include.map { Glob($0) }
     guard let stream = watch.directory.withPlatformString({ opendir($0) }) else { return nil }
@@ -71,7 +71,7 @@ enum LeaseOutlook {
     return nil
   }
 
-  /// The type of the file system where it is one of other machines, whose kernel modules know leases only in part.
+  /// Returns the type of a network file system, whose kernel modules support leases only in part; nil for a local one.
   private static func networkFileSystem(_ path: FilePath) -> String? {
     guard let file = fopen("/proc/self/mounts", "re") else { return nil }
     defer { fclose(file) }
@@ -82,7 +82,7 @@ enum LeaseOutlook {
       let words = line.split(separator: " ")
       guard words.count > 2 else { continue }
       let mount = FilePath(String(words[1]).replacing("\\040", with: " "))
-      // The last of two mounts on one place is the one that is seen.
+      // Of two mounts on one directory, the last one is visible.
       if path.starts(with: mount), mount.components.count >= best.depth {
         best = (mount.components.count, String(words[2]))
       }
@@ -90,7 +90,7 @@ enum LeaseOutlook {
     return ["nfs", "nfs4", "9p", "ceph", "cifs", "smb3", "afs"].contains(best.type) ? best.type : nil
   }
 
-  /// Has this process a capability, by its number?
+  /// Whether this process has a capability, by its number.
   static func hasCapability(_ number: Int) -> Bool {
     guard let bytes = ClaimFile.read("/proc/self/status") else { return geteuid() == 0 }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("CapEff:") {

@@ -1,19 +1,19 @@
-// Threads and memory that the daemon cannot do without. Where the service manager gives less, the first job would wait
-// for a thread that never starts, in silence; so it is tried out before anything else.
+// Checks that the process may have the threads and memory that the daemon needs. With lower limits, the first job would
+// wait silently for a thread that never starts, so the daemon tries before anything else.
 
 import Diagnostics
 import Glibc
 
 extension HopdError.Code {
-  /// The limits of the process leave no room to work.
+  /// The limits of the process are too low for the daemon.
   package static let limitsTooLow = HopdError.Code("limits-too-low", exit: .configuration)
 }
 
-/// What the kernel must give this process.
+/// The checks of threads and memory.
 enum ProcessLimits {
-  /// Throws `.limitsTooLow` unless the daemon can have its threads and its memory.
+  /// Throws `.limitsTooLow` unless the process can have the threads and memory that the daemon needs.
   static func check(jobs: Int, memory: Int64) throws(HopdError) {
-    // Signals, the loop, the watcher, logging, a look and a migration per job; measured with jobs = 2: 11.
+    // Signals, the loop, the watcher, logging; a look and a migration per job. Measured with jobs = 2: 11 threads.
     let threads = 8 &+ 2 &* min(max(1, jobs), 64)
     try checkMemory(min(max(32 << 20, memory), 256 << 20))
     try checkThreads(threads)
@@ -42,7 +42,7 @@ enum ProcessLimits {
       var threads: [pthread_t] = []
       while threads.count < wanted {
         var thread = pthread_t()
-        // Each waits until all are there: it is their number at one time that counts.
+        // Each thread waits until all have started, because the number at the same time counts.
         let code = pthread_create(
           &thread, nil,
           { gate in
@@ -70,7 +70,7 @@ enum ProcessLimits {
     )
   }
 
-  /// The limits that are set, for the message.
+  /// The limits that are set, as text for the message.
   private static func limits(_ names: [(String, __rlimit_resource)]) -> String {
     let texts = names.compactMap { name, resource -> String? in
       var limit = rlimit()

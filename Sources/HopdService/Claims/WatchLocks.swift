@@ -1,6 +1,7 @@
-// One daemon per watched directory, whatever their state directories. A claim is a locked file in /dev/shm that says
-// who watches what; the kernel frees the lock with the process. It is neither a file in the user's directory nor a lock
-// on the directory itself: an open directory would keep its file system from being unmounted.
+// Ensures one daemon per watched directory, even between daemons with different state directories. A claim is a locked
+// file in /dev/shm that names the daemon and the directory; the kernel releases the lock with the process. It is
+// neither a file in the user's directory nor a lock on the directory itself: an open directory would keep its file
+// system from being unmounted.
 
 import Diagnostics
 import DurableFiles
@@ -10,26 +11,26 @@ import StoreWatching
 import Synchronization
 import SystemPackage
 
-/// What a daemon says of a directory that it watches.
+/// A daemon's claim to a directory that it watches.
 package struct WatchClaim: Hashable, Sendable {
-  /// The directory itself, whatever its name.
+  /// Device and inode of the directory.
   package var identity: FileIdentity
   /// Its canonical path.
   package var directory: FilePath
-  /// Does the watch go on below it?
+  /// Whether the watch includes the directories below.
   package var isRecursive: Bool
   /// The daemon's process.
   package var process: Int32
   /// The daemon's state directory.
   package var stateDirectory: FilePath
 
-  /// Would two daemons with these claims meet at a store?
+  /// Whether two daemons with these claims could watch the same store.
   package func overlaps(_ other: WatchClaim) -> Bool {
     identity == other.identity || (isRecursive && other.directory.starts(with: directory))
       || (other.isRecursive && directory.starts(with: other.directory))
   }
 
-  /// Fields end with a zero byte, which no path has in it.
+  /// The content of the claim file. Each field ends with a zero byte, which no path contains.
   var bytes: [UInt8] {
     let fields = ["hopd-watch 1", String(process), isRecursive ? "tree" : "directory"].map { Array($0.utf8) }
     return (fields + [directory, stateDirectory].map(PathText.bytes)).flatMap { $0 + [0] }
@@ -43,7 +44,7 @@ package struct WatchClaim: Hashable, Sendable {
 }
 
 extension WatchClaim {
-  /// Reads what `bytes` wrote; nil for anything else.
+  /// Parses the content that `bytes` produced; nil for anything else.
   init?(_ identity: FileIdentity, _ bytes: [UInt8]) {
     let fields = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
     guard fields.count >= 6, fields[0] == Array("hopd-watch 1".utf8),
@@ -65,15 +66,15 @@ package final class WatchLocks: Sendable {
   private let stateDirectory: FilePath
   private let held = Mutex<[FileIdentity: HeldClaim]>([:])
 
-  /// Claims are kept in `room`, a directory that all users' daemons share.
+  /// Creates claims in `room`, a directory that the daemons of all users share.
   package init(stateDirectory: FilePath, room: FilePath = "/dev/shm") {
     self.stateDirectory = stateDirectory
     self.room = room
   }
 
-  /// Claims exactly these directories; those that are not there now are claimed when they are (`require`).
+  /// Claims exactly these directories. One that does not exist yet is claimed later, by `require`.
   ///
-  /// Throws `.lockedByOther`, and then keeps what it had.
+  /// - Throws: `.lockedByOther`; the earlier claims then stay.
   package func claim(_ watches: [WatchedDirectory]) throws(HopdError) {
     try held.withLock { held throws(HopdError) in
       var wanted: [FileIdentity: HeldClaim] = [:]
@@ -89,8 +90,8 @@ package final class WatchLocks: Sendable {
     }
   }
 
-  /// Throws `.lockedByOther` unless the directory that is there now under this watch's path is claimed, which is tried
-  /// where it came later than the daemon or is another one than before.
+  /// Claims the directory that is now at this watch's path, if it was created or replaced since `claim`. Throws
+  /// `.lockedByOther` if another daemon has it.
   package func require(_ watch: WatchedDirectory) throws(HopdError) {
     try held.withLock { held throws(HopdError) in
       guard let claim = claim(of: watch), held[claim.identity] == nil else { return }
@@ -98,14 +99,14 @@ package final class WatchLocks: Sendable {
     }
   }
 
-  /// Gives all claims back.
+  /// Releases all claims.
   package func release() { held.withLock { $0 = [:] } }
 
   // MARK: Inside
 
   private func claim(of watch: WatchedDirectory) -> WatchClaim? {
     let files = LinuxFileSystem()
-    // At each look: the directory may be another one by now.
+    // Resolved at each call, because the directory may have been replaced.
     guard let directory = try? CanonicalDirectory(watch.path).path, let status = try? files.status(directory),
       status.kind == .directory
     else { return nil }
@@ -118,7 +119,7 @@ package final class WatchLocks: Sendable {
     _ claim: WatchClaim, _ watch: String, had: HeldClaim?, mine: Set<FileIdentity>
   ) throws(HopdError) -> HeldClaim {
     if let had, had.claim.isRecursive == claim.isRecursive { return had }
-    // The own claim first: of two daemons that start at once at least one sees the other.
+    // Takes its own claim first: of two daemons that start at the same time, at least one sees the other.
     let held: HeldClaim
     if let had {
       had.say(claim)
@@ -148,7 +149,7 @@ package final class WatchLocks: Sendable {
       other.identity == claim.identity
       ? "this directory"
       : other.isRecursive ? "\(other.directory.printable) and all below it" : other.directory.printable
-    // A number is named only where it was seen to be a hopd: somebody is going to end that process.
+    // The message names a process only if it is verified to be a hopd, because the reader will end it.
     let process = ClaimOwner.isHopd(other.process) ? other.process : nil
     return HopdError(
       .lockedByOther,
@@ -158,13 +159,13 @@ package final class WatchLocks: Sendable {
   }
 }
 
-/// A lock file of this process, and what it says. Only touched under the mutex of its owner.
+/// A claim file that this process has locked, with its claim. Used only under the mutex of `WatchLocks`.
 private final class HeldClaim: @unchecked Sendable {
   enum Result {
     case held(HeldClaim)
-    /// By another daemon of the same user; what it says, where that can be read.
+    /// By another daemon of the same user, with its claim if that can be read.
     case lockedBy(WatchClaim?)
-    /// There is no place for claims: stores are still safe, as SQLite's own locks keep two programs apart.
+    /// Claims cannot be created. Stores are still safe, because SQLite's own locks keep two programs apart.
     case cannot
   }
 
@@ -180,14 +181,15 @@ private final class HeldClaim: @unchecked Sendable {
 
   deinit {
     guard descriptor >= 0 else { return }
-    // Under the lock, so that nobody can have it by this name.
+    // Removed while it is locked, so that no other daemon can lock the file under this name.
     if let path { _ = path.withPlatformString { unlink($0) } }
     close(descriptor)
   }
 
   private static let prefix = "hopd-watch-"
 
-  /// One file per directory and user: a user can always write what is his.
+  /// The file name up to the user's number. One file per directory and user, because a user can always write his own
+  /// file.
   private static func stem(_ identity: FileIdentity) -> String {
     "\(prefix)\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-"
   }
@@ -198,24 +200,24 @@ private final class HeldClaim: @unchecked Sendable {
       if attempt > 0 { usleep(10_000) }
       let descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644) }
       guard descriptor >= 0 else { return .cannot }
-      // A file that another user has put under this name says nothing, and keeps nobody out.
+      // A file of another user under this name does not count and blocks no daemon.
       guard let mine = ClaimFile.status(descriptor), mine.st_uid == geteuid() else {
         close(descriptor)
         return .cannot
       }
       switch ClaimFile.lock(descriptor) {
       case .taken:
-        // A daemon that ended may have taken the file away between the two calls.
+        // A daemon that ended may have removed the file between the two calls.
         if ClaimFile.isNamed(path, mine) {
-          // Other users' daemons read it, whatever the umask.
+          // Daemons of other users must be able to read it, whatever the umask.
           fchmod(descriptor, 0o644)
           let held = HeldClaim(claim, path: path, descriptor: descriptor)
           held.say(claim)
           return .held(held)
         }
       case .isRead:
-        // A user who may read the file can lock it for reading, which no hopd does. The file is this user's: another
-        // one takes its name.
+        // Any user who can read the file can take a read lock, which hopd never does. The file belongs to this user, so
+        // it can be removed and created again.
         if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
       case .isHeld:
         close(descriptor)
@@ -226,13 +228,13 @@ private final class HeldClaim: @unchecked Sendable {
     return .cannot
   }
 
-  /// Writes what the claim says.
+  /// Writes the claim to the file.
   func say(_ claim: WatchClaim) {
     FileLock.note(claim.bytes, in: descriptor)
   }
 
-  /// What other living daemons of this user and of root claim. The word of any other user counts for nothing: he could
-  /// shut out this daemon from directories that he cannot even read. Files of dead daemons are removed.
+  /// Returns the claims of other running daemons of this user and of root. Claims of other users do not count:
+  /// otherwise a user could block this daemon from directories that he cannot even read. Removes files of dead daemons.
   static func others(in room: FilePath, mine: Set<FileIdentity>) -> [WatchClaim] {
     let files = LinuxFileSystem()
     let own = Set(mine.map { "\(stem($0))\(geteuid())" })

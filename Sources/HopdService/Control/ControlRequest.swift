@@ -1,4 +1,4 @@
-// What the loop of the daemon is asked by the control socket; questions about records never reach it.
+// Requests from the control socket to the daemon's loop. Queries of records never reach the loop.
 
 import Diagnostics
 import HopdControl
@@ -6,13 +6,13 @@ import SystemPackage
 
 /// A store as a client names it.
 struct NamedStore: Sendable {
-  /// As it was named.
+  /// The name that the client sent.
   var name: String
-  /// Its key, resolved where nobody waits.
+  /// Its key, already resolved, because the loop must not wait for the disk.
   var key: FilePath
 }
 
-/// An order, or a question about this moment.
+/// An order, or a query of the current state.
 enum ControlRequest: Sendable {
   case status
   case monitor
@@ -24,7 +24,7 @@ enum ControlRequest: Sendable {
   case reload
   case set(key: String, value: String)
 
-  /// What the journal says of it; nil for questions.
+  /// The text for the journal; nil for queries.
   var sentence: String? {
     switch self {
     case .status, .monitor: nil
@@ -42,13 +42,13 @@ enum ControlRequest: Sendable {
 }
 
 extension ControlReply {
-  /// `NotFound` of the interface.
+  /// The error `NotFound` of the interface.
   static func notFound(_ name: String, hint: String) -> ControlReply {
     ControlReply(
       .object(["name": .string(name), "hint": .string(hint)]), error: "\(ControlInterface.name).NotFound")
   }
 
-  /// `NotPossible` of the interface.
+  /// The error `NotPossible` of the interface.
   static func notPossible(_ code: String, _ reason: String, hint: String?) -> ControlReply {
     ControlReply(
       .object(["code": .string(code), "reason": .string(reason), "hint": .optional(hint)]),

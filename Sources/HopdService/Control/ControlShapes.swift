@@ -1,11 +1,11 @@
-// Records as the control socket tells them: the types of its interface's description.
+// Records in the form that the control socket sends: the types of its interface description.
 
 import HopdControl
 import ServiceState
 import StoreReplacement
 
 extension ControlValue {
-  /// A store, as `Store`.
+  /// A store as the interface's type `Store`.
   init(_ record: StoreRecord) {
     self = .object([
       "store": .string(record.path), "watch": .string(record.watch), "state": .string(record.condition.name),
@@ -14,7 +14,7 @@ extension ControlValue {
     ])
   }
 
-  /// A trouble, as `Trouble`.
+  /// The trouble of a store as the interface's type `Trouble`.
   init(_ trouble: StoreTrouble) {
     self = .object([
       "code": .string(trouble.code), "reason": .string(trouble.reason),
@@ -26,7 +26,7 @@ extension ControlValue {
     ])
   }
 
-  /// A job, as `Job`.
+  /// A job as the interface's type `Job`.
   init(_ job: JobRecord) {
     self = .object([
       "job": .string(job.job), "store": .string(job.path), "watch": .string(job.watch),

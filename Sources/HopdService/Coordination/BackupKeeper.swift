@@ -1,6 +1,5 @@
-// What the daemon does for backups while nothing is migrated: a sweep of each watch, no more often than something can
-// have become too old, and a look at the pins of stores that are held back. Both are done at a rescan, on a thread of
-// their own.
+// Sweeps the backups of each watch, no more often than a backup can have become too old, and checks the pins of stores
+// that are held back. Both happen at a rescan, on a thread of their own.
 
 import Diagnostics
 import DurableFiles
@@ -15,39 +14,39 @@ import Synchronization
 import SystemPackage
 import SystemdSupport
 
-/// Sweeps backups and watches over pins.
+/// Sweeps backups and checks pins.
 package final class BackupKeeper: Sendable {
   private struct State {
-    /// When a watch is swept next; one that is not there is due.
+    /// Time of the next sweep of each watch; a watch without an entry is due.
     var due: [String: ContinuousClock.Instant] = [:]
     var atWork: Set<String> = []
     var heldBack: [FilePath: FoundStore] = [:]
     let started = ContinuousClock.now
-    /// Clock and time at the last sweep, to notice a clock that jumps ahead.
+    /// Wall clock and monotonic time at the last sweep, to detect a clock that jumps ahead.
     var clock: (wall: Int64, time: ContinuousClock.Instant)
-    /// Until then nothing is too old: the clock jumped ahead.
+    /// The clock jumped ahead, so no backup counts as too old until then.
     var distrust: ContinuousClock.Instant?
   }
 
-  /// What is swept, and where it is reported.
+  /// The watch to sweep, and where to report.
   struct Work: Sendable {
     var watch: Configuration.Watch
     var rule: BackupRule
     var logger: Logger
     var stop: StopSignal
-    /// Called for each store that is not held back any more.
+    /// Called for each store that is no longer held back.
     var released: @Sendable (FoundStore) -> Void
   }
 
   private let state: Mutex<State>
   private let wallClock: @Sendable () -> Int64
-  /// How long backups are not removed by age after the clock has jumped ahead, and at most after the start.
+  /// How long no backup is removed by age after the clock has jumped ahead, and at most after the start.
   private static let doubt = Duration.seconds(3600)
   private let doubtAtStart: Duration
 
-  /// Nothing is known yet. `wallClock` gives seconds since 1970. For `doubtAtStart`, or for the age that the rule sets
-  /// where that is shorter, nothing is too old: a machine may have booted with a clock that is ahead, and is set right
-  /// in its first minutes.
+  /// Creates a keeper for which every watch is due. `wallClock` returns seconds since 1970. For `doubtAtStart`, or for
+  /// the rule's age limit if that is shorter, no backup counts as too old: a machine may boot with a clock that is
+  /// ahead, and correct it in its first minutes.
   package init(
     doubtAtStart: Duration = doubt, wallClock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
   ) {
@@ -56,13 +55,13 @@ package final class BackupKeeper: Sendable {
     state = Mutex(State(clock: (wallClock(), .now)))
   }
 
-  /// A store is held back: its pin is looked at again at each rescan.
+  /// Notes that a store is held back: its pin is checked at each rescan.
   func heldBack(_ store: FoundStore) { state.withLock { $0.heldBack[store.key] = store } }
 
-  /// Is nothing at work?
+  /// Whether no sweep or check of pins is running.
   var isIdle: Bool { state.withLock { $0.atWork.isEmpty } }
 
-  /// Other rules may be in force: every watch is due.
+  /// Makes every watch due, because other rules may be in force.
   func configured() {
     state.withLock {
       $0.due = [:]
@@ -70,7 +69,7 @@ package final class BackupKeeper: Sendable {
     }
   }
 
-  /// A rescan of the watch has ended: does what is due, on a thread of its own.
+  /// Does what is due after a rescan of the watch, on a thread of its own.
   func scanned(_ work: Work) {
     let now = ContinuousClock.now
     let name = work.watch.name
@@ -88,7 +87,7 @@ package final class BackupKeeper: Sendable {
     }
   }
 
-  /// Stores whose pin is gone are looked at again.
+  /// Releases stores whose pin is gone, so that they are looked at again.
   private func lookAtPins(_ held: [FoundStore], _ work: Work) {
     for store in held where !work.stop.isStopping {
       let pins = PinStore(location: CanonicalStoreLocation(evenIfGone: store.key), files: LinuxFileSystem())
@@ -106,7 +105,7 @@ package final class BackupKeeper: Sendable {
     var told = 0
     func problem(_ error: HopdError) {
       told += 1
-      // The same folder fails at each sweep; hopctl backups tells them all.
+      // The same folder fails at each sweep; `hopctl backups` lists all problems.
       if told <= 3 { work.logger.warning("the backups of \(name) cannot all be read: \(error)") }
     }
     var next: Int64?
@@ -122,7 +121,7 @@ package final class BackupKeeper: Sendable {
           ).removed(removal, .backupExpired)
         }, problem: problem)
     } catch let error as HopdError where error.code == .notFound {
-      // The watcher reports a directory that is not there.
+      // The watcher reports a missing directory.
     } catch {
       problem(error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error))
     }
@@ -130,8 +129,8 @@ package final class BackupKeeper: Sendable {
     state.withLock { $0.due[name] = .now.advanced(by: pause) }
   }
 
-  /// How long until the next sweep: until the oldest backup is too old, but many that come of age one after the other
-  /// are taken together; a day at most, for what was put there by hand.
+  /// The time until the next sweep: until the oldest backup is too old, but long enough to remove several that expire
+  /// one after the other together; at most a day, to find backups that were put there by hand.
   static func pause(rule: BackupRule, next: Int64?, now: Int64) -> Duration {
     let day: Int64 = 86_400
     guard let longest = rule.longestAge else { return .seconds(day) }
@@ -139,7 +138,8 @@ package final class BackupKeeper: Sendable {
     return .seconds(max(min(wait, longest, day), min(longest / 24, 3600)))
   }
 
-  /// A clock that is ahead makes everything old at once. It is believed when it still says so an hour later.
+  /// Whether to remove backups by age. A clock that jumps ahead makes every backup old at once, so it is trusted only
+  /// after an hour.
   private func trustsAge(_ wall: Int64, _ rule: BackupRule, _ logger: Logger) -> Bool {
     let now = ContinuousClock.now
     let (isTrusted, ahead) = state.withLock { state -> (Bool, Int64) in
@@ -161,14 +161,14 @@ package final class BackupKeeper: Sendable {
 }
 
 extension DaemonCoordinator {
-  /// After a rescan: sweeps the backups of the watch when that is due, and looks at pins.
+  /// After a rescan: sweeps the backups of the watch if that is due, and checks pins.
   func keepBackups(ofWatch name: String) {
     guard phase == .ready, let watch = setup.configuration.watch(named: name),
       let rule = setup.backupRule(ofWatch: name)
     else { return }
     backups.scanned(
       BackupKeeper.Work(watch: watch, rule: rule, logger: logger, stop: stopSignal) { [self] store in
-        // With a mark that no file has, the store counts as changed.
+        // With the unknown mark, which no file has, the store counts as changed.
         post(
           .watch(
             .settled(SettledFile(watch: store.watch, path: store.path, size: 0)),
@@ -178,7 +178,7 @@ extension DaemonCoordinator {
 }
 
 extension MigrationReporter {
-  /// An old store was removed by the rule.
+  /// Reports that the rule removed a backup.
   func removed(_ removal: BackupRemoval, _ kind: JournalMessage) {
     let folder = removal.generation.directory.printable
     let why =
@@ -196,7 +196,7 @@ extension MigrationReporter {
       ]))
   }
 
-  /// The pin of a restore is gone with the migration.
+  /// Reports that the migration removed the pin of a restore.
   func released(_ pin: RestorePin, _ report: MigrationReport) {
     logger.event(
       .pinReleased, "\(name) is no longer held back: it was \(pin.account), and is migrated to \(report.to) now",

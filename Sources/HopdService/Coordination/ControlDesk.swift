@@ -1,5 +1,5 @@
-// Who answers the control socket: questions about records are read off the state database, everything else is a
-// message to the loop. Both happen away from the thread of the socket.
+// Handles the calls of the control socket: queries of records are read from the state database, every other call is a
+// message to the loop. Both run off the socket's thread.
 
 import Diagnostics
 import Dispatch
@@ -12,29 +12,29 @@ import Synchronization
 import SystemPackage
 import SystemdSupport
 
-/// Takes the calls of the control socket.
+/// Handles the calls of the control socket.
 struct ControlDesk: Sendable {
   let coordinator: DaemonCoordinator
   let stateDirectory: FilePath
   let logger: Logger
-  /// One at a time, however many clients ask.
+  /// Handles one call at a time, for all clients.
   private let queue = DispatchQueue(label: "hopd.desk")
 
-  /// Stores and jobs in one answer.
+  /// The most stores or jobs in one reply.
   static let page: Int64 = 200
 
   /// Methods that change nothing.
   static let reading = ["GetStatus", "Monitor", "GetStore", "ListStores", "ListJobs"]
-  /// Methods that act.
+  /// Methods that change something.
   static let acting = ["Retry", "Pause", "Resume", "Cancel", "Next", "Reload", "Set"]
 
-  /// Listens on the socket; nil where there is to be none, or where none can be made, which is logged.
+  /// Starts to listen on the socket. Returns nil if none is configured, or if it cannot be created, which is logged.
   func serve(_ configured: FilePath?, runtime: FilePath?, recorder: StateRecorder) -> ControlServer? {
     recorder.note(.service(.socket, nil))
     let activated = ActivatedSockets.take(named: "control")
     guard configured != nil || activated != nil else { return nil }
     var path = configured ?? Configuration.Control.standard
-    // Where the unit has another runtime directory, the socket is there.
+    // If the unit has another runtime directory, the socket is in it.
     if path == Configuration.Control.standard, let runtime { path = runtime.appending("control.sock") }
     do {
       let server = try ControlServer(path: path, activated: activated)
@@ -93,7 +93,7 @@ struct ControlDesk: Sendable {
     return min(number, Self.page)
   }
 
-  /// Answers a question about records; nil for anything else.
+  /// Returns the reply to a query of records; nil for any other method.
   private func read(_ method: String, _ parameters: ControlValue) throws(BadCall) -> ControlReply? {
     guard ["GetStore", "ListStores", "ListJobs"].contains(method) else { return nil }
     do {
@@ -139,7 +139,7 @@ struct ControlDesk: Sendable {
       limit: try limit(parameters))
   }
 
-  /// What the loop is asked.
+  /// The request for the loop; nil for an unknown method.
   private func request(_ method: String, _ call: ControlCall) throws(BadCall) -> ControlRequest? {
     let parameters = call.parameters
     func named(_ name: String) -> NamedStore { NamedStore(name: name, key: FoundStore.key(of: FilePath(name))) }
@@ -170,7 +170,7 @@ struct ControlDesk: Sendable {
   }
 }
 
-/// Logs what clients did, once an hour for each kind: endless garbage from one of them must not fill the journal.
+/// Logs the mistakes of clients, each kind once an hour: endless invalid input from a client must not fill the journal.
 private final class ProblemTeller: Sendable {
   private let logger: Logger
   private let told = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])

@@ -1,5 +1,5 @@
-// The daemon from its command line to its exit status: logging, configuration, state directory, and the services that
-// run until a signal ends them.
+// Runs the daemon from its command line to its exit status: logging, configuration, state directory, and the services
+// that run until a signal ends them.
 
 import ConfigurationInspection
 import Diagnostics
@@ -15,27 +15,27 @@ import SystemPackage
 import SystemdSupport
 import UnixSignals
 
-/// What `hopd --version` says.
+/// The output of `hopd --version`.
 package enum HopdVersion {
-  /// One line with the versions that matter for a report.
+  /// One line with the versions that matter for a bug report.
   package static var text: String { ProgramVersion.text(program: "hopd", sqlite: Connection.libraryVersion) }
 }
 
 /// A run of hopd.
 package struct Daemon: Sendable {
-  /// Where the configuration comes from.
+  /// The source of the configuration.
   package var source: ConfigurationSource
-  /// Where intent records and locks lie; nil for the service manager's choice, else /var/lib/hopd.
+  /// The directory of intent records and locks; nil for $STATE_DIRECTORY, or /var/lib/hopd if that is not set.
   package var stateDirectory: FilePath?
 
-  /// A run with the installed configuration, or with one file instead of it.
+  /// A run with the installed configuration, or with one file instead.
   package init(configurationFile: String? = nil, stateDirectory: String? = nil) {
     source = configurationFile.map { .file(Self.absolute($0)) } ?? .installed
     self.stateDirectory = stateDirectory.map { Self.absolute($0) }
   }
 
-  /// Opens everything that the configuration names and says what is wrong; the exit status. `forReload` passes
-  /// directories that a watch can wait for.
+  /// Opens everything that the configuration names, prints what is wrong, and returns the exit status. With
+  /// `forReload`, a missing directory that a watch can wait for is only a warning.
   package func check(forReload: Bool = false) -> Int32 {
     do throws(HopdError) {
       let loaded = try source.load()
@@ -52,7 +52,8 @@ package struct Daemon: Sendable {
       return ExitStatus.success.rawValue
     } catch {
       if forReload {
-        // What `systemctl reload` runs before it asks the daemon, which never hears of it: its place is the journal.
+        // `systemctl reload` runs this check before it signals the daemon. The daemon never sees the error, so it goes
+        // to the journal here.
         _ = LoggingBootstrap.start(identifier: "hopd", level: .info)
         Logger(label: "hopd").event(
           .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
@@ -64,21 +65,21 @@ package struct Daemon: Sendable {
     }
   }
 
-  /// Runs until a signal ends it; the exit status.
+  /// Runs until a signal ends the daemon; returns the exit status.
   package func run() async -> Int32 {
     ProgramMemory.limitHeaps()
     let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
     let logger = Logger(label: "hopd")
     let notifier = ServiceNotifier()
-    // Before anything waits for a thread that may never come.
+    // Before anything waits for a thread that may never start.
     do throws(HopdError) { try ProcessLimits.check(jobs: 1, memory: 32 << 20) } catch {
       return ended(error, logger, notifier)
     }
-    // Trapped before anything else: a signal that comes during the start waits for its turn.
+    // Trapped before anything else, so that a signal during the start is handled later.
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
       let loaded = try source.load()
-      // The daemon ends, and is not to be started again before somebody writes a configuration.
+      // The daemon exits, and must not be restarted until there is a configuration.
       guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
       threshold.level = loaded.configuration.daemon.logLevel.level
       try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
@@ -120,7 +121,7 @@ package struct Daemon: Sendable {
     }
   }
 
-  /// Tells why the daemon cannot run; the exit status.
+  /// Reports why the daemon cannot run; returns the exit status.
   private func ended(_ error: HopdError, _ logger: Logger, _ notifier: ServiceNotifier) -> Int32 {
     let status = Self.startStatus(error)
     logger.event(.serviceFailed, "hopd cannot run: \(error)", fields: error.configurationFields)
@@ -135,8 +136,8 @@ package struct Daemon: Sendable {
 
   // MARK: Surroundings
 
-  /// With which status a start ends. What stays wrong until somebody changes the configuration must not be one that the
-  /// service manager starts again after.
+  /// The exit status of a failed start. An error that lasts until the configuration changes must have a status after
+  /// which the service manager does not restart the daemon.
   static func startStatus(_ error: HopdError) -> ExitStatus {
     switch error.code.exit {
     case .notConfigured: .notConfigured
@@ -146,7 +147,7 @@ package struct Daemon: Sendable {
     }
   }
 
-  /// One daemon per state directory.
+  /// Takes the lock that allows one daemon per state directory.
   static func own(_ stateDirectory: FilePath) throws -> FileLock {
     do {
       return try FileLock(path: stateDirectory.appending("hopd.lock"))
@@ -160,7 +161,7 @@ package struct Daemon: Sendable {
   }
 
   private func openStateDirectory() throws -> FilePath {
-    // systemd lists several with colons; the first is ours.
+    // systemd separates several directories with colons; hopd uses the first.
     let directory = stateDirectory ?? Self.environment("STATE_DIRECTORY") ?? "/var/lib/hopd"
     let files = LinuxFileSystem()
     do {
@@ -195,7 +196,7 @@ package struct Daemon: Sendable {
   }
 }
 
-/// Turns signals into orders.
+/// Passes signals to the coordinator.
 private struct SignalService: Service {
   let signals: UnixSignalsSequence
   let coordinator: DaemonCoordinator
@@ -206,7 +207,8 @@ private struct SignalService: Service {
       switch signal {
       case .sighup: coordinator.reload()
       case _ where isStopping:
-        // Asked twice: end at once. Everything on disk is made for that; the next start continues from the checkpoint.
+        // The second signal ends the process at once. Files on disk are safe at any time; the next start continues from
+        // the checkpoint.
         _exit(ExitStatus.temporaryFailure.rawValue)
       default:
         isStopping = true

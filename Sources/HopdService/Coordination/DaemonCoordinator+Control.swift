@@ -1,4 +1,4 @@
-// Orders and questions of the control socket, dealt with by the loop like everything else that happens.
+// Handles orders and queries of the control socket in the loop, like every other message.
 
 import ConfigurationInspection
 import Diagnostics
@@ -12,7 +12,7 @@ import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
-  /// Does what is asked, and answers.
+  /// Handles a request and sends the reply.
   func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
     let asker = "user \(peer.user)"
     let reply: ControlReply?
@@ -41,7 +41,7 @@ extension DaemonCoordinator {
     if case .reload = request { beginReload() }
     guard let reply else { return }
     guard request.sentence != nil, let recorder = surroundings.recorder else { return answer.send(reply) }
-    // The order is recorded before it is answered, so that the next question finds it in the record.
+    // The order is recorded before the reply, so that the next query finds it in the record.
     recordFacts()
     BlockingWork.run("answer") {
       recorder.flush()
@@ -53,7 +53,7 @@ extension DaemonCoordinator {
 
   private static let unknownHint = "it must be in a watched directory; `hopctl list` shows all stores"
 
-  /// Tries stores again; nil for all in trouble.
+  /// Retries stores; nil means all that have failed or are deferred.
   private func retried(_ stores: [NamedStore]?, _ asker: String) -> ControlReply {
     for store in stores ?? [] where scheduler.store(store.key) == nil {
       return .notFound(store.name, hint: Self.unknownHint)
@@ -76,12 +76,12 @@ extension DaemonCoordinator {
       .object(["stores": .strings(again.prefix(1000)), "results": .array(Array(results.prefix(1000)))]))
   }
 
-  /// Where a store stands as an order finds it.
+  /// The state of a store when an order arrives.
   private enum Stand: String {
-    /// At its target: there is nothing to do. It is looked at all the same, because its file may have changed unseen.
+    /// At its target: there is nothing to migrate. It is still looked at, because its file may have changed unnoticed.
     case current
     case running, waiting, paused
-    /// In trouble: it is tried again.
+    /// Failed or deferred: it is retried.
     case again
   }
 
@@ -125,7 +125,7 @@ extension DaemonCoordinator {
     return ControlReply(.object(["running": .boolean(job != nil)]))
   }
 
-  /// A job ended because somebody cancelled it.
+  /// Reports that a job ended because an operator cancelled it.
   func tellCancelled(_ job: RunningJob) {
     let name = job.subject.store.printable
     logger.event(
@@ -171,7 +171,7 @@ extension DaemonCoordinator {
     return pauseAnswer(before)
   }
 
-  /// What is paused now, and which of it the order has begun or ended.
+  /// The reply with what is paused now, and which pauses the order began or ended.
   private func pauseAnswer(_ before: [String]) -> ControlReply {
     recordPaused()
     let now = pausedNames
@@ -199,7 +199,7 @@ extension DaemonCoordinator {
         hint: "jobs = 1 to 256, memory_limit = \"64MiB\", log_level = trace debug info notice warning error, "
           + "io_pressure, cpu_pressure, memory_pressure = 0 to 100, throttle = on off")
     }
-    // Set once more, the value comes back as `override` writes it.
+    // A second call returns the value in the form that `override` writes.
     let now = setup.override(key, value) ?? value
     let configured = overrides[key]?.configured ?? before
     overrides[key] = now == configured ? nil : (now, configured)
@@ -209,11 +209,11 @@ extension DaemonCoordinator {
     return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
   }
 
-  /// A reload has ended: answers the clients that wait for it.
+  /// Replies to the clients that wait for the end of a reload.
   func endReload(_ error: HopdError?) {
     let reply =
       error.map {
-        // One code for every reason: a client must tell a refused configuration from a daemon that is busy.
+        // One code for every reason: a client must be able to distinguish a refused configuration from a busy daemon.
         ControlReply.notPossible(
           HopdError.Code.configurationRefused.name, "\($0)", hint: "the old configuration stays in force")
       }
@@ -224,10 +224,10 @@ extension DaemonCoordinator {
 
   // MARK: Pauses
 
-  /// Where a store stands that waits.
+  /// The condition of a waiting store: `paused` or `waiting`.
   func waiting(_ store: FoundStore) -> StoreCondition { scheduler.isPaused(store) ? .paused : .waiting }
 
-  /// What is paused, in words.
+  /// Names of what is paused, for display.
   var pausedNames: [String] {
     let pauses = scheduler.pauses
     return (isPaused ? [surroundings.pauseFile.printable] : []) + (pauses.all ? ["everything"] : [])
@@ -240,7 +240,7 @@ extension DaemonCoordinator {
 
   // MARK: Status
 
-  /// The daemon at this moment, as `Status`.
+  /// The daemon's current state as the interface's type `Status`.
   private func status() -> ControlValue {
     let counts = scheduler.counts
     let line = statusLine()
@@ -283,7 +283,7 @@ extension DaemonCoordinator {
     ])
   }
 
-  /// Writes the metrics when something has changed, five seconds after the last time, and each minute.
+  /// Writes the metrics every minute, and at most five seconds after a change.
   func tellMetrics(now: ContinuousClock.Instant) {
     guard phase == .ready, let file = setup.configuration.daemon.metricsFile else {
       metricsAt = nil
@@ -291,7 +291,6 @@ extension DaemonCoordinator {
     }
     let isDue = metricsAt.map { $0 <= now } ?? true
     guard isDue else {
-      // The minute is cut short once by news.
       if metrics != metricsTold { metricsAt = min(metricsAt ?? now, now.advanced(by: .seconds(5))) }
       return
     }
@@ -313,7 +312,7 @@ extension DaemonCoordinator {
       metrics, gauges, to: file, stateDirectory: surroundings.stateDirectory, backups: places, now: Self.wallTime())
   }
 
-  /// Seconds until the queue is empty; nil where that is not known, or nothing is to be done.
+  /// Seconds until the queue is empty; nil if that is not known or the queue is empty.
   var queueRemaining: Double? {
     let counts = scheduler.counts
     guard counts.waiting + counts.migrating > 0 else { return nil }
@@ -322,7 +321,7 @@ extension DaemonCoordinator {
       waiting: max(0, counts.waiting - scheduler.heldCount), jobs: setup.configuration.daemon.jobs, working: working)
   }
 
-  /// Sends the status to its readers each second; a client that has not read the last one gets none.
+  /// Sends the status to monitoring clients each second; skips a client that has not read the last one.
   func tellMonitors(now: ContinuousClock.Instant) {
     guard !monitors.isEmpty else { return }
     if let last = monitoredAt, now < last.advanced(by: .seconds(1)) { return }

@@ -1,5 +1,5 @@
-// What holds migrations back without anybody's fault: an operator, the pressure of the machine, the hour of the day.
-// Pauses and pressure also halt migrations at work, between two chunks; outside its hours a watch only begins none.
+// Holds migrations back for a pause, the machine's pressure, or the hour of the day. Pauses and pressure also halt
+// running migrations between two chunks; outside its hours a watch only begins no new ones.
 
 import Diagnostics
 import Glibc
@@ -10,7 +10,7 @@ import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
-  /// Looks at all of it, and halts those at work or lets them go on.
+  /// Checks pauses, hours and pressure, and halts running migrations or lets them continue.
   func updateHolds(now: ContinuousClock.Instant) {
     updatePauseFile()
     updateHours(now: now)
@@ -18,13 +18,13 @@ extension DaemonCoordinator {
     for job in running.values where job.ticket.step == .migrate { job.stop.hold(isHeld(job.ticket.store)) }
   }
 
-  /// Does the migration of a store halt?
+  /// Whether the migration of a store must halt.
   func isHeld(_ store: FoundStore) -> Bool { isPaused || throttle.isHolding || scheduler.isPaused(store) }
 
-  /// Begins no migration at all?
+  /// Whether no migration may begin.
   var holdsAll: Bool { isPaused || throttle.isHolding || scheduler.pauses.all }
 
-  /// Stores whose migration is in hand, or waits.
+  /// Whether any store is being migrated or waits for its migration.
   private var hasWork: Bool {
     scheduler.counts.waiting > 0 || running.values.contains { $0.ticket.step == .migrate }
   }
@@ -61,7 +61,7 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Tells once where limits are set and the kernel tells no pressure.
+  /// Warns once if limits are set but the kernel reports no pressure.
   func tellPressure() {
     guard setup.configuration.throttle.isSet, !isPressureMissingTold, surroundings.pressure.read() == nil else {
       return
@@ -75,18 +75,18 @@ extension DaemonCoordinator {
 
   // MARK: Hours
 
-  /// Which watches begin no migration now. The wall clock decides, so it is asked each time.
+  /// Updates which watches may begin no migration now. The wall clock decides, so it is read each time.
   private func updateHours(now: ContinuousClock.Instant) {
     let windows = setup.configuration.watches.filter { $0.window != nil }
     guard !windows.isEmpty else { return scheduler.close([]) }
     let moment = Self.wallTime()
     let closed = windows.filter { $0.window?.isOpen(at: moment) == false }
     scheduler.close(Set(closed.map(\.name)))
-    // Moments in the past are of windows that are open, or of a clock that was set.
+    // Times in the past belong to windows that are open, or to a clock that was set.
     hoursUntil = hoursUntil.filter { opening in opening.value > moment && closed.contains { $0.name == opening.key } }
   }
 
-  /// When the window of a watch opens, in seconds since 1970; found once.
+  /// When the window of a watch opens, in seconds since 1970; computed once.
   private func opening(of watch: Configuration.Watch) -> Int64? {
     if let known = hoursUntil[watch.name] { return known }
     let found = watch.window?.nextOpening(from: Self.wallTime())
@@ -94,7 +94,7 @@ extension DaemonCoordinator {
     return found
   }
 
-  /// When to look at the hours again: at the next opening, and each minute, as clocks are set.
+  /// When to check the hours again: at the next opening, and at least each minute, because clocks can be set.
   func nextHour(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
     guard !scheduler.closed.isEmpty, scheduler.counts.waiting > 0 else { return nil }
     let moment = Self.wallTime()
@@ -105,27 +105,27 @@ extension DaemonCoordinator {
 
   // MARK: Words
 
-  /// What migrations wait for, a sentence each: "I/O pressure above 40 %", "library until 22:00".
+  /// What migrations wait for, such as "I/O pressure above 40 %" or "library until 22:00".
   var waits: [String] { (throttle.reason.map { [$0] } ?? []) + hourWaits }
 
-  /// Watches that wait for their hour.
+  /// Watches that wait for their window to open, as text.
   private var hourWaits: [String] {
     let waiting = scheduler.waitingForTheirHour()
     guard !waiting.isEmpty else { return [] }
     let watches = setup.configuration.watches.filter { waiting.contains($0.name) }
     let texts = watches.map { watch -> String in
       guard let window = watch.window else { return "" }
-      // The zone is said where it is not the reader's.
+      // The zone is named if it is not the system's.
       return "until \(window.opensAt)" + (window.zone.name.map { " \($0)" } ?? "")
     }
-    // One sentence where all say the same.
+    // One text if it is the same for all watches.
     if let first = texts.first, watches.count == setup.configuration.watches.count, texts.allSatisfy({ $0 == first }) {
       return [first]
     }
     return zip(watches, texts).map { "\($0.name) \($1)" }
   }
 
-  /// The same for the line of the status.
+  /// The same for the status line.
   var waitsText: [String] {
     (throttle.detail.map { ["halted: \($0)"] } ?? [])
       + (hourWaits.isEmpty ? [] : ["waits \(hourWaits.joined(separator: ", "))"])

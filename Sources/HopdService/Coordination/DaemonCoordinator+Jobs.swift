@@ -1,4 +1,4 @@
-// Jobs: handing them to threads, taking their ends, and reporting both to the operator.
+// Starts jobs on threads, takes in their results, and reports both to the operator.
 
 import Diagnostics
 import Glibc
@@ -12,7 +12,7 @@ import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
-  /// Gives work to every free slot.
+  /// Starts work in every free slot.
   func dispatch(now: ContinuousClock.Instant) {
     scheduler.wake(now: now)
     updateHolds(now: now)
@@ -24,7 +24,7 @@ extension DaemonCoordinator {
     guard
       let request = setup.request(for: ticket.store, job: job, stateDirectory: surroundings.stateDirectory)
     else {
-      // The watch went away while it waited.
+      // The watch was removed while the store waited.
       _ = scheduler.finished(ticket.store.key, .gone, now: now)
       return
     }
@@ -43,7 +43,8 @@ extension DaemonCoordinator {
     }
   }
 
-  /// A directory that came after the start, or came back as another one, is claimed with the first store in it.
+  /// Returns a call that claims the watch's directory: a directory that was created or replaced after the start is
+  /// claimed with its first store.
   private func claim(for ticket: JobTicket) -> @Sendable () throws(JobFailure) -> Void {
     let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
     return { () throws(JobFailure) in
@@ -77,7 +78,7 @@ extension DaemonCoordinator {
     let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
     let reporter = MigrationReporter(subject, logger: logger)
     BlockingWork.run("job") { [self] in
-      // Entries are written on the thread of the job, so that they are in the order of the events.
+      // The job's thread writes the entries, so that they are in the order of the events.
       let teller = EventTeller(reporter.run(), monitor)
       let slot = notes?.begin(key, .migrate)
       let result: Result<MigrationReport, JobFailure>
@@ -116,7 +117,7 @@ extension DaemonCoordinator {
       if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       record(job, failure, verdict, now: now)
-      // A look that was stopped is nothing that anybody has to know.
+      // A cancelled look is not reported.
       if failure.error.code != .interrupted { reporter.failed(failure, verdict, now: now) }
     }
   }
@@ -146,7 +147,7 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Work has come to an end while the daemon lives.
+  /// Notes that work has ended without a kill, and the circumstances of a failure.
   private func settled(_ key: FilePath, _ ticket: JobTicket, failure: JobFailure?) {
     if phase != .stopping { suspects.survived(key, ticket.step) }
 
@@ -172,7 +173,7 @@ extension DaemonCoordinator {
           from: known.from, to: known.to, progress: known.progress, activity: known.activity)
       }
     line.batch = scheduler.batch
-    // Files that were scanned are known to the scheduler only when they have been quiet for a while.
+    // The scheduler gets scanned files only after they have settled, so the larger number counts.
     line.stores = max(counts.known, scanned.values.reduce(0, &+))
     line.toLookAt = counts.looking
     line.toDo = counts.waiting + heldBack.count
@@ -205,7 +206,7 @@ extension DaemonCoordinator {
 }
 
 extension JobFailure {
-  /// The same with what stands around the store, where the cause lies there.
+  /// The failure with the store's surroundings, if its cause is outside the store.
   fileprivate func withCircumstances(of request: MigrationRequest) -> JobFailure {
     guard error.liesOutsideTheStore else { return self }
     var failure = self
@@ -220,7 +221,7 @@ extension Result {
   }
 }
 
-/// The events of one run, on the thread of its job alone.
+/// Passes the events of one run to the journal and the monitor; used on the thread of its job only.
 private final class EventTeller {
   private var run: MigrationReporter.Run
   private let monitor: JobMonitor

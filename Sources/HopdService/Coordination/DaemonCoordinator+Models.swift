@@ -1,4 +1,4 @@
-// Models that change on the disk: the new ones are in force when they are complete, without a reload.
+// Applies models that change on disk: the new ones are in force when they are complete, without a reload.
 
 import ConfigurationInspection
 import Diagnostics
@@ -11,7 +11,7 @@ import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
-  /// What the watcher is asked for: the directories of stores, and the folders of their models.
+  /// The directories to watch: those of stores, and the folders of their models.
   var watchedDirectories: [WatchedDirectory] {
     setup.directories
       + setup.configuration.watches.filter { setup.watchModels($0.name) != nil }.flatMap(ModelFolders.directories)
@@ -20,13 +20,13 @@ extension DaemonCoordinator {
   /// How long the models of a watch must be quiet.
   private func quiet(_ watch: Configuration.Watch) -> Duration { max(watch.settle, .milliseconds(100)) }
 
-  /// A file among the models of a watch is new, has changed, or is gone.
+  /// Notes that a file among the models of a watch is new, has changed, or is gone.
   func modelsTouched(_ name: String) {
     guard let watch = setup.configuration.watch(named: name), setup.watchModels(name) != nil else { return }
     modelFolders.touched(name, quiet: quiet(watch), now: .now)
   }
 
-  /// Looks at models that have been quiet for long enough.
+  /// Inspects models that have been quiet for long enough.
   func lookAtModels(now: ContinuousClock.Instant) {
     guard !isReloading else { return }
     for name in modelFolders.takeDue(now: now) {
@@ -37,7 +37,7 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Takes in what that showed, unless another configuration is in force by now.
+  /// Takes in the result of that inspection, unless another configuration is in force by now.
   func modelsSeen(_ watch: Configuration.Watch, _ finding: ModelFolders.Finding) {
     guard setup.configuration.watch(named: watch.name) == watch, let before = setup.watchModels(watch.name) else {
       return

@@ -1,5 +1,5 @@
-// Reload: the whole configuration with all models is read anew beside the running work, and put in force only if every
-// part of it is good.
+// Reload: reads the whole configuration with all models while work continues, and puts it in force only if every part
+// is valid.
 
 import ConfigurationInspection
 import Diagnostics
@@ -14,7 +14,7 @@ extension DaemonCoordinator {
     switch phase {
     case .stopping, .ended: return
     case .recovering, .scanning:
-      // It was read a moment ago; what changed since is read when the start is through.
+      // It was just read; later changes are read after the start.
       mustReloadAgain = true
       return
     case .ready: break
@@ -103,17 +103,17 @@ extension HopdError {
     return reasons.lazy.compactMap(\.configurationPlace).first ?? place.key
   }
 
-  /// The fields of a journal entry about it, with its place in the configuration.
+  /// The fields of a journal entry about this error, with its place in the configuration.
   var configurationFields: [JournalField: String] {
     [.configuration: configurationPlace, .error: code.name, .hint: firstHint].compactMapValues { $0 }
   }
 
-  /// The first thing to do that is said anywhere in it.
+  /// The first hint of this error or of its reasons.
   var firstHint: String? { hint ?? reasons.lazy.compactMap(\.firstHint).first }
 }
 
 extension Configuration.LogLevel {
-  /// The same in the logger's words.
+  /// The logger's level.
   package var level: Logger.Level {
     switch self {
     case .trace: .trace

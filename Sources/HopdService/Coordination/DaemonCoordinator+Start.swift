@@ -34,11 +34,11 @@ extension DaemonCoordinator {
         let stores = try work.recover(
           stateDirectory: directory,
           backup: { path in
-            // Of a store that no watch has, nobody has said how many backups are kept.
+            // For a store without a watch, no rule limits the backups, so all are kept.
             rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
           },
           around: { store, recover in
-            // A suspect is put in order when its turn has come: every migration begins with that.
+            // A suspect is recovered when its turn comes: every migration begins with recovery.
             if suspects.contains(store) {
               return RecoveredStore(store: store, goesOn: true)
             }
@@ -69,7 +69,7 @@ extension DaemonCoordinator {
 
   func watch() throws {
     phase = .scanning
-    // The thread of the watcher asks the disk which file it is, so that the loop need not.
+    // The watcher's thread reads the file's status from the disk, so that the loop need not.
     let watcher = try DirectoryWatcher(
       watchedDirectories, ignores: { DaemonSetup.ignores($0) },
       onEvent: { [self] event in
@@ -82,7 +82,7 @@ extension DaemonCoordinator {
       })
     try watcher.start()
     self.watcher = watcher
-    becomeReadyIfScanned()  // where no watch can be served yet, there is no scan to wait for
+    becomeReadyIfScanned()  // if no watch can be served yet, there is no scan to wait for
   }
 
   func handle(_ event: WatchEvent, _ store: FoundStore?) {
@@ -120,7 +120,7 @@ extension DaemonCoordinator {
     tellLeases()
     tellPressure()
     let text = statusLine().text
-    // From now on the record says that this daemon runs.
+    // From now on the record shows that this daemon runs.
     surroundings.recorder?.flush()
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)

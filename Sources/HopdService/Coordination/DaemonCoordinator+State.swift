@@ -1,4 +1,4 @@
-// What happens to stores, told to the state database in the words that `hopctl status`, `list` and `history` show.
+// Records what happens to stores in the state database, which `hopctl status`, `list` and `history` show.
 
 import ConfigurationInspection
 import Diagnostics
@@ -18,7 +18,7 @@ extension DaemonCoordinator {
 
   // MARK: Stores
 
-  /// A store stands there now, and has no trouble that is not recorded already.
+  /// Records the condition of a store without new trouble.
   func record(_ store: FoundStore, _ condition: StoreCondition, version: String? = nil, target: String? = nil) {
     surroundings.recorder?.note(
       .store(
@@ -27,12 +27,12 @@ extension DaemonCoordinator {
           version: version, target: target)))
   }
 
-  /// A store is gone.
+  /// Records that a store is gone.
   func recordGone(_ store: FoundStore?) {
     if let store { surroundings.recorder?.note(.gone(path: store.path.printable)) }
   }
 
-  /// Work on a store has failed: where it stands, and the job that ended.
+  /// Records failed work on a store: the store's condition, and the job that ended.
   func record(_ job: RunningJob, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     if job.ticket.step == .migrate || verdict.isNews, verdict != .forgotten {
       metrics.ended(verdict.result(failure.error, stage: failure.stage))
@@ -40,7 +40,7 @@ extension DaemonCoordinator {
     guard let recorder = surroundings.recorder else { return }
     let error = failure.error
     record(job.ticket.store, failure, verdict, now: now)
-    // A look that finds what the last one found is no news, and no job.
+    // A look with the same result as the last one is not recorded as a job.
     guard error.code != .interrupted || job.ticket.step == .migrate, verdict.isNews || job.ticket.step == .migrate
     else { return }
     let ended = Self.wallTime()
@@ -53,7 +53,7 @@ extension DaemonCoordinator {
           result: verdict.result(error, stage: failure.stage), code: error.code.name, reason: error.headline)))
   }
 
-  /// Where a store stands after a failure.
+  /// Records the condition of a store after a failure.
   func record(_ store: FoundStore, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     guard let recorder = surroundings.recorder else { return }
     guard var condition = verdict.condition(failure.error) else { return recordGone(store) }
@@ -74,7 +74,7 @@ extension DaemonCoordinator {
     recorder.note(.store(record))
   }
 
-  /// A migration has ended well.
+  /// Records a successful migration.
   func record(_ job: RunningJob, _ report: MigrationReport) {
     let rows = report.rows.values.reduce(0, &+)
     if report.result != .current {
@@ -92,7 +92,7 @@ extension DaemonCoordinator {
           result: MigrationResult.migrated.rawValue, backup: report.backup?.printable)))
   }
 
-  /// The file that `hopctl --config` wants.
+  /// The file for `hopctl --config`.
   private var configurationFile: FilePath {
     if case .file(let path) = surroundings.source { return path }
     return "/etc/hopd/hopd.toml"
@@ -100,7 +100,7 @@ extension DaemonCoordinator {
 
   // MARK: The daemon
 
-  /// The daemon begins.
+  /// Records that the daemon starts.
   func recordStart() {
     guard let recorder = surroundings.recorder else { return }
     recorder.onLoss { [self] in post(.stateLost) }
@@ -114,22 +114,22 @@ extension DaemonCoordinator {
     recordConfiguration()
   }
 
-  /// Another configuration is in force.
+  /// Records the watches of a new configuration.
   func recordConfiguration() {
     let watches = setup.configuration.watches.map(\.name)
     surroundings.recorder?.note(.onlyWatches(watches))
     unseen.formUnion(watches)
   }
 
-  /// Everything is recorded anew: the file was lost. Each store is looked at again, because only the store itself says
-  /// where it stands.
+  /// Records everything again after the database was lost. Each store is looked at again, because only the store itself
+  /// shows its version.
   func recordAnew() {
     recordStart()
     scheduler.configure(
       jobs: setup.configuration.daemon.jobs, rules: setup.retryRules, priorities: setup.priorities)
   }
 
-  /// Once every file of a watch was looked at, stores that were not among them are gone.
+  /// Records as gone the stores that were not found, once every file of a watch was looked at.
   func recordUnseen() {
     guard let recorder = surroundings.recorder, phase == .ready, !unseen.isEmpty else { return }
     let counts = scheduler.counts
@@ -140,7 +140,7 @@ extension DaemonCoordinator {
     recorder.note(.unseen(watches: served.sorted()))
   }
 
-  /// What has changed of the daemon itself.
+  /// Records the changed facts about the daemon itself.
   func recordFacts() {
     guard let recorder = surroundings.recorder else { return }
     var now: [ServiceFact: String] = [:]
@@ -157,7 +157,7 @@ extension DaemonCoordinator {
     facts = now
   }
 
-  /// The daemon ends on request.
+  /// Records that the daemon ends on request.
   func recordEnd() {
     surroundings.recorder?.note(.service(.process, nil))
     surroundings.recorder?.note(.service(.stopped, String(Self.wallTime())))
@@ -165,7 +165,7 @@ extension DaemonCoordinator {
 }
 
 extension JobVerdict {
-  /// Where the store stands with it; nil where it is no longer known.
+  /// The condition of the store; nil if it is no longer known.
   fileprivate func condition(_ error: HopdError) -> StoreCondition? {
     switch self {
     case .settled: .current
@@ -177,7 +177,7 @@ extension JobVerdict {
     }
   }
 
-  /// When it is tried again.
+  /// Time of the next attempt.
   fileprivate var until: ContinuousClock.Instant? {
     switch self {
     case .deferred(let until, _), .retry(let until, _, _, _), .lasting(let until, _): until
@@ -185,7 +185,7 @@ extension JobVerdict {
     }
   }
 
-  /// How many attempts have failed in a row; 0 where they are not counted.
+  /// Number of failed attempts in a row; 0 if they are not counted.
   fileprivate var attempt: Int64 {
     switch self {
     case .retry(_, let attempt, _, _), .lasting(_, let attempt), .gaveUp(let attempt): Int64(attempt)
@@ -193,7 +193,7 @@ extension JobVerdict {
     }
   }
 
-  /// Is it worth a line?
+  /// Whether the verdict is worth reporting.
   fileprivate var isNews: Bool {
     switch self {
     case .deferred(_, let isNews), .retry(_, _, _, let isNews), .refused(let isNews): isNews
@@ -202,7 +202,7 @@ extension JobVerdict {
     }
   }
 
-  /// The result of the job, as `HOPD_RESULT` says it.
+  /// The result of the job, in the words of `HOPD_RESULT`.
   fileprivate func result(_ error: HopdError, stage: MigrationStage) -> String {
     if error.code == .interrupted { return "interrupted" }
     switch self {
@@ -214,7 +214,7 @@ extension JobVerdict {
 }
 
 extension HopdError {
-  /// Message and reasons in one line, without the store, which stands beside it already.
+  /// Message and reasons in one line, without the store, which the record already names.
   fileprivate var headlineOfStore: String {
     var rest = self
     rest.place.store = nil

@@ -1,5 +1,5 @@
-// Stores that were in hand when a daemon before this one was killed: behind all others, one at a time, and not at all
-// after the third time.
+// Handles stores that were being worked on when an earlier daemon was killed: they come after all others, one at a
+// time, and are refused after the third kill.
 
 import Diagnostics
 import HopdConfiguration
@@ -11,16 +11,16 @@ import StoreReplacement
 import SystemPackage
 import SystemdSupport
 
-/// Suspects that wait until everything else is done.
+/// Suspects that wait until all other work is done.
 struct HeldBackStores {
   private var stores: [FoundStore] = []
-  /// When a file last came to rest, suspect or not: more may be on their way.
+  /// When a file last settled, suspect or not: more may follow.
   private var lastFound: ContinuousClock.Instant?
   private var since: ContinuousClock.Instant?
 
-  /// How long nothing must have been found before a suspect has its turn.
+  /// How long no file must have been found before a suspect has its turn.
   private static let quiet = Duration.seconds(1)
-  /// How long a suspect waits at most while there is always something else to do.
+  /// How long a suspect waits at most while there is other work.
   private static let patience = Duration.seconds(600)
 
   var count: Int { stores.count }
@@ -43,13 +43,13 @@ struct HeldBackStores {
     return stores
   }
 
-  /// When the next one may have its turn; nil while none waits.
+  /// When the next suspect may have its turn; nil while none waits.
   func due(isIdle: Bool) -> ContinuousClock.Instant? {
     guard let since, !stores.isEmpty else { return nil }
     return isIdle ? (lastFound ?? since).advanced(by: Self.quiet) : since.advanced(by: Self.patience)
   }
 
-  /// Takes the first one out.
+  /// Removes and returns the first suspect.
   mutating func next(now: ContinuousClock.Instant) -> FoundStore? {
     guard !stores.isEmpty else { return nil }
     defer { since = stores.isEmpty ? nil : now }
@@ -58,7 +58,7 @@ struct HeldBackStores {
 }
 
 extension DaemonCoordinator {
-  /// Counts what the daemon before this one had in hand, and tells it.
+  /// Counts and logs the unfinished work of the previous daemon.
   func countSuspects() {
     guard let notes, !notes.unfinished.isEmpty else { return }
     suspects.add(notes.unfinished) { setup.modelsMark(ofWatch: watch(ofStore: $0)) }
@@ -73,7 +73,7 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Files that came to rest: suspects wait, all others go into the queue.
+  /// Takes in a settled store: a suspect waits, any other store is queued.
   func admit(_ store: FoundStore, now: ContinuousClock.Instant) {
     heldBack.noteFound(now: now)
     if !suspects.isEmpty {
@@ -97,19 +97,19 @@ extension DaemonCoordinator {
     return counts.looking == 0 && counts.waiting == 0 && counts.migrating == 0
   }
 
-  /// Gives the next suspect its turn where nothing else is to be done.
+  /// Queues the next suspect when it is due.
   func releaseSuspects(now: ContinuousClock.Instant) {
     guard let due = heldBack.due(isIdle: isIdle), due <= now, let store = heldBack.next(now: now) else { return }
     enqueue(store, now: now)
   }
 
-  /// Another configuration is in force: everybody has another chance.
+  /// Clears all suspects, because another configuration is in force.
   func pardonSuspects(now: ContinuousClock.Instant) {
     suspects.clear()
     for store in heldBack.removeAll() { enqueue(store, now: now) }
   }
 
-  /// Refuses a store that has killed the daemon too often. True when it was refused.
+  /// Refuses a store that has killed the daemon too often; returns true if it did.
   func bars(_ ticket: JobTicket, _ subject: MigrationReporter.Subject, now: ContinuousClock.Instant) -> Bool {
     guard !suspects.isEmpty else { return false }
     let deaths = suspects.deaths(at: ticket.store.key, models: setup.modelsMark(ofWatch: ticket.store.watch))
@@ -123,7 +123,7 @@ extension DaemonCoordinator {
   }
 
   private func watch(ofStore path: FilePath) -> String {
-    // The key of a store has no links in it, so the directory must not either.
+    // The key of a store contains no links, so the directory's links are resolved too.
     setup.configuration.watches.first { watch in
       path.starts(with: FoundStore.key(of: watch.directory.appending("store")).removingLastComponent())
     }?.name ?? ""

@@ -1,5 +1,4 @@
-// Watches that cannot be served, and stores that wait for something around them: what is looked at again by itself, and
-// what is reported.
+// Retries watches that cannot be served and stores that failed because of their surroundings, and reports both.
 
 import ConfigurationInspection
 import Diagnostics
@@ -10,10 +9,10 @@ import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
-  /// How soon, and later how often, the models of a watch that is not served are looked for again.
+  /// The first and the longest pause between attempts to read the models of a watch that is not served.
   private static let modelRetries: (first: Duration, most: Duration) = (.seconds(2), .seconds(30))
 
-  /// Tells which watches are not served, and begins to wait for them.
+  /// Reports the watches that are not served, and schedules the first retry.
   func tellUnserved() {
     for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
       log(
@@ -24,7 +23,7 @@ extension DaemonCoordinator {
     modelsAt = setup.unserved.isEmpty ? nil : .now.advanced(by: modelsPause)
   }
 
-  /// Looks whether the models of watches that are not served can be read now.
+  /// Tries to read the models of watches that are not served.
   func retryModels(now: ContinuousClock.Instant) {
     guard let at = modelsAt, at <= now, !isReloading else { return }
     modelsAt = nil
@@ -42,7 +41,7 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Takes in what that showed, unless another configuration is in force by now.
+  /// Takes in the result of that attempt, unless another configuration is in force by now.
   func loaded(_ found: [String: Result<WatchModels, HopdError>], of watches: [Configuration.Watch]) {
     for watch in watches
     where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
@@ -61,12 +60,12 @@ extension DaemonCoordinator {
 
   // MARK: Around a store
 
-  /// Notes what stood around a store that failed for a reason outside of it.
+  /// Notes the surroundings of a store that failed for a reason outside it.
   func note(_ circumstances: Circumstances?, of key: FilePath, watch: String) {
     around[key] = circumstances.map { (watch, $0) }
   }
 
-  /// Looks whether anything around the failed stores of a watch has changed.
+  /// Checks whether the surroundings of the failed stores of a watch have changed.
   func compareCircumstances(ofWatch watch: String) {
     let mine = around.filter { $0.value.watch == watch }.mapValues(\.circumstances)
     guard !mine.isEmpty, comparing.insert(watch).inserted else { return }
@@ -75,8 +74,8 @@ extension DaemonCoordinator {
     }
   }
 
-  /// What has changed is worth another try: rights, links and space at once, anything else not sooner than after the
-  /// first pause.
+  /// Retries stores whose surroundings have changed: at once after a change of permissions, links or space, after the
+  /// first pause for any other change.
   func compared(_ watch: String, _ changes: [FilePath: Circumstances.Change]) {
     comparing.remove(watch)
     let backoff = setup.configuration.watch(named: watch)?.migration.retry.backoff ?? .seconds(30)
@@ -88,7 +87,7 @@ extension DaemonCoordinator {
 
   // MARK: Words
 
-  /// A file that is quiet while a part of it is still being sent.
+  /// Reports a store that is quiet while a part of it is still being sent.
   func tellIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
     logger.event(
       .storeDeferred,
@@ -100,7 +99,7 @@ extension DaemonCoordinator {
       ])
   }
 
-  /// Links whose names match.
+  /// Reports symbolic links whose names match.
   func tellLinks(_ watch: String, _ count: Int, _ first: FilePath) {
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
@@ -110,7 +109,7 @@ extension DaemonCoordinator {
       nil)
   }
 
-  /// Stores that hopd cannot replace by a rename safely, told once for each watch at the start and after a reload.
+  /// Reports once per watch, at the start and after a reload, that hopd cannot safely replace its stores by a rename.
   func tellLeases() {
     let (setup, logger) = (setup, logger)
     BlockingWork.run("leases") {

@@ -1,7 +1,7 @@
-// The loop of the daemon and the one owner of its state. Everything that happens arrives as a message: what the watcher
-// saw, a job that ended, a signal, the time. A message is dealt with without waiting for anything; what takes time runs
-// on a thread of its own and sends a message when it is done. So the loop always answers, and the watchdog, which is
-// fed from here and nowhere else, speaks for it.
+// The loop of the daemon and the only owner of its state. Every event arrives as a message: from the watcher, from a
+// job that ended, from a signal, from the timer. The loop handles a message without waiting; slow work runs on a thread
+// of its own and sends a message when it is done. So the loop always responds, and the watchdog, which is pinged only
+// from here, monitors it.
 
 import ConfigurationInspection
 import Diagnostics
@@ -19,29 +19,29 @@ import SystemdSupport
 
 /// Coordinates watchers, queue, jobs and the service manager.
 package actor DaemonCoordinator {
-  /// What the coordinator needs from outside.
+  /// The dependencies of the coordinator.
   package struct Surroundings: Sendable {
-    /// Where the configuration comes from.
+    /// The source of the configuration.
     package var source: ConfigurationSource
-    /// State of the daemon; it exists.
+    /// The state directory, which must exist.
     package var stateDirectory: FilePath
-    /// While this file exists no migration begins.
+    /// While this file exists, no migration begins.
     package var pauseFile: FilePath
     /// The service manager.
     package var notifier: ServiceNotifier
     /// WatchdogSec= of the unit.
     package var watchdogInterval: Duration?
-    /// What jobs do.
+    /// The work of jobs.
     package var work: any StoreWork = PipelineWork()
-    /// Log of the service.
+    /// The logger of the service.
     package var logger: Logger
-    /// Changes the level of all loggers; nil leaves it.
+    /// The level of all loggers, which a reload sets; nil if it must not change.
     package var threshold: LogThreshold?
-    /// Keeps other daemons from the watched directories; nil for a daemon that is alone by nature.
+    /// The claims that keep other daemons from the watched directories; nil if there cannot be another daemon.
     package var claims: WatchLocks?
-    /// Where what happens is recorded; nil where nobody asks.
+    /// Records stores and jobs in the state database; nil for no record.
     package var recorder: StateRecorder?
-    /// Where the kernel tells the pressure.
+    /// The kernel's pressure files.
     package var pressure = PressureFiles()
   }
 
@@ -70,10 +70,10 @@ package actor DaemonCoordinator {
     var subject: MigrationReporter.Subject
     var monitor: JobMonitor
     var isHungReported = false
-    /// When it began, in seconds since 1970, and who asked for it.
+    /// When the job began, in seconds since 1970, and who ordered it.
     var began: Int64
     var asker = "hopd"
-    /// Stops this job alone, or with all others.
+    /// Stops this job; its parent stops all jobs.
     var stop: StopSignal
     var isCancelled = false
   }
@@ -89,58 +89,58 @@ package actor DaemonCoordinator {
   var setup: DaemonSetup
   var scheduler: JobScheduler
   var running: [FilePath: RunningJob] = [:]
-  /// Stores whose interrupted job goes on or whose report is still to be written: they are migrated without a look.
+  /// Stores whose interrupted job continues or whose report is still missing: they are migrated without a look.
   var interrupted: Set<FilePath> = []
-  /// Which stores are in hand, for the daemon after this one; nil where the state directory cannot be written.
+  /// Notes of the stores at work, for the next daemon; nil if the state directory cannot be written.
   let notes: WorkNotes?
-  /// Stores that were in hand when a daemon was killed.
+  /// Stores that were being worked on when a daemon was killed.
   var suspects: Suspects
   var heldBack = HeldBackStores()
-  /// What stood around stores that failed for a reason outside of them.
+  /// The surroundings of stores that failed for a reason outside them.
   var around: [FilePath: (watch: String, circumstances: Circumstances)] = [:]
-  /// Watches whose stores are being compared with it.
+  /// Watches whose stores' surroundings are being compared.
   var comparing: Set<String> = []
-  /// Watches whose directory cannot be read now.
+  /// Watches whose directory cannot currently be read.
   var degraded: Set<String> = []
-  /// When models that could not be read are looked for again.
+  /// When to retry models that could not be read.
   var modelsAt: ContinuousClock.Instant?
   var modelsPause = Duration.seconds(2)
   var watcher: DirectoryWatcher?
-  /// Files per watch by the last scan; a watch is missing until its first one.
+  /// Number of files per watch at the last scan; a watch has no entry before its first scan.
   var scanned: [String: Int] = [:]
   var note: String?
-  /// Is the pause file there?
+  /// Whether the pause file exists.
   var isPaused = false
-  /// Does the pressure of the machine halt migrations, and when was it last read?
+  /// Whether the machine's pressure halts migrations, and when the pressure was last read.
   var throttle = PressureThrottle()
   var pressureAt: ContinuousClock.Instant?
   var isThrottled = true
   var isPressureMissingTold = false
-  /// When the windows of watches open that are closed, as far as somebody asked.
+  /// When closed windows open, by watch, as far as it was computed.
   var hoursUntil: [String: Int64] = [:]
-  /// The folders of models, which are watched as well.
+  /// The folders of models, which are watched too.
   var modelFolders = ModelFolders()
   var isReloading = false
   var mustReloadAgain = false
-  /// When memory is given back, where anything has happened since it last was.
+  /// When memory is next returned; nil if nothing has happened since the last time.
   private var restsAt: ContinuousClock.Instant?
   private var restedAt: ContinuousClock.Instant?
   private var watchdog: WatchdogPolicy?
   private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
-  /// For the extension of the stop's time limit: beats of all jobs when it was last extended.
+  /// When the timeout was last extended, and the beats of all jobs then.
   private var extendedAt: ContinuousClock.Instant?
   private var beatsAtExtension: UInt64 = 0
-  /// Removes backups that the configuration no longer keeps, and knows the stores that a restore holds back.
+  /// Removes backups that the configuration no longer keeps, and tracks the stores that a restore holds back.
   let backups = BackupKeeper()
-  /// Watches of which stores may be recorded that are gone since.
+  /// Watches whose records may contain stores that are gone.
   var unseen: Set<String> = []
-  /// Facts about the daemon as they were last recorded.
+  /// The last recorded facts about the daemon.
   var facts: [ServiceFact: String] = [:]
-  /// Who asked for the next job of a store, where it was not the daemon.
+  /// The user who ordered the next job of a store; no entry for a job of the daemon.
   var askers: [FilePath: String] = [:]
-  /// What an operator has set for this run: keys with their values, and with those that are configured.
+  /// Keys that an operator has set for this run, with their current and configured values.
   var overrides: [String: (now: String, configured: String)] = [:]
-  /// The file that this process was started from, as it was at the start.
+  /// The program file of this process, as it was at the start.
   let programFile = ProgramFile.own
   /// Clients that wait for the end of a reload.
   var reloadWaiters: [ControlAnswer] = []
@@ -152,12 +152,12 @@ package actor DaemonCoordinator {
   let metricsWriter: MetricsWriter
   var metricsAt: ContinuousClock.Instant?
   var metricsTold: Metrics?
-  /// How fast the queue moves.
+  /// The pace of the queue.
   var pace = QueuePace()
-  /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
+  /// A random prefix of job names, so that they differ from those of earlier runs, whose staged files may still exist.
   let jobPrefix: String
 
-  /// Prepares a run with a setup that was read already.
+  /// Prepares a run with a loaded setup.
   package init(_ surroundings: Surroundings, setup: DaemonSetup) {
     self.surroundings = surroundings
     self.setup = setup
@@ -177,16 +177,16 @@ package actor DaemonCoordinator {
 
   // MARK: Orders from outside
 
-  /// Reads the configuration again.
+  /// Orders a reload of the configuration.
   package nonisolated func reload() { inbox.yield(.reload) }
 
-  /// Ends the run at the next chunk of each job.
+  /// Orders the end of the run, at the next checkpoint of each job.
   package nonisolated func stop() { inbox.yield(.stop) }
 
-  /// Leaves a message for the loop.
+  /// Sends a message to the loop.
   nonisolated func post(_ message: Message) { inbox.yield(message) }
 
-  /// Runs until it is stopped; throws what makes a start impossible.
+  /// Runs until it is stopped; throws an error that makes a start impossible.
   package func run() async throws {
     begin()
     for await message in messages {
@@ -230,7 +230,7 @@ package actor DaemonCoordinator {
     }
   }
 
-  /// What follows every message: time, work, words, and the next moment to look.
+  /// After each message: starts due work, reports changes, and sets the next timer.
   private func afterwards() {
     let now = ContinuousClock.now
     if phase == .ready {
@@ -264,7 +264,8 @@ package actor DaemonCoordinator {
     let text = names.isEmpty ? "stopping" : "finishing chunk of \(names.sorted().joined(separator: ", "))"
     logger.event(.serviceStopping, text)
     notifier.stopping(text)
-    // Joining its thread may take as long as a directory that does not answer; nobody has to wait for it.
+    // Its thread may hang in a directory that does not respond, so a thread of its own joins it and the loop does not
+    // wait.
     if let watcher { BlockingWork.run("watcher-stop") { watcher.stop() } }
     watcher = nil
   }
@@ -289,13 +290,13 @@ package actor DaemonCoordinator {
     }
   }
 
-  /// How long nothing must have happened before memory is given back.
+  /// How long nothing must have happened before memory is returned.
   private static let restlessness = Duration.seconds(5)
-  /// How long it is kept at least, however often the time is looked at.
+  /// The shortest time between two returns of memory, however often the timer fires.
   private static let shortestRest = Duration.seconds(2)
 
-  /// Most of what looks, migrations and scans of large directories have needed is not needed while nothing happens; and
-  /// what a tick has run is not needed until the next.
+  /// Returns memory while the daemon is idle: looks, migrations and scans of large directories need much that an idle
+  /// daemon does not, and what a tick used is not needed until the next.
   private func rest(now: ContinuousClock.Instant) {
     guard phase == .ready, running.isEmpty,
       let at = restsAt ?? restedAt?.advanced(by: Self.shortestRest), at <= now
@@ -305,7 +306,7 @@ package actor DaemonCoordinator {
     BlockingWork.run("rest") { ProgramMemory.giveBack() }
   }
 
-  /// A start that recovers, and a stop whose jobs still move, ask for more time.
+  /// Extends the timeout of a start during recovery, and of a stop while its jobs make progress.
   private func extendTimeout(now: ContinuousClock.Instant) {
     guard phase == .recovering || phase == .stopping else { return }
     if let last = extendedAt, now < last.advanced(by: .seconds(5)) { return }
@@ -347,8 +348,8 @@ package actor DaemonCoordinator {
 }
 
 extension FoundStore {
-  /// A file that came to rest, as it is now; nil when it is gone again. A file whose status cannot be read is not
-  /// gone: the look that follows fails the same way, which is reported and tried again, or it finds the disk well.
+  /// The current state of a settled file; nil if it is gone again. A file whose status cannot be read is not gone: the
+  /// look that follows either fails with the same error, which is reported and retried, or succeeds.
   init?(_ file: SettledFile) {
     let location = StoreLocation(database: file.path)
     let mark: StoreMark
@@ -361,7 +362,7 @@ extension FoundStore {
     self.init(key: FoundStore.key(of: file.path), path: file.path, watch: file.watch, mark: mark)
   }
 
-  /// The path with the links of its directory resolved.
+  /// The key of a store: its path with the links of its directory resolved.
   static func key(of path: FilePath) -> FilePath {
     CanonicalStoreLocation(evenIfGone: path.lexicallyNormalized()).database
   }

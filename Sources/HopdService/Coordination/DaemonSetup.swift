@@ -1,5 +1,5 @@
-// What a run of the daemon stands on: a valid configuration, with the models and mapping models of its watches. At the
-// start a watch whose models cannot be read is set aside and the others are served. A reload takes all or nothing;
+// The basis of a run of the daemon: a valid configuration, with the models and mapping models of its watches. At the
+// start, a watch whose models cannot be read is set aside, and the others are served. A reload applies all or nothing;
 // running jobs keep the setup that they began with.
 
 import ConfigurationInspection
@@ -17,14 +17,14 @@ import StoreVerification
 import StoreWatching
 import SystemPackage
 
-/// Where the configuration comes from.
+/// The source of the configuration.
 package enum ConfigurationSource: Sendable, Hashable {
-  /// What is installed: the vendor's files below the administrator's.
+  /// The installed files: the vendor's, overridden by the administrator's.
   case installed
   /// One file with its own drop-ins.
   case file(FilePath)
 
-  /// Reads it.
+  /// Loads the configuration.
   package func load() throws(HopdError) -> LoadedConfiguration {
     switch self {
     case .installed: try ConfigurationLoader().load()
@@ -37,20 +37,20 @@ package enum ConfigurationSource: Sendable, Hashable {
 package struct DaemonSetup: Sendable {
   /// The configuration.
   package private(set) var configuration: Configuration
-  /// The files it was made of.
+  /// The files of the configuration.
   package let files: [FilePath]
-  /// Remarks about the configuration and the models.
+  /// Warnings about the configuration and the models.
   package private(set) var warnings: [HopdError]
-  /// Watches that cannot be served now, with the reason; the others are.
+  /// Watches that cannot currently be served, with the reason.
   package private(set) var unserved: [String: HopdError] = [:]
   private var models: [String: WatchModels] = [:]
-  /// The programs of policies; nil where none is bound.
+  /// The policy programs; nil if none is bound.
   private let policies: PolicyMaker?
 
-  /// Reads the models of each watch; throws the first thing that is wrong.
+  /// Reads the models of each watch; throws the first error.
   ///
-  /// With `mayDegrade` a watch whose models cannot be read is set aside and the others are served. Throws all the same
-  /// where no watch is left and time alone will not mend any.
+  /// With `mayDegrade`, a watch whose models cannot be read is set aside, and the others are served. It still throws if
+  /// no watch is left and none of the errors is temporary.
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
@@ -77,18 +77,18 @@ package struct DaemonSetup: Sendable {
     }
   }
 
-  /// Puts a watch in service.
+  /// Puts a watch in service with its models.
   mutating func serve(_ watch: String, _ loaded: WatchModels) {
     models[watch] = loaded
     unserved[watch] = nil
     warnings += loaded.warnings
   }
 
-  /// Keys that `override` knows.
+  /// Keys that `override` accepts.
   static let settable = ["jobs", "memory_limit", "log_level", "io_pressure", "cpu_pressure", "memory_pressure"]
 
-  /// Sets a key of `[daemon]` or `[throttle]` for this run; the value before, or nil for a key that cannot be set, or a
-  /// wrong value.
+  /// Sets a key of `[daemon]` or `[throttle]` for this run. Returns the previous value, or nil if the key cannot be set
+  /// or the value is invalid.
   mutating func override(_ key: String, _ value: String) -> String? {
     switch key {
     case "jobs": return set(\.daemon.jobs, value, in: 1...256)
@@ -130,7 +130,7 @@ package struct DaemonSetup: Sendable {
     Dictionary(configuration.watches.map { ($0.name, $0.priority) }) { first, _ in first }
   }
 
-  /// What the watcher is asked for: the directories of watches that can be served.
+  /// The directories of watches that can be served.
   package var directories: [WatchedDirectory] { allDirectories.filter { unserved[$0.name] == nil } }
 
   /// The directories of all watches.
@@ -143,24 +143,24 @@ package struct DaemonSetup: Sendable {
     }
   }
 
-  /// The models of a watch; nil where they are not loaded.
+  /// The models of a watch; nil if they are not loaded.
   func watchModels(_ name: String) -> WatchModels? { models[name] }
 
-  /// Other models of a watch are in force, or the same as the disk has them now.
+  /// Replaces the models of a watch by changed ones, or by the same ones with new times.
   mutating func replace(_ watch: String, _ loaded: WatchModels) { models[watch] = loaded }
 
-  /// The models of a watch in a short text that changes with them; empty where they are not loaded.
+  /// A text that identifies the models of a watch; empty if they are not loaded.
   package func modelsMark(ofWatch name: String) -> String {
     (models[name]?.catalog.versions ?? []).map { "\($0.title) \(VersionHash.digest(of: $0.versionHashes))" }.joined(
       separator: ", ")
   }
 
-  /// The rule for the old stores of a watch; nil for a watch that is not there.
+  /// The backup rule of a watch; nil for an unknown watch.
   package func backupRule(ofWatch name: String) -> BackupRule? {
     configuration.watch(named: name)?.backup
   }
 
-  /// What the pipeline is asked for a store of a watch; nil for a watch that is not there.
+  /// The migration request for a store; nil if its watch is unknown or its models are not loaded.
   package func request(for store: FoundStore, job: String, stateDirectory: FilePath) -> MigrationRequest? {
     guard let watch = configuration.watch(named: store.watch), let models = models[store.watch] else { return nil }
     let daemon = configuration.daemon
@@ -174,7 +174,7 @@ package struct DaemonSetup: Sendable {
     return request
   }
 
-  /// May a file of this name be a store? Hidden files, side files and files of our own may not.
+  /// Whether a file of this name cannot be a store: hidden files, side files and hopd's own files.
   package static func ignores(_ name: String) -> Bool {
     name.hasPrefix(".") || StoreLocation.isAuxiliaryFile(fileName: name)
   }

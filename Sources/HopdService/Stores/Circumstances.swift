@@ -1,5 +1,5 @@
-// What stands around a store and can keep it from being migrated: rights, links, free space, external files. After a
-// failure whose cause lies there it is noted as it is; at each rescan a look tells whether somebody has mended it.
+// The surroundings of a store that can prevent its migration: permissions, links, free space, external files. hopd
+// records them after a failure with such a cause, and compares at each rescan whether they have changed.
 
 import Diagnostics
 import Glibc
@@ -10,23 +10,23 @@ import SystemPackage
 
 /// The surroundings of a store at one moment.
 package struct Circumstances: Sendable {
-  /// What became of them.
+  /// How the surroundings have changed.
   package enum Change: Sendable, Hashable {
-    /// Nothing that matters.
+    /// No relevant change.
     case none
-    /// Something in the directory; hopd's own work there looks the same.
+    /// A change in the directory, which may be hopd's own work.
     case perhaps
-    /// Rights, owner, links, external files or space: worth a try at once.
+    /// A change of permissions, owner, links, external files or free space: worth a retry at once.
     case mended
   }
 
   private let store: StoreLocation
   private let others: [FilePath]
-  /// Rights, owners, links and times of change, as one number that holds in this process.
+  /// Permissions, owners, links and times of change, as one hash that is valid in this process only.
   private let rights: Int
-  /// Time of the last change of the directory itself.
+  /// A hash of the directory's status, with the time of its last change.
   private let directory: Int
-  /// Free bytes and inodes of the file systems that are written to.
+  /// Free bytes and inodes of the file systems that hopd writes to.
   private let free: [Space]
 
   private struct Space: Hashable, Sendable {
@@ -34,7 +34,7 @@ package struct Circumstances: Sendable {
     var inodes: UInt64 = 0
   }
 
-  /// Notes what stands around the store of a job.
+  /// Records the surroundings of the store of a job.
   package init(of request: MigrationRequest) {
     self.init(request.location, others: [request.backup.directory, request.stateDirectory].compactMap { $0 })
   }
@@ -44,7 +44,8 @@ package struct Circumstances: Sendable {
     self.others = others
     var hasher = Hasher()
     let folder = Self.status(store.directory)
-    // Times of the directory change with every file that is made in it, so only its rights count here.
+    // The directory's times change with every file created in it, so only its identity, permissions and owner count
+    // here.
     hasher.combine(
       folder.map { [UInt64($0.st_dev), UInt64($0.st_ino), UInt64($0.st_mode), UInt64($0.st_uid), UInt64($0.st_gid)] })
     for path in [store.database, store.externalDataDirectory, store.externalDataDirectory.removingLastComponent()] {
@@ -58,12 +59,12 @@ package struct Circumstances: Sendable {
     free = ([store.directory] + others).map(Self.space)
   }
 
-  /// Compares with how things are now.
+  /// Compares the record with the current surroundings.
   package func change() -> Change {
     let now = Circumstances(store, others: others)
     if now.rights != rights { return .mended }
     for (before, after) in zip(free, now.free) {
-      // Less than this comes and goes on any disk.
+      // Smaller changes are normal on any disk.
       if after.bytes > before.bytes &+ max(1 << 20, before.bytes / 8) { return .mended }
       if after.inodes > before.inodes &+ max(16, before.inodes / 8) { return .mended }
     }
@@ -93,8 +94,8 @@ package struct Circumstances: Sendable {
 }
 
 extension HopdError {
-  /// Does the cause of this failure lie outside of the store, so that the store may be migrated once it is gone? Such a
-  /// failure is never final.
+  /// Whether the cause of this failure is outside the store, so that a migration may succeed once the cause is removed.
+  /// Such a failure is never final.
   var liesOutsideTheStore: Bool {
     let outside: [Code] = [
       .noSpace, .inputOutput, .noPermission, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,

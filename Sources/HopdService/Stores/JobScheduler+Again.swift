@@ -1,10 +1,10 @@
-// Stores that are looked at again because something else than they has changed: the configuration, or models.
+// Looks at stores again after a change of the configuration or of models.
 
 import SystemPackage
 
 extension JobScheduler {
-  /// Another configuration is in force: every store of a watch that is still there is looked at again, those of other
-  /// watches are forgotten. Running jobs go on.
+  /// Applies a new configuration: every store of a watch that still exists is looked at again; stores of other watches
+  /// are forgotten. Running jobs continue.
   package mutating func configure(jobs: Int, rules: [String: RetryRule], priorities: [String: Int] = [:]) {
     self.jobs = max(1, jobs)
     self.rules = rules
@@ -14,7 +14,7 @@ extension JobScheduler {
     lookAgain { _ in true }
   }
 
-  /// Other models of a watch are in force: each of its stores is looked at again, also those that were refused.
+  /// Applies new models of a watch: each of its stores is looked at again, including refused ones.
   package mutating func modelsChanged(ofWatch watch: String) {
     wakeAllResting { $0 == watch }
     lookAgain { $0 == watch }
@@ -30,7 +30,7 @@ extension JobScheduler {
   }
 
   private mutating func lookAgain(_ isMeant: (String) -> Bool) {
-    // In the order of their last turn, so that who waited longest is still first.
+    // In the order of their last turn, so that the store that has waited longest is still first.
     for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) })
     where isMeant(entry.store.watch) {
       let isWatched = rules[entry.store.watch] != nil
@@ -42,7 +42,7 @@ extension JobScheduler {
       case .waiting: break
       case .deferred, .done, .failed, .needsAttention:
         entries[key]?.forgive()
-        // What was told of it is not told again unless it is something else.
+        // `reported` stays, so that only a new result is reported. A deferred store keeps its job.
         var isDeferred = false
         if case .deferred = entry.state { isDeferred = true }
         enqueue(key, .look, newJob: !isDeferred)

@@ -1,4 +1,4 @@
-// Jobs are handed out, and their outcomes decide when a store is tried again.
+// Starts jobs, and decides from their outcomes when a store is retried.
 
 import DequeModule
 import DurableFiles
@@ -7,7 +7,8 @@ import StoreReplacement
 import SystemPackage
 
 extension JobScheduler {
-  /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
+  /// Starts the next piece of work; nil if nothing waits or every slot is taken. Looks continue while migrations are
+  /// held back.
   package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
     if !isHeld, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
@@ -20,13 +21,13 @@ extension JobScheduler {
     return nil
   }
 
-  /// The next migration that may begin. The judge is gone when the entries change, so that they are not copied for it.
+  /// The next migration that may begin. The judge ends before the entries change, so that they are not copied for it.
   private mutating func nextMigration() -> Item? {
     let judge = judge
     return migrations.next(closed: judge.standsStill, judge: judge.verdict)
   }
 
-  /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
+  /// Queues deferred stores that are due, behind those that already wait.
   package mutating func wake(now: Instant) {
     while let first = alarms.min, first.until <= now {
       alarms.removeMin()
@@ -37,7 +38,7 @@ extension JobScheduler {
     }
   }
 
-  /// When `wake` will have something to do.
+  /// When `wake` next has something to do.
   package mutating func nextAlarm() -> Instant? {
     while let first = alarms.min {
       if let entry = entries[first.item.key], entry.turn == first.item.turn, case .deferred = entry.state {
@@ -48,8 +49,8 @@ extension JobScheduler {
     return nil
   }
 
-  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new
-  /// beginning.
+  /// Retries a deferred store after `pause`, if that is sooner, because something around it has changed. Without a
+  /// pause it is retried at once, and its failures count from zero.
   package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
     guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
     let sooner = now.advanced(by: pause ?? .zero)
@@ -57,7 +58,7 @@ extension JobScheduler {
     if sooner < until { postpone(key, step, until: sooner) }
   }
 
-  /// A piece of work has ended.
+  /// Takes in the outcome of a piece of work; returns what follows.
   package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
     guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
     if step == .look { runningLooks -= 1 }
@@ -110,7 +111,7 @@ extension JobScheduler {
     }
   }
 
-  /// The store went away while a step ran; `again` is a new file in its place.
+  /// Handles a store that disappeared during a step; `again` is a new file in its place.
   private mutating func finishedGone(
     _ key: FilePath, _ outcome: JobOutcome, _ entry: Entry, _ again: FoundStore?
   ) -> JobVerdict {
@@ -123,7 +124,7 @@ extension JobScheduler {
     return outcome == .gone ? .forgotten : verdictOfGone(outcome)
   }
 
-  /// A step failed; it is tried again after a pause. `attempts` is how many tries there will be, nil for no end.
+  /// Schedules a failed step again after a pause. `attempts` is the limit of attempts, nil for none.
   private mutating func tryAgain(
     _ key: FilePath, _ step: JobStep, _ entry: Entry, _ code: String, attempts: Int?, now: Instant
   ) -> JobVerdict {

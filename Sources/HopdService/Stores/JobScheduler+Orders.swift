@@ -1,15 +1,15 @@
-// What an operator orders: a store is tried again, put in front, or its migration does not begin.
+// An operator's orders: retry a store, put it first, or pause migrations.
 
 import DequeModule
 import SystemPackage
 
 extension JobScheduler {
-  /// Does no migration of this store begin?
+  /// Whether migrations of this store are paused.
   package func isPaused(_ store: FoundStore) -> Bool {
     pauses.all || pauses.watches.contains(store.watch) || pauses.stores.contains(store.key)
   }
 
-  /// Is nothing to be done with it?
+  /// Whether the store has no work to do.
   func isSettled(_ key: FilePath) -> Bool {
     switch state(of: key) {
     case nil, .done?, .failed?, .needsAttention?: true
@@ -17,15 +17,15 @@ extension JobScheduler {
     }
   }
 
-  /// Tries a store again at once, as if it had never failed; `first` also puts it in front. False for one that is not
-  /// known or in work.
+  /// Retries a store at once, as if it had never failed; `first` also puts it before all others. False if the store is
+  /// not known or is being worked on.
   @discardableResult
   package mutating func order(_ key: FilePath, first: Bool) -> Bool {
     guard let store = store(key) else { return false }
     var step = JobStep.look
     switch state(of: key) {
     case .running(.look)? where first:
-      // Its migration is in front once the look is through.
+      // Its migration comes first after the look.
       hurried.insert(key)
       return true
     case .running?, nil: return false
@@ -42,7 +42,7 @@ extension JobScheduler {
     return true
   }
 
-  /// Stores that have failed, or are tried again later.
+  /// Stores that have failed, or are retried later.
   package var troubled: [FilePath] {
     entries.compactMap { key, entry in
       switch entry.state {
@@ -57,8 +57,8 @@ extension JobScheduler {
     entries.values.filter { $0.state == .waiting(.migrate) }.map(\.store)
   }
 
-  /// Changes the pauses. Migrations whose turn came meanwhile have it now, in their old order,
-  /// behind those that were put in front.
+  /// Changes the pauses. Migrations whose turn came during a pause return to their places in the queue, behind those
+  /// that were put first.
   package mutating func changePauses<Result>(_ change: (inout Pauses) -> Result) -> Result {
     let result = change(&pauses)
     migrations.unpark()
@@ -72,18 +72,18 @@ extension JobScheduler {
     migrations.unpark()
   }
 
-  /// Says of migrations in line whether they may begin.
+  /// Decides whether queued migrations may begin.
   struct Judge {
     fileprivate let entries: [FilePath: Entry]
     fileprivate let pauses: Pauses
     fileprivate let closed: Set<String>
 
-    /// Does the line of a watch stand still?
+    /// Whether migrations of a watch may not begin now.
     func standsStill(_ watch: String) -> Bool {
       pauses.all || pauses.watches.contains(watch) || closed.contains(watch)
     }
 
-    /// May the migration of an item begin?
+    /// Whether the migration of an item may begin.
     func verdict(_ item: Item) -> MigrationLine.Verdict {
       guard waits(item), let store = entries[item.key]?.store else { return .stale }
       return standsStill(store.watch) || pauses.stores.contains(store.key) ? .held : .ready
@@ -94,16 +94,16 @@ extension JobScheduler {
     }
   }
 
-  /// The judge of this moment.
+  /// The judge of the current state.
   var judge: Judge { Judge(entries: entries, pauses: pauses, closed: closed) }
 
-  /// Migrations whose turn came while they were held.
+  /// Migrations whose turn came while they were held back.
   var parked: [Item] { migrations.parked.map(\.item) }
 
   /// Migrations that wait and may not begin now.
   var heldCount: Int { migrations.held(closed: judge.standsStill) }
 
-  /// Watches that wait for nothing but their hour.
+  /// Closed watches with migrations that wait for the window to open.
   mutating func waitingForTheirHour() -> Set<String> {
     if closed.isEmpty { return [] }
     let judge = judge
@@ -111,6 +111,6 @@ extension JobScheduler {
     return waiting.union(migrations.parked.compactMap { entries[$0.item.key]?.store.watch }).intersection(closed)
   }
 
-  /// How many migrations are at work at once from now on.
+  /// Sets the number of migrations that run at the same time.
   package mutating func setJobs(_ number: Int) { jobs = max(1, number) }
 }

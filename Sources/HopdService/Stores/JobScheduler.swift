@@ -1,5 +1,5 @@
-// Which store is worked on next, and what becomes of it afterwards. The scheduler is a pure value: it is told what was
-// found, what ended and what time it is; it has no clock, no disk, no task. Its owner is `DaemonCoordinator`.
+// Decides which store is worked on next, and what follows after each result. The scheduler is a pure value: its input
+// is found files, ended work and the time; it uses no clock, no disk and no task. Its owner is `DaemonCoordinator`.
 
 import DequeModule
 import DurableFiles
@@ -8,9 +8,9 @@ import StoreReplacement
 import SystemPackage
 
 /// The queue of stores: one owner per store, first come first served, a limit of jobs, pauses after failures, and a
-/// memory of what was refused.
+/// record of refused stores.
 package struct JobScheduler: Sendable {
-  /// A moment.
+  /// A point in time.
   package typealias Instant = ContinuousClock.Instant
 
   struct Report: Hashable {
@@ -23,12 +23,12 @@ package struct JobScheduler: Sendable {
     var store: FoundStore
     var state: JobState
     var job: UInt64
-    /// Which item of a queue is its own: items with another number are stale.
+    /// Number of its item in a queue: items with another number are stale.
     var turn: UInt64 = 0
-    /// The configuration changed while it was worked on.
+    /// The configuration changed during the work, so the store must be looked at again.
     var mustLookAgain = false
     var isGone = false
-    /// What few stores have.
+    /// The store's past, which few stores have.
     private var past: [Past] = []
 
     init(store: FoundStore, state: JobState, job: UInt64) {
@@ -37,15 +37,15 @@ package struct JobScheduler: Sendable {
       self.job = job
     }
 
-    /// What happened to it; the array keeps an entry without a past small.
+    /// Earlier results of a store. It is kept in an array so that an entry without a past is small.
     struct Past: Equatable {
-      /// Failures in a row that may pass.
+      /// Temporary failures in a row.
       var failures = 0
-      /// Times in a row that it was in use.
+      /// Number of times in a row that the store was in use.
       var busyTimes = 0
-      /// What it looked like when it was found again while it was worked on.
+      /// The store as found again during the work on it.
       var foundAgain: FoundStore?
-      /// What was last reported of it.
+      /// The last report about the store.
       var reported: Report?
     }
 
@@ -58,17 +58,17 @@ package struct JobScheduler: Sendable {
       }
     }
 
-    /// The next attempt is the first one again.
+    /// Resets the counters: the next attempt is the first one again.
     mutating func forgive() { (self.failures, self.busyTimes) = (0, 0) }
 
-    /// Is it at its target, with nothing to be remembered?
+    /// Whether the store is at its target and has no past.
     var isAtRest: Bool { state == .done && past.isEmpty && !mustLookAgain && !isGone }
   }
 
   /// A store at its target. There may be a hundred thousand of them.
   struct Resting {
     var mark: StoreMark
-    /// Its path, where that is not its key.
+    /// Its path, if that differs from its key.
     var path: FilePath?
     /// Position in `watchNames`.
     var watch: UInt32
@@ -79,7 +79,7 @@ package struct JobScheduler: Sendable {
     var turn: UInt64
   }
 
-  /// When a deferred store waits for its turn again; the smaller alarm is the earlier one.
+  /// When a deferred store is queued again; the smaller alarm is the earlier one.
   struct Alarm: Comparable {
     var until: Instant
     var item: Item
@@ -92,30 +92,30 @@ package struct JobScheduler: Sendable {
 
   var jobs: Int
   var rules: [String: RetryRule]
-  /// Stores that something is to be done with, or was and failed.
+  /// Stores with work to do, or with failed work.
   var entries: [FilePath: Entry] = [:]
-  /// All others.
+  /// All other stores.
   var resting: [FilePath: Resting] = [:]
   /// Names of watches that stores at rest belong to.
   var watchNames: [String] = []
   var looks: Deque<Item> = []
   var migrations = MigrationLine()
-  /// Items whose turn is over are skipped.
+  /// Stale items are skipped.
   var alarms = Heap<Alarm>()
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
   var runningLooks = 0
-  /// Watches and stores whose migrations do not begin.
+  /// Watches and stores whose migrations are paused.
   var pauses = Pauses()
   /// Watches whose migrations do not begin at this hour.
   var closed: Set<String> = []
-  /// Stores that an operator put in front.
+  /// Stores that an operator put first.
   var hurried: Set<FilePath> = []
   var lastOrdinal = 0
   /// How many stores are in which state.
   package var counts = Counts()
 
-  /// An empty queue for these watches; `jobs` migrations run at once.
+  /// An empty queue for these watches; up to `jobs` migrations run at the same time.
   package init(jobs: Int, rules: [String: RetryRule]) {
     self.jobs = max(1, jobs)
     self.rules = rules
@@ -123,9 +123,9 @@ package struct JobScheduler: Sendable {
 
   // MARK: What is found
 
-  /// A file has come to rest. True when there is something to do at once.
+  /// Takes in a settled file. Returns true if it was queued.
   ///
-  /// A file that was settled or refused and is the same as then is left alone, so that rescans cost and log nothing.
+  /// A file that was settled or refused is skipped until it changes, so that rescans cost and log nothing.
   @discardableResult
   package mutating func found(_ store: FoundStore, step: JobStep = .look, now: Instant) -> Bool {
     if let known = resting[store.key] {
@@ -146,7 +146,7 @@ package struct JobScheduler: Sendable {
       enqueue(store.key, step, newJob: true)
       return true
     }
-    // The watch that came first owns the file.
+    // The first watch that found the file owns it.
     guard entry.store.watch == store.watch || rules[entry.store.watch] == nil else { return false }
     let isSame = entry.store.mark == store.mark
     entry.isGone = false
@@ -160,7 +160,7 @@ package struct JobScheduler: Sendable {
     switch entry.state {
     case .running, .waiting: return false
     case .deferred(let step, let until):
-      // An app that keeps writing must not make us knock at each change: never sooner than the shortest pause.
+      // If an app keeps writing, hopd does not retry at each change, but at the earliest after the shortest pause.
       let soon = now.advanced(by: rule(of: entry).pause(after: 1))
       if !isSame, soon < until { postpone(store.key, step, until: soon) }
       return false
@@ -172,8 +172,8 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// A job, which is about to end or just has, put this file in place: the event of its own rename is no news, nor was
-  /// it while the job still ran. A change that was noticed meanwhile still is.
+  /// Notes that a job put this file in place. The job may still be running or may just have ended; in both cases the
+  /// event of its own rename is not a change. Any other change noticed meanwhile counts.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
     let mark = StoreMark(fingerprint)
     if resting[key] != nil {
@@ -206,10 +206,10 @@ package struct JobScheduler: Sendable {
 
   // MARK: What is so
 
-  /// Where a store stands; nil for one that is not known.
+  /// The state of a store; nil if it is not known.
   package func state(of key: FilePath) -> JobState? { entries[key]?.state ?? resting[key].map { _ in .done } }
 
-  /// What is known of a file; nil for one that is not known.
+  /// The store as last found; nil if it is not known.
   package func store(_ key: FilePath) -> FoundStore? {
     entries[key]?.store
       ?? resting[key].map {
@@ -217,7 +217,14 @@ package struct JobScheduler: Sendable {
       }
   }
 
+<<<<<<< HEAD
   /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
+=======
+  /// Number of stores with a full entry; a resting store takes a tenth of the memory.
+  var busyCount: Int { entries.count }
+
+  /// Migrations begun since the queue was last empty plus those that wait: the 120 of "store 3/120".
+>>>>>>> sweep7
   package var batch: Int { lastOrdinal + counts.waiting }
 
   // MARK: Inside
@@ -226,7 +233,7 @@ package struct JobScheduler: Sendable {
     rules[entry.store.watch] ?? RetryRule(attempts: 1, backoff: .seconds(30), longest: .seconds(3600))
   }
 
-  /// What a job of a store that is gone or no longer watched is still worth telling.
+  /// The verdict on a job whose store is gone or no longer watched: only a result that is worth reporting counts.
   func verdictOfGone(_ outcome: JobOutcome) -> JobVerdict {
     switch outcome {
     case .migrated, .current: .settled
@@ -235,7 +242,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// Notes what is reported of a store; false when the same was reported of the same file before.
+  /// Notes a report about a store; false if the last report about the same file was equal.
   mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
     let report = Report(reason: reason, inode: entry.store.mark.inode)
@@ -255,7 +262,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// Takes a store at its target back among those that something is to be done with.
+  /// Gives a resting store a full entry again.
   mutating func wakeResting(_ store: FoundStore) {
     resting[store.key] = nil
     entries[store.key] = Entry(store: store, state: .done, job: 0)
@@ -269,7 +276,7 @@ package struct JobScheduler: Sendable {
       watch: UInt32(clamping: known ?? watchNames.count - 1))
   }
 
-  /// Takes an entry out; a table that has become nearly empty gives its memory back.
+  /// Removes an entry; a table that has become nearly empty is rebuilt to free its memory.
   private mutating func remove(_ key: FilePath) {
     entries[key] = nil
     if entries.capacity > 1024, entries.count < entries.capacity / 16 {
@@ -306,7 +313,7 @@ package struct JobScheduler: Sendable {
     while let item = line.popFirst() {
       if let entry = entries[item.key], entry.turn == item.turn, entry.state == .waiting(step) { return item.key }
     }
-    line = []  // The memory of a long queue is not kept.
+    line = []  // Frees the memory of a long queue.
     return nil
   }
 

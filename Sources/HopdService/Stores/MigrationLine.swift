@@ -1,45 +1,44 @@
-// Whose turn it is. Each watch has a line of its own, so that a watch with ten thousand stores and one with a single
-// store both move.
+// Decides which store is migrated next. Each watch has its own queue, so that a watch with ten thousand stores does not
+// block one with a single store.
 
 import DequeModule
 
-/// Stores that wait for their migration. The rule: those that an operator put in front come first. Then comes the watch
-/// with the highest priority; among watches of one priority the one that was served the longest ago; within a watch the
-/// store that came first. Every eighth store is the one that has waited longest of all, whatever its priority, so that
-/// none waits for ever.
+/// Stores that wait for their migration. Stores that an operator put first come first. Then comes the watch with the
+/// highest priority; among watches of one priority, the one served longest ago; within a watch, the store that came
+/// first. Every eighth store is the one that has waited longest, whatever its priority, so that none waits forever.
 struct MigrationLine: Sendable {
   typealias Item = JobScheduler.Item
 
-  /// What is to be done with the first of a line.
+  /// What to do with the first item of a queue.
   enum Verdict {
     /// It may begin.
     case ready
-    /// It is no longer where it was when it was put in line.
+    /// Its store's state has changed since it was queued.
     case stale
-    /// It waits aside until something changes.
+    /// It is parked until something changes.
     case held
   }
 
-  /// Every so many starts the oldest has its turn.
+  /// The number of starts after which the oldest has its turn.
   static let oldestEvery: UInt64 = 8
 
   /// Priorities of watches; 0 for those that are not named.
   var priorities: [String: Int] = [:]
   private var front: Deque<Item> = []
   private var lines: [String: Deque<Item>] = [:]
-  /// At which start a watch was last served.
+  /// The number of the start at which each watch was last served.
   private var served: [String: UInt64] = [:]
   private var starts: UInt64 = 0
-  /// Those that wait aside, with their watch; nil for those of the front.
+  /// Parked items with their watch; nil for those that were put first.
   private(set) var parked: [(item: Item, watch: String?)] = []
 
-  /// Puts one at the end of its watch's line.
+  /// Appends an item to its watch's queue.
   mutating func append(_ item: Item, of watch: String) { lines[watch, default: []].append(item) }
 
-  /// Puts one in front of all.
+  /// Puts an item before all others.
   mutating func putFirst(_ item: Item) { front.prepend(item) }
 
-  /// Takes the next one. Lines of watches that are `closed` stand still.
+  /// Takes the next item. Skips watches that are `closed`.
   mutating func next(closed: (String) -> Bool, judge: (Item) -> Verdict) -> Item? {
     while let item = front.popFirst() {
       switch judge(item) {
@@ -48,14 +47,14 @@ struct MigrationLine: Sendable {
       case .held: parked.append((item, nil))
       }
     }
-    front = []  // The memory of a long queue is not kept.
+    front = []  // Frees the memory of a long queue.
     guard let watch = nextWatch(closed, judge), let item = lines[watch]?.popFirst() else { return nil }
     starts += 1
     served[watch] = starts
     return item
   }
 
-  /// Whose turn it is, where any has one that may begin.
+  /// The watch whose turn it is; nil if no watch has an item that may begin.
   private mutating func nextWatch(_ closed: (String) -> Bool, _ judge: (Item) -> Verdict) -> String? {
     var best: (watch: String, turn: UInt64)?
     let wantsOldest = (starts + 1) % Self.oldestEvery == 0
@@ -77,7 +76,7 @@ struct MigrationLine: Sendable {
     return last == otherLast ? turn < otherTurn : last < otherLast
   }
 
-  /// The turn of the first in a watch's line that may begin.
+  /// The turn of the first item of a watch's queue that may begin.
   private mutating func firstTurn(of watch: String, _ judge: (Item) -> Verdict) -> UInt64? {
     while let item = lines[watch]?.first {
       switch judge(item) {
@@ -91,7 +90,7 @@ struct MigrationLine: Sendable {
     return nil
   }
 
-  /// Those that wait aside go back to their places.
+  /// Returns parked items to their places.
   mutating func unpark() {
     for (item, watch) in parked.reversed() {
       if let watch { lines[watch, default: []].prepend(item) } else { front.prepend(item) }
@@ -99,12 +98,12 @@ struct MigrationLine: Sendable {
     parked = []
   }
 
-  /// How many wait that may not begin now, at most.
+  /// The number of items that may not begin now, at most.
   func held(closed: (String) -> Bool) -> Int {
     parked.count + lines.reduce(0) { $0 + (closed($1.key) ? $1.value.count : 0) }
   }
 
-  /// Watches with somebody in line.
+  /// Watches with an item that may begin, as `judge` decides.
   mutating func watches(judge: (Item) -> Verdict) -> Set<String> {
     Set(lines.keys.filter { firstTurn(of: $0, judge) != nil })
   }

@@ -1,5 +1,5 @@
-// The folders of models, which are watched like those of stores: when their files have been quiet for a while, they are
-// read again. Pure but for the reading itself, which blocks.
+// Watches the folders of models like those of stores, to read the models again when their files have been quiet for a
+// while. Pure except for `look`, which reads files and blocks.
 
 import ConfigurationInspection
 import Diagnostics
@@ -8,26 +8,26 @@ import ManagedObjectModel
 import StoreWatching
 import SystemPackage
 
-/// What is to be done about the models of each watch.
+/// The pending inspections of the models of each watch.
 struct ModelFolders: Sendable {
   typealias Instant = ContinuousClock.Instant
 
-  /// What a look at the models of a watch has found.
+  /// The result of an inspection of a watch's models.
   enum Finding: Sendable {
-    /// What is in force, with the times of now.
+    /// The models in force; with a value, their files have new times.
     case same(WatchModels?)
     /// Other models, or other mapping models.
     case changed(WatchModels)
-    /// They cannot be read; `mark` says which files these are.
+    /// The models cannot be read; `mark` identifies their files.
     case broken(HopdError, mark: ModelsMark)
-    /// They changed while they were read.
+    /// The models changed while they were read.
     case moving
   }
 
   private struct Watch {
-    /// When to look.
+    /// Time of the next inspection.
     var due: Instant?
-    /// Files that could not be read, and whether that was told: they may be half of what somebody is writing.
+    /// Files that could not be read, and whether that was reported: another program may still be writing them.
     var broken: (mark: ModelsMark, isTold: Bool)?
     var isLooking = false
   }
@@ -38,10 +38,10 @@ struct ModelFolders: Sendable {
 
   private static let mark = "\u{1f}models\u{1f}"
 
-  /// The folders of a watch for the watcher; the files in them that count are those of models.
+  /// The model folders of a watch, for the watcher; only files of models count in them.
   static func directories(of watch: Configuration.Watch) -> [WatchedDirectory] {
     Set(watch.models + watch.mappings).sorted { $0.string < $1.string }.enumerated().map { index, path in
-      // A path may be a folder or a file; which one is it, when it is there again? Its name says so.
+      // A path may be a folder or a file. The name decides, because the file may not exist now.
       let isFile = ["mom", "cdm", "toml"].contains(path.extension ?? "")
       var directory = WatchedDirectory(
         name: "\(index)\(mark)\(watch.name)", path: isFile ? path.removingLastComponent() : path,
@@ -52,7 +52,7 @@ struct ModelFolders: Sendable {
     }
   }
 
-  /// The watch to whose models an event belongs; nil for events of stores.
+  /// The watch whose models an event refers to; nil for events of stores.
   static func watch(of event: WatchEvent) -> String? {
     guard let name = event.watch, let range = name.firstRange(of: mark) else { return nil }
     return String(name[range.upperBound...])
@@ -60,18 +60,18 @@ struct ModelFolders: Sendable {
 
   // MARK: When
 
-  /// Something happened there: it is looked at when nothing has happened for `quiet`.
+  /// Notes a change of the models: they are inspected when nothing has changed for `quiet`.
   mutating func touched(_ watch: String, quiet: Duration, now: Instant) {
     watches[watch, default: Watch()].due = now.advanced(by: quiet)
   }
 
-  /// Forgets what is due: everything was read a moment ago.
+  /// Forgets pending inspections, because everything was just read.
   mutating func forgetAll() { watches = [:] }
 
-  /// When the next look is due.
+  /// When the next inspection is due.
   var nextDue: Instant? { watches.values.filter { !$0.isLooking }.compactMap(\.due).min() }
 
-  /// Watches whose look is due; they count as looked at until `looked`.
+  /// Returns the watches whose inspection is due, and marks them as being inspected until `looked`.
   mutating func takeDue(now: Instant) -> [String] {
     let due = watches.filter { !$0.value.isLooking && $0.value.due.map { $0 <= now } == true }.keys.sorted()
     for watch in due {
@@ -81,7 +81,7 @@ struct ModelFolders: Sendable {
     return due
   }
 
-  /// A look has ended; the answer says whether a failure is to be told now.
+  /// Takes in the result of an inspection; true if its failure is to be reported now.
   mutating func looked(_ watch: String, _ finding: Finding, quiet: Duration, now: Instant) -> Bool {
     var known = watches[watch] ?? Watch()
     defer { watches[watch] = known }
@@ -103,7 +103,7 @@ struct ModelFolders: Sendable {
     return false
   }
 
-  /// Looks at the models of a watch; `inForce` are those that the watch has.
+  /// Inspects the models of a watch; `inForce` are its current ones.
   static func look(at watch: Configuration.Watch, inForce: WatchModels) -> Finding {
     if ModelsMark.times(of: watch) == inForce.mark.times { return .same(nil) }
     let mark = ModelsMark(of: watch)
@@ -115,7 +115,7 @@ struct ModelFolders: Sendable {
     do throws(HopdError) {
       let models = try WatchModels.load(watch)
       guard ModelsMark.times(of: watch) == models.mark.times else { return .moving }
-      // A version that cannot be read is left out when hopd starts; here it may be one that somebody is still writing.
+      // A start leaves out a version that cannot be read; here another program may still be writing it.
       if let new = models.unread.subtracting(inForce.unread).sorted().first {
         return .broken(
           HopdError(.invalidModel, "a model or a version of it cannot be read: \(new)"), mark: models.mark)

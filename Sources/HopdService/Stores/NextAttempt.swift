@@ -1,4 +1,4 @@
-// When a store is tried again, in the words of the journal: an entry is read hours later, so it names the time and not
+// The time of a store's next attempt, for the journal: an entry may be read hours later, so it names the time and not
 // only the pause.
 
 import Diagnostics
@@ -9,14 +9,15 @@ import SystemPackage
 
 /// The time of the next attempt.
 enum NextAttempt {
-  /// In UTC, as RFC 3339 writes it.
+  /// The time in UTC, as in RFC 3339.
   static func text(_ until: ContinuousClock.Instant, now: ContinuousClock.Instant) -> String {
     BackupRecord.time(Int64(time(nil)) &+ max(0, (until - now).components.seconds))
   }
 }
 
 extension HopdError {
-  /// Did the kernel refuse because everything there is read-only, as all is that the unit does not name?
+  /// Whether the kernel refused because the file system is read-only, as it is for every path that the unit does not
+  /// name.
   var isReadOnlyFileSystem: Bool {
     errno == .readOnlyFileSystem || (cause as? HopdError)?.isReadOnlyFileSystem == true
       || reasons.contains(where: \.isReadOnlyFileSystem)

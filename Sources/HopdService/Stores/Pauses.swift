@@ -1,5 +1,5 @@
-// What an operator has paused: everything, watches, stores. It is kept in a small file of the state directory, because
-// a pause that a restart or a reboot ends by itself is one that nobody can rely on.
+// What an operator has paused: everything, watches, stores. A small file in the state directory keeps it, because an
+// operator must be able to rely on a pause across a restart or a reboot.
 
 import DurableFiles
 import FoundationEssentials
@@ -14,17 +14,17 @@ package struct Pauses: Sendable {
   }
 
   private let file: FilePath?
-  /// Does no migration begin at all?
+  /// Whether everything is paused.
   package private(set) var all = false
-  /// Names of watches.
+  /// Names of paused watches.
   package private(set) var watches: Set<String> = []
-  /// Keys of stores.
+  /// Keys of paused stores.
   package private(set) var stores: Set<FilePath> = []
 
-  /// Nothing is paused, and nothing is kept.
+  /// Nothing is paused, and no file is written.
   package init() { file = nil }
 
-  /// Reads what is kept in the state directory. A file that cannot be read pauses nothing.
+  /// Reads the file in the state directory. A file that cannot be read pauses nothing.
   package init(stateDirectory: FilePath) {
     let file = stateDirectory.appending("paused.json")
     self.file = file
@@ -36,7 +36,7 @@ package struct Pauses: Sendable {
     stores = Set(record.stores.map { FilePath($0) })
   }
 
-  /// Is nothing paused?
+  /// Whether nothing is paused.
   package var isEmpty: Bool { !all && watches.isEmpty && stores.isEmpty }
 
   /// Pauses everything, a watch, or a store.
@@ -47,7 +47,7 @@ package struct Pauses: Sendable {
     save()
   }
 
-  /// Ends a pause; false where there was none.
+  /// Ends the pause of a watch or store, or all pauses; false if there was none.
   package mutating func resume(watch: String? = nil, store: FilePath? = nil) -> Bool {
     let was = isEmpty
     let watchWas = watch.map { watches.remove($0) != nil } ?? false
@@ -57,7 +57,7 @@ package struct Pauses: Sendable {
     return watch == nil && store == nil ? !was : watchWas || storeWas
   }
 
-  /// Ends the pause of everything alone; false where there was none.
+  /// Ends the pause of everything, but not those of watches and stores; false if there was none.
   package mutating func resumeGlobal() -> Bool {
     let was = all
     all = false

@@ -1,5 +1,5 @@
-// The words the scheduler speaks: what it is told of a store, what it hands out, what it answers. Plain values, so that
-// the scheduler needs neither clock nor disk nor task.
+// The scheduler's input and output: stores, tickets, outcomes and verdicts. Plain values, so that the scheduler needs
+// neither clock nor disk nor task.
 
 import DurableFiles
 import StoreReplacement
@@ -7,13 +7,13 @@ import SystemPackage
 
 /// A store as the watcher found it.
 package struct FoundStore: Sendable, Hashable {
-  /// Its path with the links of its directory resolved: two watches that reach one file have one owner.
+  /// Its path with the links of its directory resolved, so that a file that two watches find has only one owner.
   package var key: FilePath
-  /// Its path as the configuration names it; what is logged.
+  /// Its path as the configuration names it; used in the log.
   package var path: FilePath
   /// Name of the watch that found it.
   package var watch: String
-  /// Which file it is, how large and how old.
+  /// Identity, size and times of the file.
   package var mark: StoreMark
 
   /// Names a store.
@@ -23,22 +23,22 @@ package struct FoundStore: Sendable, Hashable {
 
   init(key: FilePath, path: FilePath, watch: String, mark: StoreMark) {
     self.key = key
-    // The two are the same nearly always: then they share their bytes.
+    // The two paths are nearly always equal; then they share their bytes.
     self.path = key == path ? key : path
     self.watch = watch
     self.mark = mark
   }
 }
 
-/// A fingerprint as it is kept for each of a hundred thousand stores that nothing happens to: enough to say whether the
-/// file is still the same, in 16 bytes.
+/// A fingerprint in 16 bytes, small enough for a hundred thousand stores at rest: enough to detect whether the file is
+/// still the same.
 package struct StoreMark: Sendable, Hashable {
   /// The file.
   package let inode: UInt64
-  /// Everything else, as a keyed hash of 64 bits that holds in this process: of 2^64 changes it misses one.
+  /// Everything else, as a keyed hash of 64 bits, valid in this process only: of 2^64 changes it misses one.
   private let digest: Int
 
-  /// Of a file that could not be asked about; that of every other file differs from it.
+  /// The mark of a file whose status could not be read; the mark of every other file differs from it.
   static let unknown = StoreMark(inode: 0, digest: 0)
 
   init(_ fingerprint: SourceFingerprint) {
@@ -51,36 +51,36 @@ package struct StoreMark: Sendable, Hashable {
   }
 }
 
-/// What is done with a store. Looks have slots of their own, so that a long migration never keeps a new store from
-/// being seen and counted.
+/// A kind of work on a store. Looks have their own slots, so that a long migration never delays the look at a new
+/// store.
 package enum JobStep: String, Sendable, Hashable, CaseIterable {
-  /// Which version is it? Changes and locks nothing.
+  /// Identify the store's version, without a change of its data.
   case look
-  /// Take it to its target.
+  /// Migrate the store to its target.
   case migrate
 }
 
-/// A piece of work that is handed out.
+/// A piece of work that the scheduler has started.
 package struct JobTicket: Sendable, Hashable {
   /// The store, as last found.
   package let store: FoundStore
   package let step: JobStep
-  /// Number of the job: the same from the first look until the store is at its target or given up.
+  /// Number of the job: the same from the first look until the store is at its target or hopd gives up.
   package let job: UInt64
   /// Position among the migrations since the queue was last empty, from 1; 0 for a look.
   package let ordinal: Int
 }
 
-/// How often and after which pauses a failure is tried again.
+/// The number of attempts after failures, and the pauses between them.
 package struct RetryRule: Sendable, Hashable {
-  /// Tries in all.
+  /// Attempts in all.
   package var attempts: Int
-  /// First pause; it doubles.
+  /// The first pause; it doubles with each failure.
   package var backoff: Duration
-  /// Longest pause.
+  /// The longest pause.
   package var longest: Duration
 
-  /// Pause after the `failures`-th failure in a row, from 1.
+  /// The pause after the `failures`-th failure in a row, from 1.
   package func pause(after failures: Int) -> Duration {
     var pause = min(backoff, longest)
     for _ in 1..<max(2, min(failures, 64)) where failures > 1 {
@@ -95,51 +95,50 @@ package struct RetryRule: Sendable, Hashable {
 package enum JobOutcome: Sendable, Hashable {
   /// The store is at its target.
   case current
-  /// A look found that it needs a migration.
+  /// A look found that the store needs a migration.
   case behind
-  /// It is migrated.
+  /// The store was migrated.
   case migrated
   /// Stopped on request at a checkpoint.
   case interrupted
   /// The file is gone.
   case gone
-  /// Somebody else uses it.
+  /// Another program uses the store.
   case busy(code: String)
-  /// A failure that may pass.
+  /// A temporary failure.
   case failed(code: String)
-  /// The cause lies outside of the store: it is tried again for ever.
+  /// The cause is outside the store: retried without limit.
   case outside(code: String)
-  /// A failure that stays until somebody changes something; the reason tells two refusals apart.
+  /// A lasting failure, until the file, the models or the configuration change; `reason` distinguishes refusals.
   case refused(reason: String)
 }
 
-/// What the scheduler makes of an outcome. `isNews` says whether this was not yet told of the same file under the same
-/// configuration.
+/// The scheduler's decision after an outcome. `isNews` is false if the same was already reported of the same file.
 package enum JobVerdict: Sendable, Hashable {
-  /// Nothing more to do.
+  /// No more work to do.
   case settled
-  /// It waits for its migration.
+  /// The store is queued.
   case queued
-  /// It is in use; tried again then, without limit.
+  /// The store is in use; retried at `until`, without limit.
   case deferred(until: ContinuousClock.Instant, isNews: Bool)
-  /// It failed; tried again then. `attempt` tries are made; `attempts` is how many there will be, nil for no end.
+  /// The store failed; retried at `until`. `attempt` attempts were made; `attempts` is the limit, nil for none.
   case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int?, isNews: Bool)
-  /// It failed once more for a reason outside of it, as often now as the configuration has patience for: somebody
-  /// should look. It is tried again all the same.
+  /// The store failed for a reason outside it as often as `attempts` of the configuration: an operator should look at
+  /// it. It is still retried.
   case lasting(until: ContinuousClock.Instant, attempt: Int)
-  /// Not tried again until the file, the models or the configuration change.
+  /// Not retried until the file, the models or the configuration change.
   case refused(isNews: Bool)
-  /// The tries are used up; as refused.
+  /// The attempts are used up; otherwise as `refused`.
   case gaveUp(attempts: Int)
   /// The store is no longer known.
   case forgotten
 }
 
-/// Where a store stands.
+/// The state of a store.
 package enum JobState: Sendable, Hashable {
   case waiting(JobStep)
   case running(JobStep)
-  /// In use or failed; waits for its time.
+  /// In use or failed; retried at `until`.
   case deferred(JobStep, until: ContinuousClock.Instant)
   /// At its target.
   case done
@@ -154,17 +153,17 @@ extension JobScheduler {
   package struct Counts: Sendable, Hashable {
     /// Stores known.
     package var known = 0
-    /// Stores that are to be looked at, or are.
+    /// Stores that wait for a look or are being looked at.
     package var looking = 0
     /// Stores that wait for their migration.
     package var waiting = 0
     /// Stores in migration.
     package var migrating = 0
-    /// Stores in use or failed, to be tried again.
+    /// Stores in use or failed, which are retried.
     package var deferred = 0
     /// Stores refused or given up.
     package var attention = 0
-    /// Stores that are to be migrated or are.
+    /// Stores that wait for a migration, are migrated, or are retried.
     package var toDo: Int { waiting + migrating + deferred }
   }
 }

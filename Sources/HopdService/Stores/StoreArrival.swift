@@ -1,5 +1,5 @@
-// Has all of a store arrived? A database and its write-ahead log may come one after the other, and a log that comes
-// when the store is migrated already would be played into the new store by whoever opens it next.
+// Checks that all files of a store have arrived. A database and its write-ahead log may arrive one after the other; if
+// the log arrives after the migration, the next program that opens the store would play it into the new store.
 
 import Diagnostics
 import Glibc
@@ -7,22 +7,21 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// Part of the store is still to come.
+  /// Part of the store is still missing.
   package static let storeIncomplete = HopdError.Code("store-incomplete", exit: .unavailable, isRetryable: true)
 }
 
-/// Looks for signs that the files of a store do not belong together yet. Files that are being sent are seen by the
-/// watcher.
+/// Detects stores whose files are not complete yet. The watcher detects files in transfer.
 enum StoreArrival {
-  /// Throws `.storeIncomplete` for a store in WAL mode that has the index of a log beside it, but no log: SQLite
-  /// removes the index first, so this is the middle of a copy.
+  /// Throws `.storeIncomplete` for a store in WAL mode that has the index of a log but no log: SQLite removes the index
+  /// first, so the copy is not complete.
   static func requireComplete(_ location: StoreLocation) throws(HopdError) {
     guard isThere(location.sharedMemory), !isThere(location.writeAheadLog) else { return }
     let keepsLog: Bool
     do {
       keepsLog = try StoreReader.withUnchangedStore(at: location) { _ in try StoreReader.keepsWriteAheadLog(location) }
     } catch {
-      // What is wrong with the file is for the look to tell.
+      // The look that follows reports what is wrong with the file.
       return
     }
     guard keepsLog, isThere(location.sharedMemory), !isThere(location.writeAheadLog) else { return }

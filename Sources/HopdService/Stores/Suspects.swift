@@ -1,6 +1,6 @@
-// Stores that were in hand when the daemon was killed, and how often. One of them may be the reason: it is worked on
-// behind all others, one at a time, and refused after the third time, so that no single file ends the service for
-// everybody.
+// Stores that were being worked on when the daemon was killed, with the number of kills. One of them may be the cause:
+// suspects come after all other stores, one at a time, and are refused after the third kill, so that no single file
+// stops the service for all stores.
 
 import Diagnostics
 import DurableFiles
@@ -14,25 +14,25 @@ extension HopdError.Code {
   package static let storeEndsService = HopdError.Code("store-ends-service", exit: .dataError)
 }
 
-/// The suspects, kept in the state directory.
+/// The suspects, saved in the state directory.
 struct Suspects {
-  /// What is known of one.
+  /// The record of one suspect.
   private struct Record: Codable {
     var store: PathText
     var looks = 0
     var migrations = 0
-    /// The store's files and the models when the daemon was last killed: another store under the same name starts anew.
+    /// The store's files and the models at the last kill: another store under the same name starts at zero.
     var mark: String
   }
 
-  /// How often the daemon must have been killed at a store before it is refused.
+  /// The number of kills after which a store is refused.
   static let limit = 3
 
   private var records: [FilePath: Record] = [:]
   private let file: FilePath
   private let files = LinuxFileSystem()
 
-  /// Reads the suspects of a state directory; what cannot be read counts as none.
+  /// Reads the suspects of a state directory; none if the file cannot be read.
   init(stateDirectory: FilePath) {
     file = stateDirectory.appending("suspects.json")
     guard let bytes = try? files.read(file, limit: 1 << 24),
@@ -43,16 +43,16 @@ struct Suspects {
 
   var isEmpty: Bool { records.isEmpty }
 
-  /// Was the store in hand when the daemon was killed?
+  /// Whether the store was being worked on when the daemon was killed.
   func contains(_ store: FilePath) -> Bool { records[store] != nil }
 
-  /// Counts what the daemon before had in hand. `models` names the models of a store's watch.
+  /// Counts the unfinished work of the previous daemon. `models` returns the mark of the models of a store's watch.
   mutating func add(_ work: [UnfinishedWork], models: (FilePath) -> String) {
     guard !work.isEmpty else { return }
     for unfinished in work {
       let mark = Self.mark(unfinished.store, models(unfinished.store))
       var record = records[unfinished.store] ?? Record(store: PathText(unfinished.store), mark: mark)
-      // Another store under the name, or other models, start anew.
+      // Another store under the same name, or other models, start at zero.
       if record.mark != mark { (record.looks, record.migrations) = (0, 0) }
       if unfinished.step == .look { record.looks += 1 } else { record.migrations += 1 }
       record.mark = mark
@@ -61,8 +61,7 @@ struct Suspects {
     save()
   }
 
-  /// How often the daemon was killed at this store as it is now; 0 for a store that is not a suspect, or has changed
-  /// since.
+  /// Number of kills during work on this store in its current state; 0 if it is not a suspect or has changed since.
   mutating func deaths(at store: FilePath, models: String) -> Int {
     guard let record = records[store] else { return 0 }
     guard record.mark == Self.mark(store, models) else {
@@ -72,17 +71,17 @@ struct Suspects {
     return max(record.looks, record.migrations)
   }
 
-  /// A piece of work on the store came to its end while the daemon lived.
+  /// Notes that work on the store ended without a kill.
   mutating func survived(_ store: FilePath, _ step: JobStep) {
     guard var record = records[store] else { return }
-    // A store that is looked at without harm may still be the one whose migration kills.
+    // After a harmless look, the store's migration may still be what kills the daemon.
     if step == .migrate { record.migrations = 0 }
     record.looks = 0
     records[store] = record.migrations == 0 ? nil : record
     save()
   }
 
-  /// Forgets one, or all.
+  /// Forgets one suspect, or all.
   mutating func clear(_ store: FilePath? = nil) {
     guard !records.isEmpty else { return }
     if let store { records[store] = nil } else { records = [:] }

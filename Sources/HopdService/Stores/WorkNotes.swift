@@ -1,6 +1,7 @@
-// Which stores are being looked at or migrated, noted where it outlives the process. If the daemon is killed in the
-// middle (by a signal, for want of memory, by the watchdog), the next one knows which stores it had in hand. The notes
-// cost two writes into the page cache for each piece of work, and no sync: they need not survive the machine.
+// Notes which stores are being looked at or migrated, in a file that outlives the process. If the daemon is killed
+// during the work (by a signal, for lack of memory, by the watchdog), the next one reads there which stores were being
+// worked on. The notes cost two writes into the page cache for each piece of work, and no sync: they need not survive a
+// crash of the machine.
 
 import DurableFiles
 import Glibc
@@ -8,17 +9,17 @@ import StoreReplacement
 import Synchronization
 import SystemPackage
 
-/// A piece of work that a daemon had in hand when it ended.
+/// A piece of work that was unfinished when a daemon was killed.
 package struct UnfinishedWork: Hashable, Sendable {
-  /// The store, under its key.
+  /// The key of the store.
   package let store: FilePath
-  /// What was done with it.
+  /// The kind of work.
   package let step: JobStep
 }
 
 /// The notes of a running daemon.
 package final class WorkNotes: Sendable {
-  /// What a daemon before this one had in hand when it was killed.
+  /// The work that the previous daemon was doing when it was killed.
   package let unfinished: [UnfinishedWork]
   private let descriptor: Int32
   private let path: FilePath
@@ -28,10 +29,10 @@ package final class WorkNotes: Sendable {
   private static let slotSize = 8192
   private static let headerSize = 64
   private static let fileName: FilePath.Component = "at-work"
-  /// Notes that are read at most; there are never more than two for each job.
+  /// The most notes that are read; there are never more than two per job.
   private static let mostSlots = 1024
 
-  /// Reads what is left of the daemon before and begins anew; nil where the state directory cannot be written.
+  /// Reads the notes of the previous daemon and begins new ones; nil if the state directory cannot be written.
   package init?(stateDirectory: FilePath, boot: String) {
     path = stateDirectory.appending(Self.fileName)
     descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
@@ -39,13 +40,13 @@ package final class WorkNotes: Sendable {
     let header = Self.header(boot)
     unfinished = Self.bytes(descriptor, count: Self.headerSize, at: 0) == header ? Self.read(descriptor) : []
     FileLock.note(header, in: descriptor)
-    // All is set by now, so the end of the value closes the file.
+    // All properties are set, so `deinit` closes the file.
     guard Self.bytes(descriptor, count: Self.headerSize, at: 0) == header else { return nil }
   }
 
   deinit { close(descriptor) }
 
-  /// Notes that a store is in hand; the answer is for `end`.
+  /// Notes that work on a store begins; returns the slot for `end`.
   package func begin(_ store: FilePath, _ step: JobStep) -> Int {
     let slot = slots.withLock { slots in
       if let free = slots.firstIndex(of: false) {
@@ -62,7 +63,7 @@ package final class WorkNotes: Sendable {
     return slot
   }
 
-  /// Notes that the work has come to an end, whatever the end.
+  /// Notes that the work has ended, with whatever result.
   package func end(_ slot: Int) {
     let nothing: [UInt8] = [0, 0, 0, 0]
     _ = pwrite(descriptor, nothing, nothing.count, Self.offset(slot))
@@ -71,20 +72,20 @@ package final class WorkNotes: Sendable {
     }
   }
 
-  /// The daemon ends by itself: what is in hand from now on is nobody's fault.
+  /// Invalidates the notes because the daemon stops: work that is unfinished from now on makes no store a suspect.
   package func stop() {
     let header = [UInt8](repeating: 0, count: Self.headerSize)
     _ = pwrite(descriptor, header, header.count, 0)
   }
 
-  /// Removes the notes: nothing is in hand.
+  /// Removes the notes, because no work is unfinished.
   package func remove() { _ = path.withPlatformString { unlink($0) } }
 
   // MARK: Inside
 
   private static func offset(_ slot: Int) -> off_t { off_t(headerSize &+ slot &* slotSize) }
 
-  /// A machine that was started anew has not been killed by a store.
+  /// The header names the boot, because after a reboot no store counts as the cause.
   private static func header(_ boot: String) -> [UInt8] {
     let text = Array("hopd-work 1 \(boot)".utf8).prefix(headerSize)
     return text + [UInt8](repeating: 0, count: headerSize - text.count)

@@ -1,4 +1,4 @@
-// Where a job's thread leaves word of how far it is, and the service's loop reads it: the one thing both touch.
+// The progress of a job, which its thread writes and the service's loop reads. The two share nothing else.
 
 import Diagnostics
 import MigrationPipeline
@@ -6,28 +6,28 @@ import Synchronization
 
 /// The progress of one running job, behind a lock.
 package final class JobMonitor: Sendable {
-  /// What is known of the job at one moment.
+  /// The state of the job at one moment.
   package struct Snapshot: Sendable {
-    /// Grows with every sign of life.
+    /// Grows with every event or beat.
     package var beats: UInt64 = 0
-    /// The versions of the whole way, once the plan stands.
+    /// The first and last version of the chain, as soon as they are known.
     package var from: String?
     package var to: String?
     /// The last progress within a hop.
     package var progress: MigrationProgress?
-    /// What is done outside of the hops.
+    /// The activity outside of hops, such as "verifying".
     package var activity: String?
   }
 
   private let state = Mutex(Snapshot())
 
-  /// What is known now.
+  /// The current state.
   package var snapshot: Snapshot { state.withLock { $0 } }
 
-  /// A sign of life without news.
+  /// Counts a beat without an event.
   package func beat() { state.withLock { $0.beats &+= 1 } }
 
-  /// Notes what an event says of the progress; every event is a beat.
+  /// Takes the progress from an event; every event is a beat.
   package func note(_ event: MigrationEvent) {
     state.withLock { state in
       state.beats &+= 1

@@ -1,30 +1,30 @@
-// The daemon in numbers for Prometheus: a text file that node_exporter's textfile collector reads. Pure: it is told
-// what happened and gives the text. No label is made of a store or an entity, so that the number of series stays small.
+// The daemon's metrics for Prometheus: a text file that node_exporter's textfile collector reads. Pure: it counts
+// events and returns the text. No label names a store or an entity, so that the number of series stays small.
 
-/// Counters of a run, and the text of the file.
+/// Counters of a run of the daemon, and the text of the file.
 package struct Metrics: Sendable, Hashable {
-  /// What is looked up when the file is written.
+  /// Values that are read when the file is written.
   package struct Gauges: Sendable {
     /// Stores by version and condition.
     package var stores: [(version: String, state: String, count: Int64)] = []
     /// Stores that wait for their migration or are migrated.
     package var queueDepth: Int64 = 0
-    /// How long the store has waited that waits longest.
+    /// Seconds that the longest waiting store has waited.
     package var oldestWaiting: Int64 = 0
     /// Bytes of all backups; nil while they are not counted yet.
     package var backupBytes: Int64?
     /// Watches, and those that are not served.
     package var watches: Int64 = 0
     package var unserved: Int64 = 0
-    /// Are migrations held back?
+    /// Whether there is any pause.
     package var isPaused = false
-    /// Does the pressure of the machine halt migrations?
+    /// Whether the machine's pressure halts migrations.
     package var isThrottled = false
   }
 
-  /// Upper ends of the classes of `hopd_hop_seconds`.
+  /// Upper bounds of the buckets of `hopd_hop_seconds`.
   static let buckets: [Double] = [0.01, 0.1, 1, 10, 60, 600, 3600]
-  /// Results that are always there, so that their rate is known from the first one on.
+  /// Results that the file always contains, so that Prometheus can compute their rate from the first one on.
   static let results = ["migrated", "failed", "refused", "deferred", "interrupted"]
 
   private var migrations: [String: Int64] = [:]
@@ -35,7 +35,7 @@ package struct Metrics: Sendable, Hashable {
   private var overflows: Int64 = 0
   private var lastSuccess: Int64 = 0
 
-  /// A migration has ended well.
+  /// Counts a successful migration.
   package mutating func migrated(rows: Int64, hops: [Double], at seconds: Int64) {
     ended("migrated")
     self.rows = self.rows.addingReportingOverflow(max(0, rows)).partialValue
@@ -47,13 +47,13 @@ package struct Metrics: Sendable, Hashable {
     }
   }
 
-  /// A migration or a look has ended otherwise.
+  /// Counts a migration or a look with another result.
   package mutating func ended(_ result: String) { migrations[result, default: 0] &+= 1 }
 
-  /// The kernel dropped events of watched directories.
+  /// Counts an overflow of the kernel's event queue.
   package mutating func overflowed() { overflows &+= 1 }
 
-  /// The file's text.
+  /// The text of the file.
   package func text(_ gauges: Gauges, version: String) -> String {
     var text = ""
     func metric(_ name: String, _ kind: String, _ help: String, _ samples: [(labels: String, value: String)]) {
@@ -103,7 +103,7 @@ package struct Metrics: Sendable, Hashable {
     return text
   }
 
-  /// A label's value: backslash, quote and newline are escaped.
+  /// A label's value, with backslash, quotation mark and newline escaped.
   private static func quoted(_ text: String) -> String {
     "\""
       + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n") + "\""

@@ -1,4 +1,4 @@
-// Writes the metrics beside their place and renames them into it: a collector reads the old file or the new one.
+// Writes the metrics to a temporary file and renames it, so that a collector reads either the old file or the new one.
 
 import Diagnostics
 import DurableFiles
@@ -17,13 +17,13 @@ package final class MetricsWriter: Sendable {
   private let hasFailed = Mutex(false)
   private let backups = Mutex<(bytes: Int64, at: ContinuousClock.Instant)?>(nil)
 
-  /// Where backups lie: a directory, with what is below it or not, and the rule of its watch.
+  /// A watched directory whose backups are counted, with or without the directories below, and the rule of its watch.
   typealias Place = (directory: FilePath, recursive: Bool, rule: BackupRule)
 
-  /// Tells what cannot be written to `logger`.
+  /// Creates a writer that logs errors to `logger`.
   package init(logger: Logger) { self.logger = logger }
 
-  /// Writes it on a thread of its own; nothing where the last one is still being written.
+  /// Writes the file on a thread of its own; does nothing while the last file is still being written.
   func write(
     _ metrics: Metrics, _ gauges: Metrics.Gauges, to file: FilePath, stateDirectory: FilePath, backups places: [Place],
     now: Int64
@@ -46,7 +46,7 @@ package final class MetricsWriter: Sendable {
     }
   }
 
-  /// Bytes of all backups, counted again once an hour: there may be as many folders as stores.
+  /// Bytes of all backups, counted at most once an hour: there may be as many folders as stores.
   private func backupBytes(_ places: [Place]) -> Int64 {
     if let known = backups.withLock({ $0 }), known.at.advanced(by: .seconds(3600)) > .now { return known.bytes }
     var bytes: Int64 = 0
@@ -67,11 +67,11 @@ package final class MetricsWriter: Sendable {
 
   static func replace(_ file: FilePath, with bytes: [UInt8]) throws {
     let files = LinuxFileSystem()
-    // The collector takes only names that end with .prom.
+    // The collector reads only names that end with .prom.
     let draft = FilePath(file.string + ".tmp")
     _ = try files.unlinkIfPresent(draft)
     try files.createUnsyncedFile(draft, bytes, mode: 0o644)
-    // Another user reads it, whatever the unit's UMask= says.
+    // Another user must be able to read it, whatever the unit's UMask= is.
     _ = draft.withPlatformString { chmod($0, 0o644) }
     try files.rename(draft, to: file)
   }

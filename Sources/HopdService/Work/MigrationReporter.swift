@@ -1,6 +1,6 @@
-// The life of one store as journal entries: queued, started, each hop, and how it ended. It runs on the job's thread,
-// so that entries stand in the order of what happened. No value of a user's attribute comes through here: events,
-// reports and errors hold names, keys and counts.
+// Writes the journal entries of one store: queued, started, each hop, and the result. It runs on the job's thread, so
+// that entries are in the order of the events. It never handles values of users' attributes: events, reports and errors
+// contain names, keys and counts.
 
 import Diagnostics
 import Logging
@@ -13,9 +13,9 @@ import StoreReplacement
 import SystemPackage
 import SystemdSupport
 
-/// Tells the journal what happens to one store.
+/// Writes journal entries about one store.
 package struct MigrationReporter: Sendable {
-  /// What the entries of one job have in common.
+  /// The common fields of the entries of one job.
   package struct Subject: Sendable {
     /// The store, as the configuration names it.
     package var store: FilePath
@@ -35,45 +35,45 @@ package struct MigrationReporter: Sendable {
 
   // MARK: Before the migration
 
-  /// A look found that the store needs a migration.
+  /// Reports that a look found a store that needs a migration.
   package func queued(_ facts: StoreFacts, to target: String) {
     logger.event(
       .storeQueued, "\(name) has version \(facts.version) and waits for its migration to \(target)",
       fields: fields([.storeUUID: facts.uuid, .from: facts.version, .to: target]))
   }
 
-  /// A look found nothing to do.
+  /// Reports that a look found a current store.
   package func current(_ facts: StoreFacts?) {
     logger.event(
       .storeCurrent, "\(name) is current" + (facts.map { " (\($0.version))" } ?? ""),
       fields: fields([.storeUUID: facts?.uuid, .from: facts?.version, .result: "current"]))
   }
 
-  /// What a crash had left of a store was put in order.
+  /// Reports that recovery cleaned up after a crash.
   package func recovered(_ sentence: String) {
     logger.event(.crashRecovered, "\(name): after an interruption \(sentence)", fields: fields([:]))
   }
 
   // MARK: During the migration
 
-  /// Events of one run, in order; the value belongs to the thread of the job.
+  /// Reports the events of one run, in order; used on the thread of the job only.
   package struct Run {
     private var reporter: MigrationReporter
     private var facts: StoreFacts?
     private var plan: PlanSummary?
-    /// The hop at work, from 0, and how many there are.
+    /// The running hop, from 0, and the number of hops.
     private var hop = 0
     private var hops = 0
-    /// A hop was begun, and the start of the migration is not told yet: whether it resumes is known with the next
-    /// event.
+    /// A hop has begun, but the start of the migration is not reported yet: the next event shows whether the migration
+    /// resumes.
     private var owesStart = false
     private var hasStarted = false
 
     init(_ reporter: MigrationReporter) { self.reporter = reporter }
 
-    /// Tells what an event is worth telling.
+    /// Reports an event if it is worth an entry.
     package mutating func handle(_ event: MigrationEvent) {
-      // A sign of life says nothing: whether the run resumes is still to come.
+      // `alive` does not show whether the run resumes, so it does not report the start.
       if case .alive = event { return }
       if case .note(let note) = event { return told(note) }
       if case .resumed(let hop, let hops) = event { start(resumedAt: hop, of: hops) }
@@ -102,7 +102,7 @@ package struct MigrationReporter: Sendable {
         fields: reporter.fields(fields().merging([.storeUUID: facts?.uuid]) { $1 }))
     }
 
-    /// Lines of a debug journal, and what policies write.
+    /// Writes debug entries, and the output of policies.
     private func told(_ note: HopNote) {
       switch note {
       case .statement(let sql, let seconds, let rows):
@@ -122,8 +122,8 @@ package struct MigrationReporter: Sendable {
       }
     }
 
-    /// Rows that broke the rules of the destination: each kind is an entry, because each is data that somebody may
-    /// miss.
+    /// Reports rows that broke the rules of the destination: one entry for each kind, because a user may miss this
+    /// data.
     private func told(_ rows: InvalidRows, in report: HopReport) {
       let what =
         switch rows.rule {
@@ -142,7 +142,7 @@ package struct MigrationReporter: Sendable {
         ]))
     }
 
-    /// Tells what is still owed when the run is over.
+    /// Reports the start at the end of the run, if it was not reported yet.
     package mutating func end() {
       if owesStart { start(resumedAt: nil, of: hops) }
     }
@@ -158,8 +158,8 @@ package struct MigrationReporter: Sendable {
         ?? "the migration of \(reporter.name)\(way) begins: \(size)"
       text += MigrationReporter.lines(plan?.warnings ?? [])
       reporter.logger.event(
-        // The one entry of a store is that of its end, which has the warnings, too. That a run goes on after an
-        // interruption is worth one of its own.
+        // Normally a store has one entry, at its end, which also has the warnings. A run that resumes after an
+        // interruption is worth an entry of its own.
         .migrationStarted, text, level: hop == nil ? nil : .info,
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: plan?.from, .to: plan?.to, .hops: String(hops),
@@ -183,15 +183,15 @@ package struct MigrationReporter: Sendable {
     }
   }
 
-  /// The teller of one run.
+  /// The reporter of one run.
   package func run() -> Run { Run(self) }
 
   // MARK: After the migration
 
-  /// The run ended well.
+  /// Reports that the run succeeded.
   package func finished(_ report: MigrationReport) { renamed(job: report.job).told(report) }
 
-  /// The same under the name that the job turned out to have: a continued one keeps the name of the interrupted run.
+  /// The reporter with the final name of the job: a resumed job keeps the name of the interrupted run.
   func renamed(job: String) -> MigrationReporter {
     MigrationReporter(Subject(store: subject.store, watch: subject.watch, job: job), logger: logger)
   }
@@ -212,7 +212,7 @@ package struct MigrationReporter: Sendable {
         : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
       if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
-      // That the copy of the model is left out of the store asks nothing of anybody.
+      // The omitted copy of the model needs no action.
       text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
       logger.event(
         .storeMigrated, text,
@@ -226,7 +226,7 @@ package struct MigrationReporter: Sendable {
     }
   }
 
-  /// The run, or a look, ended with an error; the verdict says what follows, and whether it is news.
+  /// Reports that a run or a look ended with an error; the verdict contains what follows, and whether it is news.
   package func failed(_ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     let error = failure.error.located(Place(store: subject.store))
     guard let entry = entry(failure, error, verdict, now: now) else {
@@ -236,14 +236,14 @@ package struct MigrationReporter: Sendable {
     var values: [JournalField: String?] = [
       .storeUUID: failure.storeUUID, .from: failure.from, .to: failure.to, .error: error.code.name,
       .hint: entry.hint ?? hint(error), .result: entry.result, .attempt: entry.attempt.map { String($0) },
-      // Errors of a hop name it; the fields say it for filters.
+      // The text of a hop's error already names the entity; the field is for filters.
       .entity: error.place.entity,
     ]
     if let next = entry.next { values[.next] = NextAttempt.text(next, now: now) }
     logger.event(entry.kind, entry.text, level: entry.level, fields: fields(values))
   }
 
-  /// The journal's entry about an error.
+  /// The journal entry about an error.
   private struct FailureEntry {
     var kind: JournalMessage
     var result: String
@@ -256,16 +256,16 @@ package struct MigrationReporter: Sendable {
     var hint: String?
   }
 
-  /// What the journal says of an error; nil where it is nobody's business.
+  /// The journal entry about an error; nil if it is not worth one.
   private func entry(
     _ failure: JobFailure, _ error: HopdError, _ verdict: JobVerdict, now: ContinuousClock.Instant
   ) -> FailureEntry? {
     let what = error.description
-    // Before anything is written a store is refused; afterwards its migration has failed.
+    // Before anything is written, the store is refused; afterwards, its migration has failed.
     let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
     let (kind, word) = isEarly ? (JournalMessage.storeRefused, "refused") : (.migrationFailed, "failed")
-    // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet
-    // tried again.
+    // A cause outside the store that does not pass by itself, such as a missing permission, is an error at once, but is
+    // still retried.
     let isRefusal = failure.error.liesOutsideTheStore && !failure.error.code.isRetryable
     func refusal(_ until: ContinuousClock.Instant, _ attempt: Int, isNews: Bool) -> FailureEntry {
       FailureEntry(
@@ -279,7 +279,7 @@ package struct MigrationReporter: Sendable {
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)
     case .lasting(let until, let attempt) where isRefusal:
-      // It was an error from the first time on.
+      // It was already reported as an error the first time.
       return refusal(until, attempt, isNews: false)
     case .deferred(let until, let isNews):
       return FailureEntry(
@@ -313,7 +313,7 @@ package struct MigrationReporter: Sendable {
     }
   }
 
-  /// "tried again in 5 min".
+  /// The text "tried again in 5m00s".
   private func again(_ until: ContinuousClock.Instant, now: ContinuousClock.Instant) -> String {
     let pause = (until - now).components
     return "tried again in " + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
@@ -321,10 +321,10 @@ package struct MigrationReporter: Sendable {
 
   // MARK: Inside
 
-  /// Findings that one entry lists at most: an entry is read by people.
+  /// The most findings in one entry, so that people can read it.
   private static let mostFindings = 20
 
-  /// Warnings below the text of an entry.
+  /// The warnings as lines below the text of an entry.
   private static func lines(_ warnings: [HopdError]) -> String {
     let rest = warnings.count - mostFindings
     return warnings.prefix(mostFindings).map { "\n  warning: \($0.headline)" }.joined()

@@ -1,5 +1,5 @@
-// What an operator types next, for each kind of trouble: a command that can be copied, with the store in quotes where
-// its name needs them.
+// The next command to type for each kind of error, ready to copy, with the store in quotation marks if its name needs
+// them.
 
 import Diagnostics
 import MigrationPlanning
@@ -8,21 +8,20 @@ import PolicyHost
 import StoreReplacement
 import SystemPackage
 
-/// Commands that go on from a failure.
+/// Makes the command for an error of a store.
 struct NextCommand {
   /// The store, as the configuration names it.
   var store: FilePath
   /// Name of its watch.
   var watch: String
-  /// The file that `--config` wants.
+  /// The file for `--config`.
   var configuration: FilePath
-  /// The state directory of this hopd: a command that works on one of its stores needs it where it is not the usual
-  /// one.
+  /// The state directory of this hopd: commands for its stores name it if it is not the default.
   var stateDirectory: FilePath = "/var/lib/hopd"
-  /// Is the configuration what is installed, or one file?
+  /// Whether the configuration is the installed one, rather than one file.
   var isInstalled = true
 
-  /// The command for an error; empty where nothing helps but waiting.
+  /// The command for an error; empty if the operator can only wait.
   func text(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {
       return "hopctl unit-dropin" + (isInstalled ? "" : " \(Self.quoted(configuration))")
@@ -39,7 +38,7 @@ struct NextCommand {
     case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(Self.quoted(store))"
     case let code where code.exit == .unavailable: return "fuser -v \(Self.quoted(store))"
     case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(Self.quoted(store))"
-    // What identifies a store does not read all its pages: only a check shows where they are damaged.
+    // Identification does not read all pages: only `hopctl verify` shows which are damaged.
     case .storeDamaged: return "hopctl verify \(options)"
     case let code where ["not-a-store", "store-encrypted"].contains(code.name):
       return "hopctl identify \(options)"
@@ -55,7 +54,7 @@ struct NextCommand {
     "\(Self.quoted(store)) --config \(Self.quoted(configuration)) --watch \(Self.quoted(FilePath(watch)))"
   }
 
-  /// A word of a shell, in quotes where it needs them.
+  /// A path as a word for the shell, in quotation marks if it needs them.
   static func quoted(_ path: FilePath) -> String {
     let text = path.string
     let isPlain = text.unicodeScalars.allSatisfy { scalar in

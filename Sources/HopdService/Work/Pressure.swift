@@ -1,11 +1,11 @@
-// Pressure stall information: the share of time that programs of this machine wait for a resource, as the kernel
-// tells it (Documentation/accounting/psi.rst). Read at most once a second, and only while there is work.
+// Reads the kernel's pressure stall information: the share of time that programs of this machine wait for a resource
+// (Documentation/accounting/psi.rst). Read at most once a second, and only while there is work.
 
 import Glibc
 import HopdConfiguration
 import SystemPackage
 
-/// How long some program waits, in per cent of the last ten seconds; nil where it is not told.
+/// The share of the last ten seconds in which some program waited, in per cent; nil if the kernel does not report it.
 package struct Pressure: Sendable, Hashable {
   /// For disks.
   package var io: Double?
@@ -15,17 +15,17 @@ package struct Pressure: Sendable, Hashable {
   package var memory: Double?
 }
 
-/// Where the kernel tells the pressure.
+/// The kernel's pressure files.
 package struct PressureFiles: Sendable {
   private let folders: [(folder: FilePath, ending: String)]
 
-  /// The files of the system: where /proc has none, or hides them, the root of the control groups tells the same.
+  /// The files of the system. If /proc has none, or hides them, the root control group has the same values.
   package init() { folders = [("/proc/pressure", ""), ("/sys/fs/cgroup", ".pressure")] }
 
   /// The files of one folder, `io`, `cpu` and `memory`.
   package init(folder: FilePath) { folders = [(folder, "")] }
 
-  /// The pressure now; nil where this kernel tells none.
+  /// Reads the current pressure; nil if this kernel reports none.
   package func read() -> Pressure? {
     let found = Pressure(io: share("io"), cpu: share("cpu"), memory: share("memory"))
     return found == Pressure() ? nil : found
@@ -35,7 +35,7 @@ package struct PressureFiles: Sendable {
     folders.lazy.compactMap { Self.text(of: $0.folder.appending(resource + $0.ending)) }.first.flatMap(Self.share)
   }
 
-  /// `avg10` of the line `some`.
+  /// Parses `avg10` of the line `some`.
   static func share(_ text: String) -> Double? {
     for line in text.split(separator: "\n") where line.hasPrefix("some ") {
       guard let word = line.split(separator: " ").first(where: { $0.hasPrefix("avg10=") }),
@@ -46,45 +46,45 @@ package struct PressureFiles: Sendable {
     return nil
   }
 
-  /// A file of the kernel, in one read.
+  /// Reads a kernel file with one call.
   private static func text(of file: FilePath) -> String? {
     let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var buffer = [UInt8](repeating: 0, count: 1024)
-    // A kernel that was started with psi=0 has the files, and they cannot be read.
+    // A kernel started with psi=0 has the files, but read(2) fails.
     let count = Glibc.read(descriptor, &buffer, buffer.count)
     return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
   }
 }
 
-/// Whether work halts because of the pressure, and what is logged: once when it begins, and once when it has been
-/// over for a minute, since work that halts lowers the pressure that made it halt.
+/// Decides whether work halts because of the pressure, and what to log: once when work halts, and once when the
+/// pressure has been low for a minute, because halted work itself lowers the pressure.
 struct PressureThrottle: Sendable {
   typealias Instant = ContinuousClock.Instant
 
-  /// What is to be logged.
+  /// An event to log.
   enum News: Equatable {
-    /// Work halts, for that reason.
+    /// Work halts for the given reason.
     case halted(String)
-    /// It has gone on for a minute.
+    /// Work has continued for a minute.
     case over
   }
 
-  /// Why work halts: "I/O pressure above 40 %"; nil where it goes on.
+  /// Why work halts, such as "I/O pressure above 40 %"; nil if it does not.
   private(set) var reason: String?
-  /// The same with the figure of this moment.
+  /// The same with the current value.
   private(set) var detail: String?
   private var isTold = false
   private var quietSince: Instant?
 
-  /// Does work halt?
+  /// Whether work must halt.
   var isHolding: Bool { reason != nil }
 
-  /// How long work must have gone on before that is logged.
+  /// How long work must have continued before that is logged.
   static let quiet = Duration.seconds(60)
 
-  /// Takes in a reading; nil where the kernel tells none.
+  /// Takes in a reading, nil if the kernel reports none; returns what to log.
   mutating func take(_ pressure: Pressure?, limits: Configuration.Throttle, now: Instant) -> News? {
     let found: [(name: String, value: Double?, limit: Int)] = [
       ("I/O", pressure?.io, limits.ioPressure), ("processor", pressure?.cpu, limits.cpuPressure),
@@ -109,6 +109,6 @@ struct PressureThrottle: Sendable {
     return .over
   }
 
-  /// There is nothing to be done, so nothing halts.
+  /// Resets the throttle when there is no work.
   mutating func rest() { self = PressureThrottle() }
 }

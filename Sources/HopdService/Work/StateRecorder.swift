@@ -1,6 +1,6 @@
-// What happens to stores, on its way into the state database. Changes are collected and written together, on a thread
-// of their own: the loop never waits for a disk. What cannot be written now is kept and tried again; migrations never
-// depend on it.
+// Writes what happens to stores to the state database. It collects changes and writes them together on a queue of its
+// own, so that the loop never waits for a disk. Changes that cannot be written are kept and retried; migrations never
+// depend on them.
 
 import Diagnostics
 import Dispatch
@@ -13,11 +13,11 @@ import SystemdSupport
 /// Collects changes and writes them.
 package final class StateRecorder: Sendable {
   private struct Pending {
-    /// The last word on each store.
+    /// The latest change of each store.
     var stores: [String: StateChange] = [:]
     var others: [StateChange] = []
     var isScheduled = false
-    /// Has the last batch failed? Told once.
+    /// Whether the last batch failed; reported once.
     var hasFailed = false
   }
 
@@ -29,14 +29,14 @@ package final class StateRecorder: Sendable {
   private let loss = Mutex<(@Sendable () -> Void)?>(nil)
   private let queue = DispatchQueue(label: "hopd.state")
 
-  /// How long changes are collected, and how long after a failure they are kept.
+  /// How long changes are collected before a write, and the pause after a failed write.
   private static let delay = DispatchTimeInterval.milliseconds(150)
   private static let delayAfterFailure = DispatchTimeInterval.seconds(5)
-  /// Changes beside those of stores that are kept while nothing can be written.
+  /// The most changes, other than those of stores, that are kept while nothing can be written.
   private static let mostOthers = 10_000
 
-  /// Opens the database of a state directory. Throws only for one of a newer hopd; any other trouble is told, and the
-  /// database is tried again with each change.
+  /// Opens the database of a state directory. Throws only if a newer hopd made it; any other error is logged, and each
+  /// write tries to open it again.
   package init(stateDirectory: FilePath, logger: Logger, wallClock: @escaping @Sendable () -> Int64) throws(HopdError) {
     self.stateDirectory = stateDirectory
     self.logger = logger
@@ -54,10 +54,10 @@ package final class StateRecorder: Sendable {
     }
   }
 
-  /// Calls `body` when the database was lost while the daemon ran: all that is known is to be told again.
+  /// Sets the call for a database that was lost while the daemon runs: `body` must note everything again.
   func onLoss(_ body: @escaping @Sendable () -> Void) { loss.withLock { $0 = body } }
 
-  /// Takes a change; it is written soon.
+  /// Takes a change, which is written soon.
   package func note(_ change: StateChange) {
     let mustSchedule = pending.withLock { pending -> Bool in
       switch change {
@@ -73,7 +73,7 @@ package final class StateRecorder: Sendable {
     if mustSchedule { schedule(after: Self.delay) }
   }
 
-  /// A later word on a store keeps the versions of an earlier one, which may not be written yet.
+  /// Merges two changes of a store: the later one keeps the versions of the earlier one, which may not be written yet.
   private static func merged(_ earlier: StateChange?, _ store: StoreRecord) -> StateChange {
     guard case .store(let old)? = earlier else { return .store(store) }
     var new = store
@@ -83,7 +83,7 @@ package final class StateRecorder: Sendable {
     return .store(new)
   }
 
-  /// Writes what is waiting, and comes back when it is written or cannot be.
+  /// Writes pending changes, and returns when they are written or have failed.
   package func flush() { queue.sync { write() } }
 
   private func schedule(after delay: DispatchTimeInterval) {

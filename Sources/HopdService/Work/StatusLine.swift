@@ -1,50 +1,50 @@
-// The one line that `systemctl status` shows. Separate and pure, because it must tell the whole story and people's
-// scripts look at it.
+// The one line that `systemctl status` shows. Separate and pure, because it must contain everything important, and
+// people's scripts parse it.
 
 import Diagnostics
 import MigrationPipeline
 import SystemPackage
 
-/// What the status line is made of.
+/// The content of the status line.
 package struct StatusLine: Sendable, Hashable {
-  /// A migration at work.
+  /// A running migration.
   package struct Job: Sendable, Hashable {
     /// Position among the migrations of this batch, from 1.
     package var ordinal: Int
     /// Name of the store's file.
     package var name: String
-    /// Versions of the whole way, once they are known.
+    /// First and last version of the chain, once they are known.
     package var from: String?
     package var to: String?
-    /// How far it is, once it moves.
+    /// Its progress, once there is any.
     package var progress: MigrationProgress?
-    /// What it does outside of the hops, as "verifying".
+    /// Its activity outside of hops, such as "verifying".
     package var activity: String?
   }
 
-  /// Migrations at work, the oldest first.
+  /// Running migrations, the oldest first.
   package var jobs: [Job] = []
   /// Migrations of this batch.
   package var batch = 0
   /// Stores found.
   package var stores = 0
-  /// Stores that are to be looked at.
+  /// Stores that wait for a look.
   package var toLookAt = 0
   /// Stores that wait for their migration.
   package var toDo = 0
-  /// Stores that are in use, or failed and are tried again.
+  /// Stores that are in use, or failed and are retried.
   package var deferred = 0
-  /// Stores that need somebody.
+  /// Stores that need an operator.
   package var attention = 0
   /// Seconds until the queue is empty, as far as known.
   package var queueRemaining: Double?
-  /// Are new migrations held back?
+  /// Whether everything is paused.
   package var isPaused = false
-  /// What migrations wait for beside their turn, as "waits until 22:00".
+  /// What migrations wait for besides their turn, such as "waits until 22:00".
   package var waits: [String] = []
   /// Names of watches that are not served.
   package var unserved: [String] = []
-  /// Something that the operator should know, as a refused configuration.
+  /// A note for the operator, such as a refused configuration.
   package var note: String?
 
   /// The line.
@@ -73,7 +73,7 @@ package struct StatusLine: Sendable, Hashable {
     return trouble.isEmpty ? text : "\(text), \(trouble)"
   }
 
-  /// What is not as it should be, and how to see which stores these are.
+  /// The numbers of stores in trouble, and how to list them.
   private var troubleText: String {
     var words: [String] = []
     if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
@@ -81,7 +81,7 @@ package struct StatusLine: Sendable, Hashable {
     return words.joined(separator: ", ")
   }
 
-  /// "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s".
+  /// The text of a migration: "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s".
   package static func text(_ job: Job, batch: Int) -> String {
     var words = ["store \(job.ordinal)/\(max(batch, job.ordinal))", job.name]
     if let from = job.from ?? job.progress?.from, let to = job.to ?? job.progress?.to { words.append("\(from)→\(to)") }
@@ -97,15 +97,15 @@ package struct StatusLine: Sendable, Hashable {
     return words.joined(separator: " ")
   }
 
-  /// 0…100; 100 only when everything is done.
+  /// The fraction in per cent, 0…100; 100 only when everything is done.
   static func percent(_ fraction: Double) -> Int {
-    guard fraction > 0 else { return 0 }  // Also for what is not a number.
+    guard fraction > 0 else { return 0 }  // Also for NaN.
     return fraction >= 1 ? 100 : min(99, Int(fraction * 100))
   }
 
-  /// "45s", "2m10s", "1h05m", "3d04h".
+  /// A duration as "45s", "2m10s", "1h05m" or "3d04h".
   package static func duration(seconds: Double) -> String {
-    // A thousand days say as much as any more; this also keeps the conversion within its range.
+    // At most a thousand days: a longer time is of no use to a reader, and the limit keeps the conversion in range.
     let total = seconds > 0 ? Int(min(seconds.rounded(.up), 86_400_000)) : 0
     func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
     if total < 60 { return "\(total)s" }
@@ -114,14 +114,14 @@ package struct StatusLine: Sendable, Hashable {
     return "\(total / 86_400)d\(two(total % 86_400 / 3600))h"
   }
 
-  /// Time that something took: "0.3s" below ten seconds, then as `duration`.
+  /// An elapsed time: "0.3s" below ten seconds, otherwise as `duration`.
   package static func elapsed(seconds: Double) -> String {
     guard seconds >= 0, seconds < 9.95 else { return duration(seconds: seconds) }
     let tenths = Int((seconds * 10).rounded())
     return "\(tenths / 10).\(tenths % 10)s"
   }
 
-  /// "12 344".
+  /// A number with groups of three digits, if it has more than four: "12 344".
   static func grouped(_ number: Int) -> String {
     let digits = Array(String(number))
     guard digits.count > 4 else { return String(digits) }

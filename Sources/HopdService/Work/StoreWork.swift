@@ -1,6 +1,6 @@
-// What is done with a store on a thread of its own: a look, a migration, recovery. All of it blocks, so it never runs
-// on Swift's own pool, whose few threads the watchdog and the signals need. Behind a protocol, so that the coordinator
-// can be tested without a store.
+// The blocking work on a store: a look, a migration, recovery. It runs on threads of its own, never on Swift's pool,
+// whose few threads the watchdog and the signals need. It is behind a protocol, so that the coordinator can be tested
+// without a store.
 
 import Diagnostics
 import Dispatch
@@ -14,18 +14,18 @@ import SQLite
 import StoreReplacement
 import SystemPackage
 
-/// Why a piece of work ended without a result.
+/// The failure of a piece of work.
 package struct JobFailure: Error, Sendable {
-  /// Where in the migration path.
+  /// The stage at which it failed.
   package var stage: MigrationStage
-  /// What happened.
+  /// The error.
   package var error: HopdError
-  /// The version the store is at and the wanted one, as far as known.
+  /// The store's version and the target version, if known.
   package var from: String?
   package var to: String?
-  /// Z_UUID of the store, if it is known.
+  /// Z_UUID of the store, if known.
   package var storeUUID: String?
-  /// What stood around the store, where the cause lies there.
+  /// The surroundings of the store, if the cause is there.
   package var circumstances: Circumstances?
 }
 
@@ -36,47 +36,47 @@ extension JobFailure {
   }
 }
 
-/// What a look found.
+/// The result of a look.
 package enum LookResult: Sendable {
   /// The store is at its target.
   case current(StoreFacts?)
-  /// It needs a migration to that version.
+  /// The store needs a migration to the version `target`.
   case behind(StoreFacts, target: String)
 }
 
-/// A store that a crash left something of.
+/// The result of a store's recovery after a crash.
 package struct RecoveredStore: Sendable {
   /// The store under its canonical path.
   package var store: FilePath
-  /// What was done, in words; nil where nothing was.
+  /// What was done, as text for the journal; nil if nothing was done.
   package var sentence: String?
-  /// It needs an administrator, or could not be looked at now.
+  /// The error of a store that needs an administrator or could not be recovered now.
   package var failure: JobFailure?
-  /// Is its job to go on, or its report still to be written?
+  /// Whether its job must continue, or its report is still missing.
   package var goesOn = false
 }
 
 /// The blocking work of the daemon.
 package protocol StoreWork: Sendable {
-  /// Which version has the store? Changes nothing. Beats while it reads.
+  /// Identifies the store's version. Calls `beat` while it reads. It changes no data, but first completes what SQLite
+  /// or an earlier migration left: it rolls back a hot journal and sets a late log aside.
   func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
   ) throws(JobFailure) -> LookResult
-  /// Takes the store to its target.
+  /// Migrates the store to its target.
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport
-  /// Puts in order what a crash left, store by store. `around` is given each store with its work, and does the work or
-  /// leaves it.
+  /// Recovers each store that a crash interrupted. `around` receives each store with its recovery, and runs it or not.
   func recover(
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
     around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
   ) throws(HopdError) -> [RecoveredStore]
 }
 
-/// The work done by the pipeline.
+/// The work as the pipeline does it.
 package struct PipelineWork: StoreWork {
-  /// A value may always have so many bytes: videos that an app keeps in its rows.
+  /// The lower bound of the size limit of one value, in bytes: apps may keep videos in their rows.
   private static let valueFloor: Int64 = 256 << 20
   private let pipeline = MigrationPipeline()
 
@@ -93,7 +93,7 @@ package struct PipelineWork: StoreWork {
       try StoreArrival.requireComplete(request.location)
       let location = CanonicalStoreLocation(evenIfGone: request.location.database)
       try pipeline.rollBackHotJournal(location, stateDirectory: request.stateDirectory)
-      // Told as a reason to look again: the next look finds the store alone.
+      // Thrown as a retryable error: the next look finds the store without its late log.
       if let late = try pipeline.setLateLogAside(
         location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job,
         keepAlive: {
@@ -141,7 +141,7 @@ package struct PipelineWork: StoreWork {
     do throws(HopdError) { try StoreArrival.requireComplete(request.location) } catch {
       throw JobFailure(stage: .lock, error: error)
     }
-    // The daemon looks at a store before it queues it.
+    // The daemon queues only stores that a look found to be behind.
     var request = request
     request.isKnownBehind = true
     request.engine.valueMax = max(PipelineWork.valueFloor, request.engine.memoryLimit)
@@ -178,7 +178,7 @@ package struct PipelineWork: StoreWork {
       let outcome = try pipeline.recover(location, stateDirectory: stateDirectory, backup: backup)
       switch outcome?.decision {
       case nil, .nothingToDo: return RecoveredStore(store: path)
-      // Nothing to report yet: the migration reports that it resumes.
+      // Not reported here: the migration reports that it resumes.
       case .resume: return RecoveredStore(store: path, goesOn: true)
       case .startAgain:
         return RecoveredStore(
@@ -201,14 +201,14 @@ package struct PipelineWork: StoreWork {
 
 /// Threads for work that blocks.
 enum BlockingWork {
-  /// Runs `body` on a thread of its own: a new serial queue never waits behind another one's work.
+  /// Runs `body` on a thread of its own: a new serial queue never waits for the work of another one.
   static func run(_ label: String, _ body: @escaping @Sendable () -> Void) {
     DispatchQueue(label: "hopd.\(label)").async(execute: body)
   }
 }
 
 extension JobOutcome {
-  /// A failure as the scheduler sees it.
+  /// The scheduler's outcome of a failure.
   init(_ failure: JobFailure) {
     let error = failure.error
     self =
@@ -218,7 +218,7 @@ extension JobOutcome {
       case let code where code.exit == .unavailable: .busy(code: code.name)
       case let code where error.liesOutsideTheStore: .outside(code: code.name)
       case let code where code.isRetryable: .failed(code: code.name)
-      // The text is part of it: a store may be refused for another reason than before.
+      // The text is part of the reason, because a store may be refused for a different reason than before.
       case let code: .refused(reason: "\(code.name) \(error.message)")
       }
   }

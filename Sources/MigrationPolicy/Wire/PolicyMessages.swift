@@ -138,7 +138,7 @@ extension PolicyCall {
   ]
 
   /// The instances of createDestinationInstances; empty for all other calls.
-  var instances: [PolicySourceInstance] { if case .createDestinationInstances(let sent) = self { sent } else { [] } }
+  package var instances: [PolicySourceInstance] { if case .createDestinationInstances(let sent) = self { sent } else { [] } }
 
   /// The call's name in messages.
   package var name: String {
