@@ -63,4 +63,12 @@ extension String {
 
   /// The lines of a foreign text, joined into one line.
   package var joiningLines: String { split(whereSeparator: \.isNewline).joined(separator: "; ") }
+
+  /// The text as one word for a shell, in quotation marks if it needs them.
+  package var quotedForShell: String {
+    !isEmpty && utf8.allSatisfy(Self.shellBytes.contains) ? self : "'" + replacing("'", with: "'\\''") + "'"
+  }
+
+  private static let shellBytes = Set(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+,:@%".utf8)
 }

@@ -80,14 +80,7 @@ package final class ServiceNotifier: Sendable {
   /// Sends a watchdog ping. `WatchdogPolicy` decides when.
   package func watchdogPing() { send(["WATCHDOG=1"], mayWait: false) }
 
-<<<<<<< HEAD
-  /// The service is about to end because of `errno`.
-=======
-  /// Reports a bug in hopd: the service manager acts as if the watchdog had expired.
-  package func watchdogTrigger() { send(["WATCHDOG=trigger"], mayWait: true) }
-
   /// Reports that the service is about to end because of `errno`.
->>>>>>> sweep7
   package func failure(errno code: Int32, status: String, now: ContinuousClock.Instant = .now) {
     send(["ERRNO=\(code)", statusAssignment(status, now: now)], mayWait: true)
   }

@@ -160,6 +160,6 @@ import Testing
     for (path, quoted) in [
       ("/srv/a.sqlite", "/srv/a.sqlite"), ("/srv/with space.sqlite", "'/srv/with space.sqlite'"),
       ("/srv/it's", "'/srv/it'\\''s'"), ("/srv/$(reboot)", "'/srv/$(reboot)'"), ("", "''"),
-    ] { #expect(NextCommand.quoted(FilePath(path)) == quoted) }
+    ] { #expect(path.quotedForShell == quoted) }
   }
 }

@@ -132,7 +132,7 @@ extension DaemonCoordinator {
       .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",
       fields: [
         .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted", .asker: job.asker,
-        .hint: "hopctl resume \(NextCommand.quoted(job.subject.store)) continues from the checkpoint",
+        .hint: "hopctl resume \(job.subject.store.string.quotedForShell) continues from the checkpoint",
       ])
   }
 

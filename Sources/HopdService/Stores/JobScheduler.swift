@@ -217,14 +217,7 @@ package struct JobScheduler: Sendable {
       }
   }
 
-<<<<<<< HEAD
-  /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
-=======
-  /// Number of stores with a full entry; a resting store takes a tenth of the memory.
-  var busyCount: Int { entries.count }
-
   /// Migrations begun since the queue was last empty plus those that wait: the 120 of "store 3/120".
->>>>>>> sweep7
   package var batch: Int { lastOrdinal + counts.waiting }
 
   // MARK: Inside

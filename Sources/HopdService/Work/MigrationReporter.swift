@@ -315,8 +315,7 @@ package struct MigrationReporter: Sendable {
 
   /// The text "tried again in 5m00s".
   private func again(_ until: ContinuousClock.Instant, now: ContinuousClock.Instant) -> String {
-    let pause = (until - now).components
-    return "tried again in " + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
+    "tried again in " + StatusLine.duration(seconds: (until - now).seconds)
   }
 
   // MARK: Inside

@@ -24,20 +24,21 @@ struct NextCommand {
   /// The command for an error; empty if the operator can only wait.
   func text(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {
-      return "hopctl unit-dropin" + (isInstalled ? "" : " \(Self.quoted(configuration))")
+      return "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.string.quotedForShell)")
     }
-    let folder = store.removingLastComponent()
+    let folder = store.removingLastComponent().string.quotedForShell
+    let store = store.string.quotedForShell
     switch error.code {
     case .interrupted: return ""
-    case .noSpace: return "df -h \(Self.quoted(folder))"
-    case .noPermission: return "ls -la \(Self.quoted(store)) && ls -lad \(Self.quoted(folder))"
+    case .noSpace: return "df -h \(folder)"
+    case .noPermission: return "ls -la \(store) && ls -lad \(folder)"
     case .inputOutput: return "journalctl -k -p err -b"
-    case .heldBack: return "hopctl release \(Self.quoted(store))"
-    case .storeIncomplete, .notFound: return "ls -la \(Self.quoted(folder))"
-    case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(Self.quoted(folder))\(state)"
-    case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(Self.quoted(store))"
-    case let code where code.exit == .unavailable: return "fuser -v \(Self.quoted(store))"
-    case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(Self.quoted(store))"
+    case .heldBack: return "hopctl release \(store)"
+    case .storeIncomplete, .notFound: return "ls -la \(folder)"
+    case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
+    case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(store)"
+    case let code where code.exit == .unavailable: return "fuser -v \(store)"
+    case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(store)"
     // Identification does not read all pages: only `hopctl verify` shows which are damaged.
     case .storeDamaged: return "hopctl verify \(options)"
     case let code where ["not-a-store", "store-encrypted"].contains(code.name):
@@ -47,22 +48,10 @@ struct NextCommand {
   }
 
   private var state: String {
-    stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(Self.quoted(stateDirectory))"
+    stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(stateDirectory.string.quotedForShell)"
   }
 
   private var options: String {
-    "\(Self.quoted(store)) --config \(Self.quoted(configuration)) --watch \(Self.quoted(FilePath(watch)))"
-  }
-
-  /// A path as a word for the shell, in quotation marks if it needs them.
-  static func quoted(_ path: FilePath) -> String {
-    let text = path.string
-    let isPlain = text.unicodeScalars.allSatisfy { scalar in
-      switch scalar {
-      case "a"..."z", "A"..."Z", "0"..."9", "/", ".", "_", "-", "+", ":", "@", "%", ",": true
-      default: false
-      }
-    }
-    return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: "'\\''") + "'"
+    "\(store.string.quotedForShell) --config \(configuration.string.quotedForShell) --watch \(watch.quotedForShell)"
   }
 }

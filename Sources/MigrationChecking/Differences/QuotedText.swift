@@ -1,5 +1,4 @@
-// Escapes names of models for other languages: XML and a shell. The names come from strangers' files and may contain
-// anything.
+// Escapes names of models for XML. The names come from strangers' files and may contain anything.
 
 import ManagedObjectModel
 
@@ -28,18 +27,6 @@ extension String {
       default: nil
       }
     }
-  }
-
-  /// The text quoted as one shell word.
-  package var quotedForShell: String {
-    let isPlain =
-      !isEmpty
-      && utf8.allSatisfy {
-        (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
-          || "_-./+,:@%".utf8.contains($0)
-      }
-    return isPlain
-      ? self : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }
 }
 

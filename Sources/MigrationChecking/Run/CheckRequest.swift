@@ -1,5 +1,6 @@
 // The request for a check: models with their mapping models, the versions to check, and the rows to try them with.
 
+import Diagnostics
 import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning

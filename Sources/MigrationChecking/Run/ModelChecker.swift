@@ -95,10 +95,7 @@ package struct ModelChecker: Sendable {
     }
   }
 
-  static func seconds(since start: ContinuousClock.Instant) -> Double {
-    let components = (ContinuousClock.now - start).components
-    return Double(components.seconds) + Double(components.attoseconds) / 1e18
-  }
+  static func seconds(since start: ContinuousClock.Instant) -> Double { (ContinuousClock.now - start).seconds }
 
   private enum Answer {
     case version(VersionCheck)

@@ -52,7 +52,7 @@ extension HopRunner {
     try Self.commit(medium, connection) {
       let invalid = try validation.run()
       try mapped?.scratch.keep(invalid, connection, schema: program.destination)
-      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      done.seconds += (ContinuousClock.now - start).seconds
       try save(done, update)
     }
     checkpoint = done
@@ -89,7 +89,7 @@ extension HopRunner {
     var done = checkpoint.next
     try policies.run(step, context: context)
     done.rows &+= written
-    done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+    done.seconds += (ContinuousClock.now - start).seconds
     try save(done, update)
     checkpoint = done
     try report(rows: 0)

@@ -250,12 +250,12 @@ struct HopRunner {
         done.key = end
         done.rows &+= lastChunkRows
         done.chunks += 1
-        done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+        done.seconds += (ContinuousClock.now - start).seconds
         try save(done, update)
       }
       checkpoint = done
       share = ends.map { Self.share(end, of: $0) } ?? 0
-      let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
+      let seconds = (ContinuousClock.now - start).seconds
       if let note {
         for sql in statements {
           note(.statement(sql: sql, seconds: seconds, rows: statements.count == 1 ? lastChunkRows : nil))
@@ -281,11 +281,11 @@ struct HopRunner {
     try Self.commit(medium, connection) {
       // Executes one statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)
-      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      done.seconds += (ContinuousClock.now - start).seconds
       try save(done, update)
     }
     checkpoint = done
-    note?(.statement(sql: statement.sql, seconds: ChunkSizer.seconds(ContinuousClock.now - start), rows: nil))
+    note?(.statement(sql: statement.sql, seconds: (ContinuousClock.now - start).seconds, rows: nil))
     try report(rows: 0)
   }
 

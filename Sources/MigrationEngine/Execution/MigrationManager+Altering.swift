@@ -77,7 +77,7 @@ extension MigrationManager {
       guard error.isInterrupt else { throw error }
       throw stoppedBeforeRows
     }
-    return ChunkSizer.seconds(ContinuousClock.now - start)
+    return (ContinuousClock.now - start).seconds
   }
 
   private var stoppedBeforeRows: HopdError {

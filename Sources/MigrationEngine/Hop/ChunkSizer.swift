@@ -1,3 +1,5 @@
+import Diagnostics
+
 /// The number of keys in the next chunk: it grows or shrinks towards a time per chunk, within bounds of rows and of
 /// bytes.
 ///
@@ -20,18 +22,13 @@ package struct ChunkSizer: Sendable, Hashable {
 
   /// Records a chunk of `rows` rows that took `duration` and wrote `bytes`.
   package mutating func record(rows: Int64, bytes: Int64 = 0, duration: Duration) {
-    let seconds = max(ChunkSizer.seconds(duration), 0.000_001)
-    var factor = min(4.0, max(0.25, ChunkSizer.seconds(target) / seconds))
+    let seconds = max(duration.seconds, 0.000_001)
+    var factor = min(4.0, max(0.25, target.seconds / seconds))
     // Other load may cause the time, but the bytes are those of the rows, so they apply at once.
     if bytes > 0 { factor = min(factor, Double(maximumBytes) / Double(bytes)) }
     // A span may exceed the row bound only by the gaps that the table has shown.
     let gap = rows > 0 ? max(1.0, Double(span) / Double(rows)) : 16.0
     let bound = min(Double(maximumRows) * gap, 1e15)
     span = Int64(max(1, min(Double(span) * factor, bound)))
-  }
-
-  /// Returns a duration in seconds.
-  package static func seconds(_ duration: Duration) -> Double {
-    Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
   }
 }

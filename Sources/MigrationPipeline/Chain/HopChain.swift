@@ -199,7 +199,7 @@ struct HopChain {
       }
       tellEnd(
         HopReport(
-          hop, rowsWritten: rows, chunks: 0, seconds: Pace.seconds(ContinuousClock.now - start), isFused: true),
+          hop, rowsWritten: rows, chunks: 0, seconds: (ContinuousClock.now - start).seconds, isFused: true),
         into: &outcome)
     }
     return source

@@ -1,12 +1,7 @@
 // The time that each stage of a run took: the sum of the hops does not show it (planning reads the rows, verification
 // counts them again).
 
-/// Durations as seconds.
-enum Pace {
-  static func seconds(_ duration: Duration) -> Double {
-    Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
-  }
-}
+import Diagnostics
 
 /// Adds up the time of stages; one may be entered several times.
 struct StageClock {
@@ -16,7 +11,7 @@ struct StageClock {
   /// The run continues from `stage` to another one, or to the same again.
   mutating func leave(_ stage: MigrationStage) {
     let now = ContinuousClock.now
-    past[stage, default: 0] += Pace.seconds(now - since)
+    past[stage, default: 0] += (now - since).seconds
     since = now
   }
 

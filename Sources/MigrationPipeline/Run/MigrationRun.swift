@@ -115,7 +115,7 @@ final class MigrationRun {
       to: targetName, storeUUID: facts?.uuid)
   }
 
-  var seconds: Double { Pace.seconds(ContinuousClock.now - start) }
+  var seconds: Double { (ContinuousClock.now - start).seconds }
 
   /// Throws if the caller wants the run to end before it has begun.
   func checkStop() throws(HopdError) {

@@ -1,6 +1,7 @@
 // Reports the progress of a run, in addition to its own events: after each event that changes it, and while long
 // statements run.
 
+import Diagnostics
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
@@ -24,7 +25,7 @@ final class WorkTeller {
   init(held: @escaping () -> Duration) { self.held = held }
 
   /// Seconds that the run has worked.
-  private var elapsed: Double { max(0, Pace.seconds(ContinuousClock.now - start - held())) }
+  private var elapsed: Double { max(0, (ContinuousClock.now - start - held()).seconds) }
 
   /// The plan is complete.
   func planned(_ plan: MigrationPlan, _ passes: Passes, settings: MigrationSettings, replaces: Bool) {

@@ -138,7 +138,9 @@ extension PolicyCall {
   ]
 
   /// The instances of createDestinationInstances; empty for all other calls.
-  package var instances: [PolicySourceInstance] { if case .createDestinationInstances(let sent) = self { sent } else { [] } }
+  package var instances: [PolicySourceInstance] {
+    if case .createDestinationInstances(let sent) = self { sent } else { [] }
+  }
 
   /// The call's name in messages.
   package var name: String {

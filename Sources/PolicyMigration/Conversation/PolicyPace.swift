@@ -1,3 +1,4 @@
+import Diagnostics
 import MigrationEngine
 
 /// The number of objects in the next call to a policy: few at first, then as many as the time and the memory for one
@@ -20,8 +21,8 @@ struct PolicyPace: Sendable, Hashable {
 
   /// Records a call that took `duration`.
   mutating func record(_ duration: Duration) {
-    let seconds = max(ChunkSizer.seconds(duration), 0.000_001)
-    let factor = min(4.0, max(0.1, ChunkSizer.seconds(target) / seconds))
+    let seconds = max(duration.seconds, 0.000_001)
+    let factor = min(4.0, max(0.1, target.seconds / seconds))
     rows = Int64(max(1, min(Double(rows) * factor, Double(maximum))))
   }
 }

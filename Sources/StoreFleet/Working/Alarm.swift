@@ -1,5 +1,6 @@
 // The deadline of a worker: a thread that sleeps, because the others work.
 
+import Diagnostics
 import Glibc
 import MigrationPipeline
 import Synchronization

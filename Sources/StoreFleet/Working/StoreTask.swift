@@ -97,8 +97,3 @@ extension HopdError {
     code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure
   }
 }
-
-extension Duration {
-  /// The whole of it in seconds.
-  package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
-}

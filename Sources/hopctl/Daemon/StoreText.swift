@@ -1,5 +1,6 @@
 // The daemon's stores as text: state, reason, since when, next attempt, and the command to type.
 
+import Diagnostics
 import DurableFiles
 import MigrationChecking
 import PersistentStore

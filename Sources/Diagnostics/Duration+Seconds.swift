@@ -1,0 +1,6 @@
+// Durations as numbers, for reports and rates.
+
+extension Duration {
+  /// The whole duration in seconds.
+  package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}
