@@ -250,7 +250,9 @@ int clinux_fremovexattr(int descriptor, const char *name) { return fremovexattr(
 
 int clinux_status_at(int directory, const char *name, struct clinux_file_status *status) {
   struct statx found;
-  if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &found) != 0) return -1;
+  if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH, STATX_BASIC_STATS, &found) != 0) {
+    return -1;
+  }
   status->device = makedev(found.stx_dev_major, found.stx_dev_minor);
   status->inode = found.stx_ino;
   status->size = (int64_t)found.stx_size;
@@ -263,6 +265,16 @@ int clinux_status_at(int directory, const char *name, struct clinux_file_status 
   status->modified_nanoseconds = found.stx_mtime.tv_nsec;
   status->is_mount_root = (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   return 0;
+}
+
+int clinux_status_beneath(int directory, const char *path, struct clinux_file_status *status) {
+  int opened = clinux_openat_beneath(directory, path, O_PATH | O_NOFOLLOW, 0);
+  if (opened < 0) return -1;
+  int result = clinux_status_at(opened, "", status);
+  int kept = errno;
+  close(opened);
+  errno = kept;
+  return result;
 }
 
 int64_t clinux_peak_resident_bytes(void) {

@@ -41,8 +41,9 @@ package final class FileLease {
   private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   /// Takes a lease through the one descriptor that this process has of the file: opening another one and closing it
-  /// would drop the locks that SQLite holds through it.
-  package static func take(_ file: FileIdentity) -> Attempt {
+  /// would drop the locks that SQLite holds through it. `known` is that descriptor, where the caller knows it.
+  package static func take(_ file: FileIdentity, through known: Int32? = nil) -> Attempt {
+    if let known, isOpen(file, as: known), clinux_take_lease(known) == 0 { return .taken(FileLease(known)) }
     guard let descriptor = descriptor(of: file) else { return .unavailable(.fileSystem) }
     do {
       try call("take a lease", at: "/proc/self/fd") { clinux_take_lease(descriptor) }
@@ -58,8 +59,8 @@ package final class FileLease {
 
   /// Why the system would grant no lease on this file; nil where it grants one, now or when others have closed the
   /// file.
-  package static func obstacle(_ file: FileIdentity) -> Obstacle? {
-    if case .unavailable(let obstacle) = take(file) { return obstacle }
+  package static func obstacle(_ file: FileIdentity, through known: Int32? = nil) -> Obstacle? {
+    if case .unavailable(let obstacle) = take(file, through: known) { return obstacle }
     return nil
   }
 
@@ -75,6 +76,12 @@ package final class FileLease {
 
   deinit { giveBack() }
 
+  private static func isOpen(_ file: FileIdentity, as descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 && UInt64(status.st_dev) == file.device
+      && UInt64(status.st_ino) == file.inode
+  }
+
   /// This process's descriptor of a file; nil where it has none or several.
   private static func descriptor(of file: FileIdentity) -> Int32? {
     guard let stream = opendir("/proc/self/fd") else { return nil }
@@ -85,10 +92,7 @@ package final class FileLease {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
       guard let number = Int32(name) else { continue }
-      var status = stat()
-      guard fstat(number, &status) == 0, UInt64(status.st_dev) == file.device, UInt64(status.st_ino) == file.inode,
-        fcntl(number, F_GETFL) & clinux_o_path() == 0
-      else { continue }
+      guard isOpen(file, as: number), fcntl(number, F_GETFL) & clinux_o_path() == 0 else { continue }
       guard found == nil else { return nil }
       found = number
     }

@@ -28,8 +28,12 @@ package struct LinuxFileSystem: DurableFileSystem {
   package func status(_ path: FilePath) throws -> FileStatus? {
     var found = clinux_file_status()
     do {
-      try within(path) { parent, name in
-        _ = try call("read the status", at: path) { clinux_status_at(parent, name, &found) }
+      try path.withPlatformString { text in
+        guard text[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path) }
+        let root = try Self.root()
+        try call("read the status", at: path) {
+          text[1] == 0 ? clinux_status_at(root, "", &found) : clinux_status_beneath(root, text + 1, &found)
+        }
       }
     } catch let error as HopdError where error.code == .notFound || error.errno == .fileNameTooLong {
       return nil  // what no name can stand for is not there

@@ -289,6 +289,13 @@ package final class Connection {
       directoryInode: found.directory_inode)
   }
 
+  /// The descriptor of the open file, which belongs to SQLite; nil for a database in memory, or if the default VFS is
+  /// not SQLite's own.
+  package var openDescriptor: Int32? {
+    let descriptor = clinux_store_vfs_descriptor(handle, "main")
+    return descriptor >= 0 ? descriptor : nil
+  }
+
   /// A file by device and inode, with its directory.
   package struct OpenFile: Hashable, Sendable {
     /// Device of the file.

@@ -89,8 +89,13 @@ struct clinux_file_status {
   uint32_t modified_nanoseconds;
   int is_mount_root;
 };
-/// Status of `name` below `directory`, symbolic links not followed. 0, or -1 with errno.
+/// Status of `name` in `directory`, symbolic links not followed; of the descriptor itself if the name is empty. 0, or
+/// -1 with errno.
 int clinux_status_at(int directory, const char *name, struct clinux_file_status *status);
+
+/// Status of the file at `path` below `directory`, found as by clinux_openat_beneath; of a symbolic link itself if the
+/// last name is one. 0, or -1 with errno.
+int clinux_status_beneath(int directory, const char *path, struct clinux_file_status *status);
 
 /// Peak resident set of this program in bytes, or -1. From /proc (VmHWM): the value of getrusage(2) includes the
 /// program that forked this one, which may have been larger.

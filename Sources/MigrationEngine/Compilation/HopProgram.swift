@@ -24,6 +24,11 @@ package struct HopProgram: Sendable, Hashable {
   /// Whether the steps create the tables of persistent history.
   var hasHistory = false
 
+  /// Whether a step collects pairs of objects in the connection's temporary tables.
+  var usesPairs: Bool {
+    steps.contains { if case .chunks(let step) = $0 { step.usesPairs } else { false } }
+  }
+
   /// Whether a policy takes part. Such a hop cannot be resumed in its middle: a policy program may keep state.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
@@ -125,6 +130,8 @@ package struct HopProgram: Sendable, Hashable {
     package let nextKey: String
     /// The statements in order.
     package let actions: [Action]
+    /// Whether they collect pairs of objects in the connection's temporary tables.
+    package var usesPairs = false
   }
 
   /// One statement of a chunk.

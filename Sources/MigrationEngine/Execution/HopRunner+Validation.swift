@@ -28,7 +28,7 @@ extension HopRunner {
 
   /// Builds an index. If it cannot be unique, a rule that was left to the index is violated: validation then finds the
   /// rows and names them.
-  mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
+  mutating func build(_ index: HopProgram.StatementStep, update: Statement?) throws {
     do {
       if case .file = medium {
         try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
@@ -41,7 +41,7 @@ extension HopRunner {
   }
 
   /// Runs pass 3 over the whole destination, in one transaction.
-  mutating func validate(update: Statement) throws {
+  mutating func validate(update: Statement?) throws {
     let start = ContinuousClock.now
     watchLongStatements()
     let implied = ImpliedConstraints(
@@ -51,7 +51,11 @@ extension HopRunner {
     var done = checkpoint.next
     try Self.commit(medium, connection) {
       let invalid = try validation.run()
-      try mapped?.scratch.keep(invalid, connection, schema: program.destination)
+      if isImage {
+        tallies.invalidRows = invalid
+      } else {
+        try mapped?.scratch.keep(invalid, connection, schema: program.destination)
+      }
       done.seconds += (ContinuousClock.now - start).seconds
       try save(done, update)
     }
@@ -59,7 +63,7 @@ extension HopRunner {
     try report(rows: 0)
   }
 
-  mutating func run(_ step: HopProgram.PolicyStep, update: Statement) throws {
+  mutating func run(_ step: HopProgram.PolicyStep, update: Statement?) throws {
     guard let mapped, let policies = mapped.policies else {
       throw HopdError(
         .internalError, "no policies were given for a hop that needs one", at: Place(hop: hop.title, entity: subject))
@@ -96,7 +100,7 @@ extension HopRunner {
   }
 
   /// Writes the bookkeeping tables and the mark that the hop is complete, in one transaction.
-  mutating func finish(update: Statement) throws {
+  mutating func finish(update: Statement?) throws {
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let books = HopBookkeeping(
       hop: hop, source: source,
@@ -108,7 +112,12 @@ extension HopRunner {
     var done = checkpoint
     done.isComplete = true
     try Self.commit(medium, connection) {
-      try mapped?.scratch.keepResults(connection, schema: program.destination)
+      if isImage {
+        tallies.merged = try mapped?.scratch.merged(connection, schema: program.destination) ?? [:]
+        try mapped?.scratch.clearRun(connection, schema: program.destination, usesPairs: program.usesPairs)
+      } else {
+        try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
+      }
       if !isFinal, options.invalidRows.isFail {
         try VerifiedReferences(connection: connection, schema: program.destination)
           .note(program, hop: hop, memory: references)

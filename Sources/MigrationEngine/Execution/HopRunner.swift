@@ -63,7 +63,12 @@ struct HopRunner {
   var share = 0.0
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
   private(set) var lastChunkRows: Int64 = 0
+  /// The counts for the report of a hop that leaves no tables of hopd's.
+  var tallies = HopTallies()
 
+  /// Whether the hop writes the last store, in memory: nothing resumes it or reads it as a source, so its checkpoint
+  /// and counts need no tables.
+  var isImage: Bool { if case .memory = medium { isFinal } else { false } }
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
   var source: StoreReader {
@@ -71,7 +76,7 @@ struct HopRunner {
   }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
-    var found = try table.read(identity, hop: hop.index)
+    var found = isImage ? nil : try table.read(identity, hop: hop.index)
     if program.hasPolicies, let begun = found, !begun.isComplete {
       try mapped?.scratch.clear(connection, schema: program.destination)
       found = nil
@@ -89,8 +94,8 @@ struct HopRunner {
         throw HopdError(
           .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
       }
-      if mapped != nil { try MappedScratch.prepareRun(connection) }
-      let update = try table.prepareUpdate()
+      if program.usesPairs { try MappedScratch.prepareRun(connection) }
+      let update = isImage ? nil : try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
         // A small store is finished before a progress report could show it.
@@ -115,7 +120,7 @@ struct HopRunner {
       path: staged, hop: hop.index, rows: checkpoint.rows, chunks: checkpoint.chunks, seconds: checkpoint.seconds,
       wasResumed: found != nil)
     if let mapped {
-      result.tallies = try mapped.scratch.tallies(connection, schema: program.destination)
+      result.tallies = isImage ? tallies : try mapped.scratch.tallies(connection, schema: program.destination)
     }
     return result
   }
@@ -149,7 +154,7 @@ struct HopRunner {
     try keepJournal()
     try connection.transaction {
       if !hasTemplate { try writer.createTables(hop.destinationSchema) }
-      try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0)
+      if !isImage { try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0) }
       for statement in program.scratch { try connection.run(statement) }
     }
   }
@@ -171,14 +176,14 @@ struct HopRunner {
     try connection.transaction { () throws -> Void in try body() }
   }
 
-  func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
+  func save(_ done: Checkpoint, _ update: Statement?) throws(SQLiteError) {
     if case .memory = medium, !done.isComplete { return }
-    try update.run(CheckpointTable.values(done))
+    try update?.run(CheckpointTable.values(done))
   }
 
   // MARK: Copying
 
-  mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
+  mutating func run(_ copy: HopProgram.CopyStep, update: Statement?) throws {
     let insert = try connection.prepare(copy.insert)
     try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
       try insert.run([.integer(low), .integer(end)])
@@ -186,7 +191,7 @@ struct HopRunner {
     }
   }
 
-  mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
+  mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement?) throws {
     let title = hop.title
     var statements: [(statement: Statement, action: HopProgram.Action)] = []
     for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
@@ -217,7 +222,7 @@ struct HopRunner {
   /// Runs `body` for each range of keys, in a transaction with its checkpoint. `body` returns the rows written, and the
   /// rows touched, by which chunks are measured.
   private mutating func runRanges(
-    nextKey: String, statements: [String], update: Statement,
+    nextKey: String, statements: [String], update: Statement?,
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
   ) throws {
     let next = try connection.prepare(nextKey)
@@ -274,7 +279,7 @@ struct HopRunner {
 
   // MARK: Single statements
 
-  mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
+  mutating func run(_ statement: HopProgram.StatementStep, update: Statement?) throws {
     let start = ContinuousClock.now
     watchLongStatements()
     var done = checkpoint.next

@@ -5,6 +5,7 @@
 
 import Diagnostics
 import DurableFiles
+import ManagedObjectModel
 import MappingModel
 import MigrationEngine
 import MigrationPlanning
@@ -23,14 +24,17 @@ enum SmallStore {
     let source = plan.estimate.bytes
     guard source > 0, source <= options.smallStoreMax, !plan.hops.isEmpty,
       passes.alterProgram == nil, passes.groups.allSatisfy({ $0.execution == .chunks }),
-      plan.hops.allSatisfy({ isPlain($0, options.invalidRows) })
+      options.invalidRows.standard != .quarantine, !options.invalidRows.byEntity.values.contains(.quarantine),
+      plan.memo.fact(PlainHops(), { plan.hops.allSatisfy(isPlain) })
     else { return nil }
     return options.stagedInMemoryMax
   }
 
-  private static func isPlain(_ hop: Hop, _ rules: InvalidRowsRules) -> Bool {
+  /// Names the answer whether hops may be made in memory.
+  private struct PlainHops: Hashable {}
+
+  private static func isPlain(_ hop: Hop) -> Bool {
     hop.mapped?.policies.isEmpty != false
-      && !([rules.standard] + rules.byEntity.values).contains(.quarantine)
       && [hop.sourceSchema, hop.destinationSchema].allSatisfy { ExternalDataColumn.all(in: $0).isEmpty }
   }
 }

@@ -135,7 +135,7 @@ struct StoreInspection {
     of table: String, predicted: [String], entity: String, property: String? = nil,
     role: (String) -> SchemaColumn.Role?
   ) throws(SQLiteError) {
-    let present = try reader.columns(of: table).map(\.name)
+    let present = try reader.shape(of: table).columns.map(\.name)
     for name in predicted where !present.contains(name) {
       let owner = role(name)?.property
       mismatch(
@@ -154,34 +154,22 @@ struct StoreInspection {
 
   /// Rows are found and copied by Z_PK: it must be the rowid, or keys could repeat, be NULL or be text.
   private mutating func inspectKey(of table: EntityTable) throws(SQLiteError) {
-    let keys = try keyColumns(of: table.name)
-    // SQLite keeps an index for any other kind of primary key.
-    let indexes = try reader.connection.integer(
-      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table.name), .text(reader.schema)])
-    let isRowNumber =
-      keys.count == 1 && keys.first?.name == "Z_PK" && keys.first?.type.uppercased() == "INTEGER" && indexes == 0
-    if !isRowNumber { mismatch("\(table.name).Z_PK is not an INTEGER PRIMARY KEY", entity: table.rootEntity) }
+    if try !reader.shape(of: table.name).isKeyedByRowID {
+      mismatch("\(table.name).Z_PK is not an INTEGER PRIMARY KEY", entity: table.rootEntity)
+    }
   }
 
   /// The pairs of a join table must be its primary key, and its rows must have a rowid by which they can be copied.
   private mutating func inspectKey(of join: JoinTable) throws(SQLiteError) {
-    let keys = Set(try keyColumns(of: join.name).map(\.name))
-    if keys != [join.ownerColumn, join.targetColumn] {
+    let shape = try reader.shape(of: join.name)
+    if Set(shape.columns.filter(\.isKey).map(\.name)) != [join.ownerColumn, join.targetColumn] {
       mismatch(
         "the pairs of the join table \(join.name) are not its primary key", entity: join.entity,
         property: join.relationship)
     }
-    let isWithoutNumbers = try reader.connection.integer(
-      "SELECT wr FROM pragma_table_list WHERE schema = ? AND name = ?", [.text(reader.schema), .text(join.name)])
-    if isWithoutNumbers == 1 {
+    if shape.isWithoutRowID {
       mismatch("the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
     }
-  }
-
-  private func keyColumns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
-    try reader.connection.rows(
-      "SELECT name, type FROM pragma_table_info(?, ?) WHERE pk > 0", [.text(table), .text(reader.schema)]
-    ) { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
   }
 
   /// Entity numbers and parents must be those of the version; names may be old (docs/formats/store-layout.md, "Apple's

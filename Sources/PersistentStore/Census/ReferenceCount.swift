@@ -44,13 +44,7 @@ struct ReferenceCount {
   /// a table.
   private static func isKeyed(_ table: String, _ reader: StoreReader) throws(SQLiteError) -> Bool {
     if reader.space.isViews { return true }
-    let (name, schema) = (SQLiteValue.text(reader.space.name(of: table)), SQLiteValue.text(reader.space.schemaName))
-    let keys = try reader.connection.rows(
-      "SELECT name, upper(type) FROM pragma_table_info(?, ?) WHERE pk > 0", [name, schema]
-    ) { $0.text(at: 0) == "Z_PK" && $0.text(at: 1) == "INTEGER" }
-    let indexes = try reader.connection.integer(
-      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [name, schema])
-    return keys == [true] && indexes == 0
+    return try reader.shape(of: table).isKeyedByRowID
   }
 
   /// Releases the keys.

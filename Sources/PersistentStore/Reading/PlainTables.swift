@@ -50,26 +50,31 @@ extension StoreReader {
 
   /// The first word of a table's text that makes SQLite compute a value, or compare in another way than by type.
   private static func foreignWord(in text: String) -> String? {
-    var word = ""
-    var closing: Unicode.Scalar?
-    for scalar in text.unicodeScalars {
+    var word: [UInt8] = []
+    var closing: UInt8?
+    func foreign() -> String? {
+      // The first letters and the lengths of the words of the list: most words are not compared.
+      guard let first = word.first, "ACDGacdg".utf8.contains(first), 2...9 ~= word.count else { return nil }
+      let text = String(decoding: word, as: UTF8.self).uppercased()
+      return foreignWords.contains(text) ? text : nil
+    }
+    for byte in text.utf8 {
       if let end = closing {
-        if scalar == end { closing = nil }
+        if byte == end { closing = nil }
         continue
       }
-      if !scalar.isASCII || scalar == "$" || SQLiteIdentifier.isPlain(UInt8(scalar.value)) {
-        // No word of the list is longer.
-        if word.utf8.count < 64 { word.unicodeScalars.append(scalar) }
+      if byte >= 0x80 || byte == UInt8(ascii: "$") || SQLiteIdentifier.isPlain(byte) {
+        word.append(byte)
         continue
       }
-      if foreignWords.contains(word.uppercased()) { return word.uppercased() }
-      word = ""
-      switch scalar {
-      case "\"", "'", "`": closing = scalar
-      case "[": closing = "]"
+      if let found = foreign() { return found }
+      word.removeAll(keepingCapacity: true)
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"): closing = byte
+      case UInt8(ascii: "["): closing = UInt8(ascii: "]")
       default: break
       }
     }
-    return foreignWords.contains(word.uppercased()) ? word.uppercased() : nil
+    return foreign()
   }
 }

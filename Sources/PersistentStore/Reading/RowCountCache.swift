@@ -29,6 +29,9 @@ package final class RowCountCache {
   /// The kept bookkeeping of the store in `space`; nil if there is none.
   func books(of space: SourceTables) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
 
+  /// The ends of a table's keys, by its name with the schema; nil if they were not read.
+  package func keyEnds(of table: String) -> KeyEnds? { ends[table] }
+
   /// The number of rows of a table, by its name with the schema.
   func total(of table: String) -> Int64? { totals[table] }
 
@@ -88,6 +91,12 @@ package struct KeyEnds: Sendable, Hashable {
   package let low: Int64?
   /// The highest key.
   package let high: Int64?
+
+  /// Makes the ends of a table's keys.
+  package init(low: Int64?, high: Int64?) {
+    self.low = low
+    self.high = high
+  }
 }
 
 extension StoreReader {

@@ -30,8 +30,8 @@ struct RowKeys {
     test = "hopd_unknown_key_\(index)"
     let name = reader.qualified(table)
     let total = try counter.total(of: table)
-    let first = try reader.connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 0
-    let last = try reader.connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
+    let ends = try reader.keyEnds(of: table)
+    let (first, last) = (ends.low ?? 0, ends.high ?? 0)
     let (distance, isFar) = last.subtractingReportingOverflow(first)
     // In a damaged table keys may be unordered, and the last one found may be less than the first.
     let isSmall = !isFar && distance >= 0 && distance < budget && first > .min / 2 && last < .max / 2

@@ -58,6 +58,7 @@ package struct StoreReader {
   package let space: SourceTables
   /// The counts that are already known.
   package let memory: RowCountCache?
+  private let catalog = SchemaCatalog()
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
   package var schema: String { space.schemaName }
 
@@ -78,15 +79,20 @@ package struct StoreReader {
   /// The name of a table with the schema.
   package func qualified(_ name: String) -> String { space.qualified(name) }
 
-  /// Returns all rows of sqlite_master, in its order, without SQLite's own tables.
+  /// Returns all rows of sqlite_master, in its order, without SQLite's own tables. They are read again only if the
+  /// schema has changed.
   package func schemaObjects() throws(SQLiteError) -> [SchemaObject] {
-    try connection.rows(
+    let version = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(schema)).schema_version")
+    if let version, version == catalog.version { return catalog.objects }
+    catalog.objects = try connection.rows(
       "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE "
         + "'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
     ) { row in
       SchemaObject(
         type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3))
     }
+    catalog.version = version
+    return catalog.objects
   }
 
   /// Returns column names and declared types of a table, in order.

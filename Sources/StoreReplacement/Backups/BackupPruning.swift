@@ -70,19 +70,23 @@ extension BackupSet {
   /// Removes the generations that the rule no longer keeps, and the remains of earlier removals. Requires that the
   /// store is held, or its backups are locked.
   package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupRemoval] {
-    for folder in try remainders() { try remove(folder) }
-    let removals = BackupSet.removals(try generations(), rule, now: now)
+    try prune(rule, now: now, among: folders())
+  }
+
+  /// The same, where these are the folders.
+  func prune(_ rule: BackupRule, now: Int64, among folders: [BackupFolder]) throws -> [BackupRemoval] {
+    for folder in try remainders(among: folders) { try remove(folder) }
+    let removals = try BackupSet.removals(generations(among: folders), rule, now: now).map {
+      BackupRemoval(generation: try measured($0.generation), reason: $0.reason)
+    }
     for removal in removals { try remove(removal.generation.directory) }
     return removals
   }
 
   /// Folders that are no generation and can never become one: half made or half removed, without a database or with the
   /// name of an unfinished one. A folder whose database is the store itself is left to recovery.
-  func remainders() throws -> [FilePath] {
-    try unfinished().filter { folder in
-      try folder.lastComponent?.string.hasSuffix(".part") == true
-        || files.status(folder.appending(location.fileName)) == nil
-    }
+  func remainders(among folders: [BackupFolder]) throws -> [FilePath] {
+    try unfinished(among: folders).filter { $0.isPart || $0.database == nil }.map(\.path)
   }
 
   /// Removes the generations that `plan` chooses among the existing ones, newest first, while no other process makes or
@@ -109,7 +113,7 @@ extension BackupSet {
 
   /// Removes what is of no use once the last generation is gone.
   func removeRest() throws {
-    for folder in try remainders() { try remove(folder) }
+    for folder in try remainders(among: folders()) { try remove(folder) }
     guard seesEveryPlace, try files.status(location.database) == nil, try generations().isEmpty else { return }
     try PinStore(location: location, files: files).remove()
   }

@@ -113,6 +113,23 @@ package struct BackupGeneration: Hashable, Sendable {
   }
 }
 
+/// A folder among those of a store's generations, as it was when it was read.
+struct BackupFolder {
+  let path: FilePath
+  /// The status of the database in it; nil where there is none.
+  let database: FileStatus?
+  /// Its label; nil where there is none, or where it cannot be read.
+  let record: BackupRecord?
+
+  /// Whether it is a copy that is still being made, or was not finished.
+  var isPart: Bool { path.lastComponent?.string.hasSuffix(".part") == true }
+
+  /// Whether it is a generation: its database is a file, and not the store itself, which is the file `living`.
+  func isComplete(besides living: FileIdentity?) -> Bool {
+    !isPart && database?.kind == .regular && database?.identity != living
+  }
+}
+
 /// The old stores of one store.
 package struct BackupSet: Sendable {
   /// The store.
@@ -151,16 +168,24 @@ package struct BackupSet: Sendable {
 
   /// Complete generations, newest first.
   package func generations() throws -> [BackupGeneration] {
+    try generations(among: folders()).map { try measured($0) }
+  }
+
+  /// The complete generations among these folders, newest first, with no bytes counted.
+  func generations(among folders: [BackupFolder]) throws -> [BackupGeneration] {
     let living = try files.status(location.database)?.identity
-    return try folders().compactMap { folder in
-      let database = folder.appending(location.fileName)
-      guard let status = try files.status(database), status.kind == .regular, status.identity != living else {
-        return nil
-      }
+    return folders.compactMap { folder in
+      guard folder.isComplete(besides: living) else { return nil }
       return BackupGeneration(
-        directory: folder, database: database, record: BackupSet.record(in: folder, files: files),
-        bytes: try bytes(in: folder))
+        directory: folder.path, database: folder.path.appending(location.fileName), record: folder.record, bytes: 0)
     }.sorted { $0.isNewer(than: $1) }
+  }
+
+  /// The same generation with its bytes.
+  func measured(_ generation: BackupGeneration) throws -> BackupGeneration {
+    BackupGeneration(
+      directory: generation.directory, database: generation.database, record: generation.record,
+      bytes: try bytes(in: generation.directory))
   }
 
   /// The number of the next generation that is made at `now`. Requires that the store is held, so that no other process
@@ -171,11 +196,11 @@ package struct BackupSet: Sendable {
   /// back.
   func nextNumber(now: Int64) throws -> Int64 {
     var last: Int64 = 0
-    for folder in try folders(withParts: true) {
-      if let record = BackupSet.record(in: folder, files: files) {
+    for folder in try folders() {
+      if let record = folder.record {
         last = max(last, record.number ?? 0)
-      } else if try hasLabelOrStore(folder) {
-        last = max(last, BackupSet.highestNumber(at: max(now, BackupSet.time(of: folder) ?? 0)))
+      } else if try folder.database != nil || files.status(folder.path.appending(BackupSet.labelName)) != nil {
+        last = max(last, BackupSet.highestNumber(at: max(now, BackupSet.time(of: folder.path) ?? 0)))
       }
     }
     return last < .max ? last + 1 : last
@@ -194,22 +219,20 @@ package struct BackupSet: Sendable {
     folder.lastComponent.flatMap { BackupTime.seconds(ofName: $0.string) }
   }
 
-  private func hasLabelOrStore(_ folder: FilePath) throws -> Bool {
-    if try files.status(folder.appending(BackupSet.labelName)) != nil { return true }
-    return try files.status(folder.appending(location.fileName)) != nil
-  }
-
   /// The file name of a label.
   static let labelName = "backup.json"
 
   /// Directories that are no generation: half made, half removed, or whose database is still the store itself because
   /// the swap never came to the rename.
-  package func unfinished() throws -> [FilePath] {
-    let complete = Set(try generations().map(\.directory))
-    return try folders(withParts: true).filter { folder in
-      guard !complete.contains(folder) else { return false }
+  package func unfinished() throws -> [FilePath] { try unfinished(among: folders()).map(\.path) }
+
+  /// Those of these folders that are no generation.
+  func unfinished(among folders: [BackupFolder]) throws -> [BackupFolder] {
+    let living = try files.status(location.database)?.identity
+    return folders.filter { folder in
+      guard !folder.isComplete(besides: living) else { return false }
       // If the store and its folder of backups were renamed, the backups are complete under the former name.
-      guard let name = BackupSet.record(in: folder, files: files)?.store.path.lastComponent else { return true }
+      guard let name = folder.record?.store.path.lastComponent else { return true }
       return name.string == location.fileName
     }
   }
@@ -241,11 +264,10 @@ package struct BackupSet: Sendable {
 
   /// Makes a generation: external data and label first, the link to the store last, everything synced (step A5 of
   /// docs/formats/replacement.md, "Mode rename").
+  ///
+  /// The folder of the generations is there, and locked.
   func make(_ folder: FilePath, _ record: BackupRecord) throws {
-    let mode: UInt32 = 0o700
-    try files.ensureDirectory(directory, mode: mode)
-    try requireTrusted(directory)
-    try files.makeDirectory(folder, mode: mode)
+    try files.makeDirectory(folder, mode: 0o700)
     let copy = StoreLocation(database: folder.appending(location.fileName))
     try linkExternalData(to: copy)
     try label(folder, record)
@@ -283,13 +305,22 @@ package struct BackupSet: Sendable {
 
   // MARK: Trees
 
-  /// The folders of the generations, in both places; throws where another user could have put them there.
-  func folders(withParts: Bool = false) throws -> [FilePath] {
+  /// The folders in both places, with what they hold; throws where another user could have put them there.
+  func folders() throws -> [BackupFolder] {
+    try paths().map { path in
+      BackupFolder(
+        path: path, database: try files.status(path.appending(location.fileName)),
+        record: BackupSet.record(in: path, files: files))
+    }
+  }
+
+  /// The folders in both places, also those of unfinished copies.
+  func paths() throws -> [FilePath] {
     var found: [FilePath] = []
     for parent in places {
       guard try files.status(parent)?.kind == .directory else { continue }
       try requireTrusted(parent)
-      for name in try files.names(in: parent) where withParts || !name.string.hasSuffix(".part") {
+      for name in try files.names(in: parent) {
         let folder = parent.appending(name)
         if try files.status(folder)?.kind == .directory { found.append(folder) }
       }

@@ -158,6 +158,8 @@ extension BackupSet {
 
   /// The times in the names of the generations' folders.
   func times() throws -> [Int64] {
-    try folders().compactMap { $0.lastComponent.flatMap { BackupTime.seconds(ofName: $0.string) } }
+    try paths().compactMap { path in
+      path.lastComponent.flatMap { $0.string.hasSuffix(".part") ? nil : BackupTime.seconds(ofName: $0.string) }
+    }
   }
 }

@@ -8,12 +8,12 @@ import SystemPackage
 
 extension BackupSet {
   /// One refusal for each complete generation whose label cannot be read: which, why, and the next step.
-  package func unreadableLabels() throws -> [HopdError] {
-    try folders().filter { folder in
-      try BackupSet.record(in: folder, files: files) == nil
-        && files.status(folder.appending(location.fileName))?.kind == .regular
-    }
-    .map { unreadableLabel(in: $0) }
+  package func unreadableLabels() throws -> [HopdError] { unreadableLabels(among: try folders()) }
+
+  /// The same for these folders.
+  func unreadableLabels(among folders: [BackupFolder]) -> [HopdError] {
+    folders.filter { !$0.isPart && $0.record == nil && $0.database?.kind == .regular }
+      .map { unreadableLabel(in: $0.path) }
   }
 
   private func unreadableLabel(in folder: FilePath) -> HopdError {

@@ -177,6 +177,9 @@ package final class LockedStore {
     }
   }
 
+  /// The descriptor of the store's file; nil where SQLite has none.
+  var descriptor: Int32? { held?.openDescriptor }
+
   /// Releases the store. Every statement and connection from this value must be closed by then.
   package func release() {
     // If another file has the name now, hopd must not fold its -wal in.

@@ -14,7 +14,7 @@ extension StoreSwap {
   /// a rename that is not safe.
   package static func safeMode(_ chosen: ReplacementMode?, for held: LockedStore) throws -> ReplacementMode {
     guard chosen != .inPlace else { return .inPlace }
-    guard let obstacle = FileLease.obstacle(held.identity) else { return .rename }
+    guard let obstacle = FileLease.obstacle(held.identity, through: held.descriptor) else { return .rename }
     if chosen == .rename { throw renameIsUnsafe(held, obstacle) }
     return .inPlace
   }
@@ -37,7 +37,7 @@ extension StoreSwap {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
     while true {
-      switch FileLease.take(held.identity) {
+      switch FileLease.take(held.identity, through: held.descriptor) {
       case .taken(let lease): return lease
       case .unavailable(let obstacle): throw StoreSwap.renameIsUnsafe(held, obstacle)
       case .isOpenElsewhere:
@@ -62,7 +62,7 @@ extension StoreSwap {
   func waitUntilClosed(_ held: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {
-      guard case .isOpenElsewhere = FileLease.take(held.identity) else { return }
+      guard case .isOpenElsewhere = FileLease.take(held.identity, through: held.descriptor) else { return }
       keepAlive()
       usleep(20_000)
     }

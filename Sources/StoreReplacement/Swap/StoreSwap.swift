@@ -170,7 +170,7 @@ package struct StoreSwap {
       return try InPlaceSwap(swap: self).replace(
         held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
     }
-    if mayFallBack, asksForOpeners, FileLease.obstacle(held.identity) != nil {
+    if mayFallBack, asksForOpeners, FileLease.obstacle(held.identity, through: held.descriptor) != nil {
       var inPlace = self
       inPlace.mode = .inPlace
       return try inPlace.swap(
@@ -255,6 +255,8 @@ package struct StoreSwap {
   ) throws {
     try backups.requireTrusted(backups.directory)
     undo.folder = folder
+    // Its name is synced with that of the staged store, at the end of A5.
+    if try files.status(backups.directory) == nil { try files.makeDirectory(backups.directory, mode: 0o700) }
     undo.lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
     try backups.make(folder, try label(intent, held, backups, now))
   }

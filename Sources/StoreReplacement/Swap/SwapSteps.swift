@@ -22,12 +22,10 @@ extension StoreSwap {
   /// A1: sets the journal mode in the header and the attributes, and syncs. Returns the file's identity.
   func seal(_ staged: FilePath, like held: LockedStore, journalMode: JournalModeRule) throws -> FileIdentity {
     let wanted = journalMode.mode(keeping: held.journalMode)
-    try HopdError.sqlite("set the journal mode of the staged store", staged) {
-      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
-      try connection.setJournalMode(
-        wanted, orTell: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
-    }
     let location = StoreLocation(database: staged)
+    // A header that does not state a write-ahead log states a rollback journal.
+    let isInLogMode = (try? StoreReader.keepsWriteAheadLog(location)) ?? true
+    if wanted == .wal || isInLogMode { try setJournalMode(wanted, of: staged) }
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(.internalError, "the staged store still has a side file", at: Place(file: file))
     }
@@ -42,6 +40,14 @@ extension StoreSwap {
     }
     try observer(.sealed)
     return status.identity
+  }
+
+  private func setJournalMode(_ wanted: JournalMode, of staged: FilePath) throws {
+    try HopdError.sqlite("set the journal mode of the staged store", staged) {
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
+      try connection.setJournalMode(
+        wanted, orTell: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
+    }
   }
 
   /// A2: the log is folded into the store, and the result is checked: on an I/O error the pragma reports none and
@@ -127,8 +133,11 @@ extension StoreSwap {
         warn("the backup could not be copied to its directory; it stays beside the store", error)
       }
     }
-    do { removed = try backups.prune(rule, now: now) } catch { warn("old backups could not be removed", error) }
-    warnings += (try? backups.unreadableLabels()) ?? []
+    do {
+      let found = try backups.folders()
+      removed = try backups.prune(rule, now: now, among: found)
+      warnings += backups.unreadableLabels(among: found)
+    } catch { warn("old backups could not be removed", error) }
     return ReplacedStore(
       location: location, version: version, backup: kept?.appending(location.fileName), removedBackups: removed,
       warnings: warnings)

@@ -150,7 +150,7 @@ private struct FusedPass {
     let program = try Self.program(of: hop, source: views, destination: staged)
     let reference = try Self.program(of: hop, source: .schema(tables), destination: staged)
     for statement in program.scratch { try trial.connection.run(statement) }
-    if hop.isMapped { try MappedScratch.prepareRun(trial.connection) }
+    if program.usesPairs { try MappedScratch.prepareRun(trial.connection) }
     for (step, other) in zip(program.steps, reference.steps) {
       try trial.prepare(step)
       // A statement that is driven by an empty view does nothing, whatever its plan.

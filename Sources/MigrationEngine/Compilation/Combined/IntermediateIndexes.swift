@@ -89,7 +89,7 @@ struct IntermediateIndexes {
     try trial.attach(program.destination)
     try trial.create(destination, in: program.destination, withIndexes: false)
     for sql in program.scratch { try trial.connection.run(sql) }
-    try MappedScratch.prepareRun(trial.connection)
+    if program.usesPairs { try MappedScratch.prepareRun(trial.connection) }
     var indexes: Set<String> = []
     for step in program.steps {
       try trial.prepare(step)

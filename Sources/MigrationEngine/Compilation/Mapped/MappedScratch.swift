@@ -36,21 +36,36 @@ struct MappedScratch: Sendable, Hashable {
   }
 
   /// Records the objects that deduplication dropped, and removes every other table of hopd's except the checkpoint.
-  func keepResults(_ connection: Connection, schema: String) throws(SQLiteError) {
-    let prefix = SQLiteIdentifier.quoted(schema) + "."
-    try connection.execute("CREATE TABLE \(prefix)\(Self.mergedTable) (mapping TEXT, groups INTEGER, dropped INTEGER)")
-    for lane in deduplicated {
-      try connection.run(
-        "INSERT INTO \(prefix)\(Self.mergedTable) SELECT ?, count(*), coalesce(sum(members - 1), 0) FROM"
-          + " \(prefix)\(SQLiteIdentifier.quoted(AssociationLayout.groupTable(lane.index))) WHERE members > 1",
-        [.text(lane.mapping.name)])
+  func keepResults(_ connection: Connection, schema: String, usesPairs: Bool) throws(SQLiteError) {
+    let table = SQLiteIdentifier.quoted(schema) + "." + Self.mergedTable
+    try connection.execute("CREATE TABLE \(table) (mapping TEXT, dropped INTEGER)")
+    for (mapping, dropped) in try merged(connection, schema: schema) {
+      try connection.run("INSERT INTO \(table) VALUES (?, ?)", [.text(mapping), .integer(dropped)])
     }
+    try clearRun(connection, schema: schema, usesPairs: usesPairs)
+  }
+
+  /// Returns how many objects deduplication dropped, by mapping; mappings that dropped none are left out.
+  func merged(_ connection: Connection, schema: String) throws(SQLiteError) -> [String: Int64] {
+    var merged: [String: Int64] = [:]
+    for lane in deduplicated {
+      let table = SQLiteIdentifier.quoted(AssociationLayout.groupTable(lane.index))
+      let dropped = try connection.integer(
+        "SELECT coalesce(sum(members - 1), 0) FROM \(SQLiteIdentifier.quoted(schema)).\(table) WHERE members > 1")
+      if let dropped, dropped > 0 { merged[lane.mapping.name] = dropped }
+    }
+    return merged
+  }
+
+  /// Removes every table of hopd's except the checkpoint and what the report needs.
+  func clearRun(_ connection: Connection, schema: String, usesPairs: Bool) throws(SQLiteError) {
     try Self.drop(connection, schema: schema) {
       [
         Self.mergedTable, Self.settledTable, CheckpointTable.name, QuarantineTables.violationsTable, StageTables.name,
       ].contains($0)
         || $0.hasPrefix(QuarantineTables.rowsPrefix)
     }
+    guard usesPairs else { return }
     try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
   }
 
@@ -92,7 +107,7 @@ struct MappedScratch: Sendable, Hashable {
       row in
       (row.text(at: 0) ?? "", row.integer(at: 1))
     }
-    for (mapping, dropped) in merged where dropped > 0 { tallies.merged[mapping] = dropped }
+    for (mapping, dropped) in merged { tallies.merged[mapping] = dropped }
     tallies.invalidRows = try connection.rows("SELECT * FROM \(prefix)\(Self.settledTable) ORDER BY rowid") { row in
       InvalidRows(
         entity: row.text(at: 0) ?? "", property: row.text(at: 1) ?? "",

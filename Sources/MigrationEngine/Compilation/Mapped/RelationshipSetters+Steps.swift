@@ -165,7 +165,7 @@ extension RelationshipSetters {
           isRanged: true))
     }
     actions += writing(setter, clears: clears)
-    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions, usesPairs: true)
   }
 
   /// Returns the pairs of one source for the rows of a range, as tables and conditions.

@@ -109,9 +109,13 @@ package final class ReferenceMemory {
     if let known = keys[table]?[number] { return known }
     var found: ClosedRange<Int64>?
     // The two ends first, each by its own query: that is cheap, and shows how many rows there must be.
-    let low = try connection.integer("SELECT min(\"Z_PK\") FROM \(table)")
-    let high = try connection.integer("SELECT max(\"Z_PK\") FROM \(table)")
-    if let low, let high, low > 0, high >= low {
+    var ends = counts?.keyEnds(of: table)
+    if ends == nil {
+      ends = KeyEnds(
+        low: try connection.integer("SELECT min(\"Z_PK\") FROM \(table)"),
+        high: try connection.integer("SELECT max(\"Z_PK\") FROM \(table)"))
+    }
+    if let low = ends?.low, let high = ends?.high, low > 0, high >= low {
       if let rows = counts?.rows(of: table) {
         if rows == [number: high - low + 1] { found = low...high }
       } else if try connection.integer("SELECT count(*) FROM \(table)") == high - low + 1,
