@@ -291,6 +291,7 @@ final class MigrationRun {
     _ staged: FilePath, chain: HopChain, expectation known: StoreExpectation? = nil
   ) throws -> VerifiedStore {
     stage = .verify
+    defer { chain.writeBack.end() }
     observer(.verifying)
     // The last hop is complete: the next start verifies it.
     try checkStop()
