@@ -163,8 +163,9 @@ final class MigrationRun {
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
-    try beginSourceCheck(reader)
-    return try besideSourceCheck { try planned(store, reader: reader, needsPolicies: needsPolicies) }
+    return try beforeSourceCheck(reader) { reader in
+      try planned(store, reader: reader, needsPolicies: needsPolicies)
+    }
   }
 
   private func planned(
@@ -172,8 +173,7 @@ final class MigrationRun {
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     counts.forget()
     let plan = try MigrationPlanner.plan(
-      store: store, catalog: request.catalog, target: request.target, rules: request.rules,
-      reader: StoreReader(connection: reader.connection, space: reader.space, memory: counts))
+      store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // Refuses what no statement can do, before anything is written; once for all stores with the same chain.
     _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in
