@@ -36,7 +36,7 @@ final class MigrationRun {
   var stage = MigrationStage.identify {
     didSet {
       stages.leave(oldValue)
-      if stage != oldValue { memory.giveBack() }
+      if stage != oldValue { memory.giveBackAfterStage() }
     }
   }
   private var stages = StageClock()
@@ -86,10 +86,11 @@ final class MigrationRun {
     self.observer = { event in
       // Each hop is compiled on its own, and so is each of its tables; then their statements run for long.
       switch event {
-      case .hopStarted, .hopFinished: memory.giveBack()
+      case .hopStarted, .hopFinished: memory.giveBackAfterStage()
       case .progress(let progress) where progress.subject != subject:
         subject = progress.subject
         memory.giveBackAfterTable()
+      case .progress, .alive: memory.giveBackIfDue()
       default: break
       }
       observer(event)
