@@ -1,7 +1,8 @@
 // The VFS of a connection that reads a database through the file of another connection of the same process. It opens no
 // file of its own: closing a second descriptor would end every POSIX lock that the process has on the file, and while
 // one is open no lease is granted (docs/formats/faults.md). Reading is SQLite's own pread on the first one's
-// descriptor, which several threads may do at once.
+// descriptor, which several threads may do at once. As nothing writes to the file meanwhile, pages that follow one
+// another are read together: for a page alone the call costs more than the page.
 
 #define _GNU_SOURCE
 #include "clinux.h"
@@ -10,9 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
+// Pages that are read together, in bytes.
+enum { AHEAD = 64 << 10 };
+
 typedef struct reader_file {
   sqlite3_file base;
-  sqlite3_file *real;  // of the other connection
+  sqlite3_file *real;      // of the other connection
+  sqlite3_int64 size;      // of the file
+  sqlite3_int64 expected;  // where the next page begins, if pages are read in order
+  char *ahead;             // bytes of the file, NULL where there is no memory for them
+  sqlite3_int64 start;     // of these bytes in the file
+  int count;               // how many there are
 } reader_file;
 
 // The file that the next open of this thread reads.
@@ -21,12 +30,39 @@ static __thread sqlite3_file *next;
 static sqlite3_file *real_of(sqlite3_file *file) { return ((reader_file *)file)->real; }
 
 static int file_close(sqlite3_file *file) {
-  (void)file;
+  reader_file *own = (reader_file *)file;
+  sqlite3_free(own->ahead);
+  own->ahead = NULL;
   return SQLITE_OK;
 }
+
+static int is_ahead(const reader_file *own, int size, sqlite3_int64 offset) {
+  return offset >= own->start && offset + size <= own->start + own->count;
+}
+
+// Reads a page; where it follows the one before, also those behind it.
 static int file_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 offset) {
-  sqlite3_file *real = real_of(file);
-  return real->pMethods->xRead(real, bytes, size, offset);
+  reader_file *own = (reader_file *)file;
+  sqlite3_file *real = own->real;
+  if (!is_ahead(own, size, offset)) {
+    sqlite3_int64 rest = own->size - offset;
+    int follows = offset >= own->expected && offset < own->expected + AHEAD;
+    own->expected = offset + size;
+    if (!own->ahead || !follows || rest < 2 * (sqlite3_int64)size) {
+      return real->pMethods->xRead(real, bytes, size, offset);
+    }
+    int count = rest < AHEAD ? (int)rest : AHEAD;
+    own->count = 0;
+    // What cannot be read together is read alone, so that an error is that of its own page.
+    if (count < size || real->pMethods->xRead(real, own->ahead, count, offset) != SQLITE_OK) {
+      return real->pMethods->xRead(real, bytes, size, offset);
+    }
+    own->start = offset;
+    own->count = count;
+  }
+  own->expected = offset + size;
+  memcpy(bytes, own->ahead + (offset - own->start), (size_t)size);
+  return SQLITE_OK;
 }
 static int file_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset) {
   (void)file, (void)bytes, (void)size, (void)offset;
@@ -81,6 +117,8 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
   if (!next || !(flags & SQLITE_OPEN_MAIN_DB) || !(flags & SQLITE_OPEN_READONLY)) return SQLITE_CANTOPEN;
   own->real = next;
   next = NULL;
+  if (own->real->pMethods->xFileSize(own->real, &own->size) != SQLITE_OK) return SQLITE_IOERR_FSTAT;
+  own->ahead = sqlite3_malloc(AHEAD);
   own->base.pMethods = &methods;
   if (out) *out = flags;
   return SQLITE_OK;

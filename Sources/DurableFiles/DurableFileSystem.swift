@@ -76,11 +76,8 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Lets the system begin to write a file's content to the disk. It waits for nothing and promises nothing: the file
-  /// still needs `syncFile`, which then has less to do and reports the errors of this call, too.
-  ///
-  /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
-  func startWriteBack(of path: FilePath)
+  /// Opens a file so that the system can begin to write its content to the disk; nil if it cannot.
+  func writeBack(of path: FilePath) -> WriteBack?
   /// Makes the content and attributes of a file durable. A failure is final: the caller gives up and never retries.
   func syncFile(_ path: FilePath) throws
   /// Makes the names in a directory durable. A failure is final as with `syncFile`.
@@ -130,7 +127,7 @@ extension DurableFileSystem {
   package func giveBackReserve(of path: FilePath) throws {}
 
   /// For file systems that write at once.
-  package func startWriteBack(of path: FilePath) {}
+  package func writeBack(of path: FilePath) -> WriteBack? { nil }
 
   /// For file systems that do not distinguish the two.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {

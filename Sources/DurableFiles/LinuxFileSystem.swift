@@ -221,10 +221,9 @@ package struct LinuxFileSystem: DurableFileSystem {
     }
   }
 
-  package func startWriteBack(of path: FilePath) {
-    guard let file = try? open(path, "write back", O_RDONLY | O_NONBLOCK) else { return }
-    // Errors are ignored here: the sync reports them, also over another descriptor (fsync(2)).
-    _ = clinux_start_write_back(file.number)
+  package func writeBack(of path: FilePath) -> WriteBack? {
+    guard isDurable, let file = try? open(path, "write back", O_RDONLY | O_NONBLOCK) else { return nil }
+    return WriteBack(file)
   }
 
   package func syncFile(_ path: FilePath) throws {

@@ -2,6 +2,7 @@
 // checks are in the order in which they run; each throws all of its findings.
 
 import Diagnostics
+import Expressions
 import Glibc
 import ManagedObjectModel
 import MappingModel
@@ -172,6 +173,12 @@ struct PlanAttempt {
     return layout
   }
 
+  /// The filters of a mapped hop that reads the store itself: `MappedRowCounts` needs their counts.
+  private var filters: [String: [String]] {
+    guard leading == 0, let mapped = edges.first?.mapped else { return [:] }
+    return SourceFilters(mapped, model: sourceSchema.model, schema: sourceSchema, space: reader.space).plain
+  }
+
   /// Returns the rows per entity, after all checks that the inferred hops at the beginning need.
   private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
@@ -179,7 +186,8 @@ struct PlanAttempt {
     // One pass counts everything that needs no earlier result.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
-      values: counted.questions(expectsValues: !isMixed))
+      values: counted.questions(expectsValues: !isMixed), filters: filters,
+      functions: { connection throws(SQLiteError) in try ExpressionFunctions.register(on: connection) })
     var rows = RowInspection(migrationPath: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {

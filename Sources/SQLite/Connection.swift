@@ -352,6 +352,12 @@ package final class Connection {
     try execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).cache_size = -\(kibibytes)")
   }
 
+  /// Writes pages of a schema's file that follow one another together, from now on; every commit is complete. For files
+  /// that hopd makes.
+  package func gatherWrites(of schema: String) {
+    _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_GATHER_WRITES), nil)
+  }
+
   /// Detaches a schema.
   package func detach(_ schema: String) throws(SQLiteError) {
     try watch.attaching { () throws(SQLiteError) in

@@ -102,7 +102,8 @@ package struct StoreVerifier {
       let connection = try Connection(path: database, access: .readOnly)
       // The file is locked once, and not for each of some thirty queries.
       try connection.execute("BEGIN")
-      let pages = PageCheck(database, pragma: pragma)
+      // Reading the file's size takes the lock. The check reads through the same open file.
+      let pages = PageCheck(reading: "main", of: connection, pragma: pragma, isUrgent: true)
       defer { pages?.cancel() }
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,

@@ -53,6 +53,64 @@ import Testing
     #expect(names == ["original.sqlite", "state"], "\(names)")
   }
 
+  /// Damage that already stops the counting of the plan is reported as damage, and nothing is staged.
+  @Test func damageStopsThePlan() throws {
+    let world = try world()
+    let pages = try #require(try Connection.ofApp(world.location.database).integer("PRAGMA page_count"))
+    let file = try FileDescriptor.open(world.location.database, .readWrite)
+    try file.closeAfter {
+      _ = try [UInt8](repeating: 0xa5, count: 4096).withUnsafeBytes {
+        try file.writeAll(toAbsoluteOffset: pages / 2 * 4096, $0)
+      }
+    }
+    do {
+      _ = try MigrationPipeline().run(world.request("copy", alters: true), stop: StopSignal()) { event in
+        if case .hopStarted = event { Issue.record("a damaged store was migrated") }
+      }
+      Issue.record("a damaged store was migrated")
+    } catch {
+      #expect(error.error.code == .storeDamaged, "\(error.error)")
+      #expect(error.stage == .plan)
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.folder.string).sorted()
+    #expect(names == ["original.sqlite", "state"], "\(names)")
+  }
+
+  /// One thread counts the rows of a store with a log, two those of one without: the findings are the same.
+  @Test func theReportDoesNotDependOnTheThreads() throws {
+    var reports: [[String]] = []
+    for hasLog in [false, true] {
+      let world = try world(
+        " UPDATE ZBOOK SET ZAUTHOR = 777777 WHERE Z_PK % 4000 = 0; UPDATE ZBOOK SET ZYEAR = Z_PK WHERE Z_PK % 3 = 0;"
+          + " UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK % 100 = 5")
+      let app = try Connection.ofApp(world.location.database)
+      if hasLog { try app.execute("PRAGMA journal_mode = WAL; UPDATE ZBOOK SET Z_OPT = 1 WHERE Z_PK = 1005") }
+      let report = try withExtendedLifetime(app) {
+        try MigrationPipeline().run(world.request("copy", alters: false), stop: StopSignal()) { _ in }
+      }
+      #expect(report.result == .migrated)
+      reports.append(
+        report.warnings.map { "\($0.code) \($0.message) \($0.place.entity ?? "") \($0.place.property ?? "")" }
+          + report.dropped.map { "\($0)" } + report.checks.map { "\($0)" }
+          + report.rows.sorted { $0.key < $1.key }.map { "\($0)" })
+    }
+    #expect(reports[0] == reports[1])
+    #expect(reports[0].contains { $0.contains("danglingReferences") || $0.contains("dangling") })
+  }
+
+  @Test func theCountingStopsOnRequest() throws {
+    let world = try world()
+    let stop = StopSignal()
+    do {
+      _ = try MigrationPipeline().run(world.request("copy", alters: true), stop: stop) { event in
+        if case .alive(.plan) = event { stop.stop() }
+      }
+      Issue.record("the migration was not stopped")
+    } catch {
+      #expect(error.error.code == .interrupted, "\(error.error)")
+    }
+  }
+
   /// A store with a log is checked through the connection that reads the log.
   @Test(arguments: [false, true]) func soundStoresPass(_ hasLog: Bool) throws {
     let world = try world()

@@ -71,7 +71,7 @@ import Testing
   ]
 
   /// Makes one change.
-  private static func change(_ random: inout Dice, rows: Int64) -> String {
+  static func change(_ random: inout Dice, rows: Int64) -> String {
     let table = schema.tables[random.below(schema.tables.count)]
     let key = 1 + Int64(random.below(Int(rows)))
     if random.below(8) == 0 { return "DELETE FROM \(table.name) WHERE Z_PK = \(key)" }
@@ -133,7 +133,7 @@ import Testing
   }
 
   /// Compares the counts with those of plain statements.
-  private static func compare(_ reader: StoreReader, together: Bool, _ what: String) throws {
+  static func compare(_ reader: StoreReader, together: Bool, _ what: String) throws {
     let connection = reader.connection
     let census = StoreCensus(schema: schema, reader: reader)
     var questions: [String: [StoreCensus.ValueQuestion]] = [:]

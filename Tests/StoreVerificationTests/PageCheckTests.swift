@@ -27,7 +27,8 @@ import Testing
   @Test(arguments: ["quick_check", "integrity_check"])
   func aSoundFileIsOK(_ pragma: String) throws {
     try withFile { path in
-      let check = try #require(PageCheck(path, pragma: pragma))
+      let holder = try Connection(path: path, access: .readOnly)
+      let check = try #require(PageCheck(reading: "main", of: holder, pragma: pragma))
       #expect(try check.finish { true } == ["ok"])
       // A second cancel has no effect.
       check.cancel()
@@ -43,7 +44,8 @@ import Testing
       let here = answers {
         try Connection.ofApp(path, .readOnly).rows("PRAGMA quick_check(5)") { $0.text(at: 0) ?? "" }
       }
-      let check = try #require(PageCheck(path, pragma: "quick_check"))
+      let holder = try Connection(path: path, access: .readOnly)
+      let check = try #require(PageCheck(reading: "main", of: holder, pragma: "quick_check"))
       #expect(answers { try check.finish { true } } == here)
       #expect(here != ["ok"])
     }
@@ -96,15 +98,21 @@ import Testing
 
   @Test func itEndsWhenItIsTold() throws {
     try withFile { path in
-      try #require(PageCheck(path, pragma: "integrity_check")).cancel()
+      let holder = try Connection(path: path, access: .readOnly)
+      try #require(PageCheck(reading: "main", of: holder, pragma: "integrity_check")).cancel()
       // A check that is never cancelled ends with its owner.
-      _ = PageCheck(path, pragma: "integrity_check")
+      _ = PageCheck(reading: "main", of: holder, pragma: "integrity_check")
     }
   }
 
-  @Test func smallAndMissingFilesAreLeftToTheCaller() {
-    #expect(PageCheck("/no/such/file", pragma: "quick_check") == nil)
-    #expect(PageCheck("/", pragma: "quick_check") == nil)
+  @Test func smallFilesAreLeftToTheCaller() throws {
+    try withFile { path in
+      let small = FilePath(path.string + ".small")
+      defer { try? FileManager.default.removeItem(atPath: small.string) }
+      let holder = try Connection(path: small, access: .create)
+      try holder.execute("CREATE TABLE t (k)")
+      #expect(PageCheck(reading: "main", of: holder, pragma: "quick_check", isUrgent: true) == nil)
+    }
   }
 }
 

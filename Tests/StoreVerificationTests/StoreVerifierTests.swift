@@ -234,7 +234,8 @@ import Testing
     let (expectation, metadata) = try StoreReader.withUnchangedStore(at: location) {
       (try counted($0), try $0.metadata())
     }
-    #expect(PageCheck(path, pragma: "quick_check") != nil)
+    let holder = try Connection(path: path, access: .readOnly)
+    #expect(PageCheck(reading: "main", of: holder, pragma: "quick_check") != nil)
     var calls = 0
     func verify(_ keepAlive: @escaping () -> Bool) throws -> [VerificationCheck] {
       try StoreVerifier(depth: .quick, keepAlive: keepAlive).check(

@@ -186,6 +186,8 @@ enum {
   CLINUX_FCNTL_SCHEMA_IS_READ = 0x686f7001,
   /// struct clinux_store_identity: the file that is open, and its directory.
   CLINUX_FCNTL_IDENTITY = 0x686f7002,
+  // Gathers the writes to this database from now on.
+  CLINUX_FCNTL_GATHER_WRITES = 0x686f7003,
 };
 struct clinux_store_identity {
   uint64_t device;

@@ -203,6 +203,7 @@ package struct MigrationManager {
       case .file: try connection.attach(staged, as: destinationSchema)
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
       }
+      connection.gatherWrites(of: destinationSchema)
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
       // The file is disposable until it is verified and synced: no syncs, and a journal that is kept between chunks
       // (docs/PERFORMANCE.md).

@@ -29,21 +29,37 @@ final class StageMemory {
 
   private let isWorthIt: Bool
   private var last = ContinuousClock.now
+  /// Whether a stage or a table has begun, and nothing was released since: the code that prepares it is mapped, and the
+  /// long statements that follow need little of it.
+  private var isDue = false
 
-  /// Prepares for a run over `store`.
+  /// Prepares for a run over `store`: releases what the program needed to start and to read its models.
   init(store: FilePath, files: any DurableFileSystem) {
     isWorthIt = ((try? files.status(store))?.size ?? 0) >= Self.smallest
+    giveBack()
   }
 
   /// Call it at the end of a stage.
-  func giveBack() {
+  func giveBackAfterStage() {
+    giveBack()
+    isDue = true
+  }
+
+  private func giveBack() {
     guard isWorthIt else { return }
     ProgramMemory.giveBack()
     last = .now
+    isDue = false
   }
 
   /// Call it at the end of a table, however short it was.
   func giveBackAfterTable() {
-    if ContinuousClock.now - last >= Self.pause { giveBack() }
+    isDue = true
+    giveBackIfDue()
+  }
+
+  /// Call it now and then while a stage or a table goes on.
+  func giveBackIfDue() {
+    if isDue, ContinuousClock.now - last >= Self.pause { giveBack() }
   }
 }

@@ -36,7 +36,7 @@ final class MigrationRun {
   var stage = MigrationStage.identify {
     didSet {
       stages.leave(oldValue)
-      if stage != oldValue { memory.giveBack() }
+      if stage != oldValue { memory.giveBackAfterStage() }
     }
   }
   private var stages = StageClock()
@@ -86,10 +86,11 @@ final class MigrationRun {
     self.observer = { event in
       // Each hop is compiled on its own, and so is each of its tables; then their statements run for long.
       switch event {
-      case .hopStarted, .hopFinished: memory.giveBack()
+      case .hopStarted, .hopFinished: memory.giveBackAfterStage()
       case .progress(let progress) where progress.subject != subject:
         subject = progress.subject
         memory.giveBackAfterTable()
+      case .progress, .alive: memory.giveBackIfDue()
       default: break
       }
       observer(event)
@@ -163,8 +164,9 @@ final class MigrationRun {
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
-    try beginSourceCheck(reader)
-    return try besideSourceCheck { try planned(store, reader: reader, needsPolicies: needsPolicies) }
+    return try beforeSourceCheck(reader) { reader in
+      try planned(store, reader: reader, needsPolicies: needsPolicies)
+    }
   }
 
   private func planned(
@@ -172,8 +174,7 @@ final class MigrationRun {
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     counts.forget()
     let plan = try MigrationPlanner.plan(
-      store: store, catalog: request.catalog, target: request.target, rules: request.rules,
-      reader: StoreReader(connection: reader.connection, space: reader.space, memory: counts))
+      store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // Refuses what no statement can do, before anything is written; once for all stores with the same chain.
     _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in
@@ -291,6 +292,7 @@ final class MigrationRun {
     _ staged: FilePath, chain: HopChain, expectation known: StoreExpectation? = nil
   ) throws -> VerifiedStore {
     stage = .verify
+    defer { chain.writeBack.end() }
     observer(.verifying)
     // The last hop is complete: the next start verifies it.
     try checkStop()

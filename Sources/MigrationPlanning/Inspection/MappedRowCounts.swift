@@ -23,76 +23,121 @@ struct MappedRowCounts {
     if let reader, mappings.contains(where: { $0.filter != nil }) {
       try ExpressionFunctions.register(on: reader.connection)
     }
-    var conditions: [String: [String?]] = [:]
-    var asked: [String: [(mapping: Int, condition: String)]] = [:]
-    for (index, mapping) in mappings.enumerated() {
+    for mapping in mappings {
       guard let source = mapping.source else {
         taken.append(0)
         continue
       }
-      guard let filter = mapping.filter else {
-        taken.append(rows[source] ?? 0)
-        conditions[source, default: []].append(nil)
-        continue
-      }
-      let condition = reader.flatMap { MappedRowCounts.condition(filter.predicate, of: mapping, hop: hop, reader: $0) }
-      taken.append(nil)
-      conditions[source, default: []].append(condition)
-      if let condition { asked[source, default: []].append((index, condition)) }
+      taken.append(mapping.filter == nil ? rows[source] ?? 0 : nil)
     }
     guard let reader else { return }
-    for (source, parts) in asked.sorted(by: { $0.key < $1.key }) {
-      // If all filters of an entity are known, so are the rows that none takes.
-      let isWhole = conditions[source]?.count == parts.count
-      let none = parts.map { "NOT \($0.condition)" }.joined(separator: " AND ")
-      let counts = try MappedRowCounts.count(
-        source, parts.map(\.condition) + (isWhole ? [none] : []), hop: hop, reader: reader)
-      for (part, count) in zip(parts, counts) { taken[part.mapping] = count }
-      guard isWhole, let left = counts.last, left > 0 else { continue }
+    for entity in SourceFilters(mapped, model: hop.source, schema: hop.sourceSchema, space: reader.space).entities {
+      let counts = try MappedRowCounts.count(entity, hop: hop, reader: reader)
+      for (mapping, count) in zip(entity.mappings, counts) { taken[mapping] = count }
+      guard entity.isWhole, let left = counts.last, left > 0 else { continue }
       warnings.add(
         .dataDropped,
         "\(left) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
-          + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: source),
+          + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: entity.name),
         hint: "widen a filter, or add an entity mapping for the rest, if they are to stay")
     }
   }
 
-  /// Returns the filter as a condition that is 1 or 0; nil if SQL cannot express it, or not yet.
-  private static func condition(
-    _ predicate: PredicateNode, of mapping: ExplicitEntityMapping, hop: Hop, reader: StoreReader
-  ) -> String? {
-    guard let source = mapping.source, !predicate.asksForTheMoment else { return nil }
-    let compiler = SQLExpressionCompiler(
-      scope: ExpressionScope(model: hop.source, sourceEntity: source, place: .sourceFilter), schema: hop.sourceSchema,
-      space: reader.space, moment: 0)
-    return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0.text))" }
-  }
-
   /// Returns the numbers of an entity's rows that fulfil each condition, counted in one pass; empty if it has no table.
-  private static func count(_ source: String, _ conditions: [String], hop: Hop, reader: StoreReader) throws -> [Int64] {
-    guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
-      return []
-    }
-    // Each key begins with the entity, so that equal conditions on different entities have different keys.
+  private static func count(_ entity: SourceFilters.Filtered, hop: Hop, reader: StoreReader) throws -> [Int64] {
+    guard let table = hop.sourceSchema.table(of: entity.name), let keys = entity.keys else { return [] }
     let name = reader.qualified(table.name)
-    let keys = conditions.map { "entity \(number): \($0)" }
     let known = keys.compactMap { reader.memory?.count($0, in: name) }
     if known.count == keys.count { return known }
-    let terms = conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
+    let terms = entity.conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
     do {
       let counts =
-        try reader.connection.rows("SELECT \(terms) FROM \(name) AS s WHERE s.\"Z_ENT\" = \(number)") { row in
-          (0..<Int32(clamping: conditions.count)).map { row.integer(at: $0) }
+        try reader.connection.rows("SELECT \(terms) FROM \(name) AS s WHERE \(entity.membership ?? "0")") { row in
+          (0..<Int32(clamping: entity.conditions.count)).map { row.integer(at: $0) }
         }.first ?? []
       for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
       return counts
     } catch {
       // The filter has no value for some row, which would stop the migration; it is reported now.
       if let failure = reader.connection.takeFunctionFailure() as? HopdError {
-        throw failure.located(Place(hop: hop.title, entity: source))
+        throw failure.located(Place(hop: hop.title, entity: entity.name))
       }
       throw error
     }
+  }
+}
+
+/// The source filters of a hop by entity, as far as SQL can count them.
+struct SourceFilters {
+  /// The filters of one source entity.
+  struct Filtered {
+    let name: String
+    /// The entity mappings whose filters are known, by index.
+    fileprivate(set) var mappings: [Int] = []
+    /// The filters as conditions that are 1 or 0; if all are known, then one for the rows that none takes.
+    fileprivate(set) var conditions: [String] = []
+    /// Whether all filters of the entity are known, and so are the rows that none takes.
+    fileprivate(set) var isWhole = true
+    /// Whether a condition may fail, or reads more than its row.
+    fileprivate var isPlain = true
+    /// The condition that a row is of the entity; nil if it has no number.
+    let membership: String?
+
+    /// Names of the counts. Each begins with the entity, so that equal conditions on different entities have different
+    /// names; it is itself the condition on all rows of the table.
+    var keys: [String]? { membership.map { membership in conditions.map { "\(membership) AND \($0)" } } }
+  }
+
+  /// The entities with filters, by name.
+  private(set) var entities: [Filtered] = []
+  private let schema: StoreSchema
+
+  /// Compiles the filters of a hop from a version of `model` with the tables of `schema` in `space`.
+  init(_ mapped: MappedHop, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables) {
+    self.schema = schema
+    var found: [String: Filtered] = [:]
+    for (index, mapping) in mapped.entityMappings.enumerated() {
+      guard let source = mapping.source else { continue }
+      let membership = schema.number(of: source).map { "s.\"Z_ENT\" = \($0)" }
+      var entity = found[source] ?? Filtered(name: source, membership: membership)
+      if let filter = mapping.filter,
+        let condition = Self.condition(filter.predicate, of: source, model: model, schema: schema, space: space)
+      {
+        entity.mappings.append(index)
+        entity.conditions.append("(\(condition.text))")
+        if condition.mayFail || condition.readsFiles || condition.readsTables { entity.isPlain = false }
+      } else {
+        entity.isWhole = false
+      }
+      found[source] = entity
+    }
+    entities = found.values.filter { !$0.conditions.isEmpty }.sorted { $0.name < $1.name }.map { entity in
+      guard entity.isWhole else { return entity }
+      var whole = entity
+      whole.conditions.append(entity.conditions.map { "NOT \($0)" }.joined(separator: " AND "))
+      return whole
+    }
+  }
+
+  /// Conditions by table that can be counted together with others: none can fail, and each reads only its row.
+  var plain: [String: [String]] {
+    var conditions: [String: [String]] = [:]
+    for entity in entities where entity.isPlain {
+      guard let table = schema.table(of: entity.name)?.name, let keys = entity.keys else { continue }
+      conditions[table, default: []] += keys
+    }
+    return conditions
+  }
+
+  /// Returns a filter as a condition; nil if SQL cannot express it, or not yet.
+  private static func condition(
+    _ predicate: PredicateNode, of source: String, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables
+  ) -> SQLExpression? {
+    guard !predicate.asksForTheMoment else { return nil }
+    let compiler = SQLExpressionCompiler(
+      scope: ExpressionScope(model: model, sourceEntity: source, place: .sourceFilter), schema: schema, space: space,
+      moment: 0)
+    return try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))
   }
 }
 

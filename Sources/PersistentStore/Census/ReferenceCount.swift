@@ -30,7 +30,7 @@ struct ReferenceCount {
     let named = Set(entityPlaces.map(\.target))
     let referred = named.union(missingPlaces.flatMap { $0.ends.map(\.target) })
     var budget = RowKeys.budget
-    for (index, table) in referred.sorted().enumerated() where try ReferenceCount.isKeyed(table, reader) {
+    for (index, table) in referred.sorted().enumerated() where try reader.isKeyed(table) {
       var counts: [Int64: Int64]?
       keys[table] = try RowKeys(
         of: table, index: index, byEntity: named.contains(table), reader: reader, counter: counter, budget: &budget,
@@ -40,12 +40,8 @@ struct ReferenceCount {
     for known in keys.values { try known.register(on: reader.connection) }
   }
 
-  /// Whether Z_PK is the rowid. A table from another program may have duplicate keys, or none. Views show keys of such
-  /// a table.
-  private static func isKeyed(_ table: String, _ reader: StoreReader) throws(SQLiteError) -> Bool {
-    if reader.space.isViews { return true }
-    return try reader.shape(of: table).isKeyedByRowID
-  }
+  /// The keys that were read; their functions can be registered on further connections.
+  var keysRead: [RowKeys] { Array(keys.values) }
 
   /// Releases the keys.
   func unregister() {

@@ -4,8 +4,8 @@
 import SQLite
 
 /// The keys of one table, and on request those of the rows of each entity in it.
-struct RowKeys {
-  private enum Form {
+struct RowKeys: Sendable {
+  private enum Form: Sendable {
     /// Every key from the first to the last.
     case range(ClosedRange<Int64>)
     case bits([Int64: KeyBits])
@@ -107,8 +107,19 @@ struct RowKeys {
   }
 }
 
+extension StoreReader {
+  /// Whether Z_PK is the rowid. A table from another program may have duplicate keys, or none. Views show keys of such
+  /// a table.
+  func isKeyed(_ table: String) throws(SQLiteError) -> Bool {
+    if space.isViews { return true }
+    return try shape(of: table).isKeyedByRowID
+  }
+}
+
 /// A bit for each key of a range.
-private final class KeyBits {
+///
+/// `@unchecked Sendable`: its maker sets the bits, and then several threads only read them.
+private final class KeyBits: @unchecked Sendable {
   private let first: Int64
   private var words: [UInt64]
 

@@ -62,6 +62,8 @@ package struct SQLExpression: Sendable, Hashable {
   package var mayFail: Bool { traits.contains(.mayFail) }
   /// Whether its evaluation may read a file of external storage.
   package var readsFiles: Bool { traits.contains(.readsFiles) }
+  /// Whether its evaluation reads tables other than that of its row.
+  package var readsTables: Bool { traits.contains(.readsTables) }
   package var isNull: Bool { form == .null }
   /// Whether it has the same value, not NULL, in every row.
   package var isConstant: Bool { form == .constant }

@@ -78,8 +78,8 @@ package struct StagingArea: Sendable {
     if try files.status(path) != nil { try files.giveBackReserve(of: path) }
   }
 
-  /// Begins to write a complete staged store to the disk while it is verified, which shortens the sync before the swap.
-  package func startWriteBack(hop: Int?) { files.startWriteBack(of: path(hop: hop)) }
+  /// Opens a staged store so that it can be written to the disk before it is synced, which shortens the sync.
+  package func writeBack(hop: Int?) -> WriteBack? { files.writeBack(of: path(hop: hop)) }
 
   /// Bytes that this job's files have on the disk, including reserved ones.
   package func allocatedBytes(hops: Range<Int>) throws -> Int64 {
