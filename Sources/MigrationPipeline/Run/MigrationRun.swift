@@ -164,9 +164,12 @@ final class MigrationRun {
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
-    return try beforeSourceCheck(reader) { reader in
+    let result = try beforeSourceCheck(reader) { reader in
       try planned(store, reader: reader, needsPolicies: needsPolicies)
     }
+    // A short plan ends before its statements look for a request to stop.
+    try checkStop()
+    return result
   }
 
   private func planned(
