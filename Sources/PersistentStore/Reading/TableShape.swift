@@ -30,12 +30,14 @@ package struct TableShape: Sendable {
 
   /// The shapes by the text that made the table.
   private static let known = Mutex<[String: TableShape]>([:])
-  /// Texts kept; a fleet has the versions of a few apps.
-  private static let most = 4096
+  /// Texts kept, and the bytes of the longest: a fleet has the versions of a few apps, and a stranger's store may have
+  /// any text.
+  private static let (most, longest) = (1024, 16_384)
 
   fileprivate static func known(_ text: String) -> TableShape? { known.withLock { $0[text] } }
 
   fileprivate static func keep(_ shape: TableShape, for text: String) {
+    guard text.utf8.count <= longest else { return }
     known.withLock { known in
       if known.count >= most { known = [:] }
       known[text] = shape
