@@ -67,7 +67,8 @@ package struct Daemon: Sendable {
 
   /// Runs until a signal ends the daemon; returns the exit status.
   package func run() async -> Int32 {
-    ProgramMemory.limitHeaps()
+    // Two jobs, the coordinator and the watchers each have one in most runs.
+    ProgramMemory.limitHeaps(to: 4)
     let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
     let logger = Logger(label: "hopd")
     let notifier = ServiceNotifier()

@@ -77,7 +77,7 @@ struct CheckCommand: HopctlCommand {
     request.shipped = known.record
     request.command = CheckWords(
       models: subject.models, options: subject.words + mapping.words + extent.words + lock.words)
-    ProgramMemory.limitHeaps()
+    ProgramMemory.limitHeaps(to: 2)
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
     return (report, loaded.catalog, known)
