@@ -137,17 +137,28 @@ import Testing
     ]
   }
 
+  private static func catalog(_ versions: [ManagedObjectModel]) -> ModelCatalog {
+    ModelCatalog(bundles: [
+      ModelBundle(
+        name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: versions.last?.name)
+    ])
+  }
+
   /// Migrates a copy of a store along a chain; returns the result.
   private func migrate(
     _ original: StoreLocation, _ versions: [ManagedObjectModel], _ environment: Workshop, _ way: Way,
     rule: HistoryRule = .migrate
   ) throws -> (StoreLocation, MigrationReport) {
+    try migrate(original, Self.catalog(versions), environment, way, rule: rule)
+  }
+
+  /// Migrates a copy of a store with a catalog, which remembers what earlier stores had it compute.
+  private func migrate(
+    _ original: StoreLocation, _ catalog: ModelCatalog, _ environment: Workshop, _ way: Way,
+    rule: HistoryRule = .migrate
+  ) throws -> (StoreLocation, MigrationReport) {
     let location = StoreLocation(database: environment.folder.appending("\(UUID().uuidString).sqlite"))
     try FileManager.default.copyItem(atPath: original.database.string, toPath: location.database.string)
-    let catalog = ModelCatalog(bundles: [
-      ModelBundle(
-        name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: versions.last?.name)
-    ])
     var request = environment.request(location, catalog, output: way.output)
     request.history = rule
     request.replacement = way.mode
@@ -195,6 +206,30 @@ import Testing
           "16001 40", "16002 8", "16003 8",
         ], "\(way)")
     }
+  }
+
+  /// In memory a store begins as a copy of an empty store, which is made once for all stores with the same texts.
+  @Test func storesOfOneCatalogKeepTheirOwnTablesOfHistory() throws {
+    let environment = try Workshop()
+    let versions = (1...3).map { Self.library($0) }
+    let catalog = Self.catalog(versions)
+    let stores = try [
+      [], ["DROP INDEX ACHANGE_ZTRANSACTIONID_INDEX"],
+      ["DROP INDEX ACHANGE_ZTRANSACTIONID_INDEX", "CREATE UNIQUE INDEX Z_OWN ON ATRANSACTION (ZTIMESTAMP)"],
+    ].map { try store(environment, versions[0], sql: Self.libraryHistory + $0) }
+    let objects = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY rowid"
+    var texts: Set<[String]> = []
+    for _ in 1...2 {
+      for original in stores {
+        let (wanted, _) = try migrate(original, versions, environment, Way(inMemory: false))
+        let (result, _) = try migrate(original, catalog, environment, Way())
+        for sql in [objects, Self.changes, "SELECT * FROM ATRANSACTIONSTRING", "SELECT * FROM Z_PRIMARYKEY"] {
+          #expect(try Self.lines(result, sql) == Self.lines(wanted, sql))
+        }
+        texts.insert(try Self.lines(result, objects))
+      }
+    }
+    #expect(texts.count == stores.count)
   }
 
   @Test func anEntityThatGoesTakesOlderHistoryAlong() throws {

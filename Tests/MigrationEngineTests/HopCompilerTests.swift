@@ -63,7 +63,8 @@ import Testing
     program.steps.flatMap { step -> [String] in
       switch step {
       case .copy(let copy): [copy.insert]
-      case .update(let statement), .index(let statement), .trigger(let statement): [statement.sql]
+      case .update(let statement), .table(let statement), .index(let statement), .trigger(let statement):
+        [statement.sql]
       case .chunks(let chunks): chunks.actions.map(\.sql)
       case .policy, .validate: ["-- \(step.subject)"]
       }

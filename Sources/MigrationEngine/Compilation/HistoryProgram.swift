@@ -43,11 +43,11 @@ struct HistoryProgram {
   /// bookkeeping.
   func appended(to program: HopProgram, bookkeeping: [String]) -> HopProgram {
     var result = program
-    result.steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", .scratch, text: $0)) }
+    result.steps += bookkeeping.map { .table(HopProgram.StatementStep(subject: "bookkeeping", .schema, text: $0)) }
     func schemaStep(_ statement: HistoryStatement) -> HopProgram.StatementStep {
       HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))
     }
-    result.steps += layout.statements.filter { $0.kind == .table }.map { .update(schemaStep($0)) }
+    result.steps += layout.statements.filter { $0.kind == .table }.map { .table(schemaStep($0)) }
     result.steps += HistoryLayout.Table.allCases.compactMap { copy($0) }
     result.steps += layout.mirroring.filter { $0.kind == .table }.map { copy(mirroring: $0) }
     result.steps += layout.statements.filter { $0.kind != .table }.map { .index(schemaStep($0)) }

@@ -57,6 +57,8 @@ package struct HopProgram: Sendable, Hashable {
     case policy(PolicyStep)
     /// The destination model's rules, checked over all rows.
     case validate
+    /// One table of bookkeeping or of history, which follows the rows.
+    case table(StatementStep)
     /// One index.
     case index(StatementStep)
     /// One trigger of a derived attribute.
@@ -69,7 +71,7 @@ package struct HopProgram: Sendable, Hashable {
       case .chunks(let step): step.subject
       case .policy(let step): step.subject
       case .validate: "validation"
-      case .update(let step), .index(let step), .trigger(let step): step.subject
+      case .update(let step), .table(let step), .index(let step), .trigger(let step): step.subject
       }
     }
   }

@@ -54,7 +54,7 @@ extension HopRunner {
         steps.append(.init(.index, seconds: try seconds(indexNamed: index.subject, written: written)))
       case .validate:
         steps.append(.init(.statement, seconds: written.values.reduce(0, +) * WorkCost.looked))
-      case .trigger: steps.append(.init(.statement, seconds: 0))
+      case .table, .trigger: steps.append(.init(.statement, seconds: 0))
       }
     }
     let result = try expected(written)
@@ -127,7 +127,7 @@ extension HopRunner {
     program.steps.dropFirst(checkpoint.step).allSatisfy { step in
       switch step {
       case .index, .trigger: true
-      case .copy, .chunks, .policy, .validate, .update: false
+      case .copy, .chunks, .policy, .validate, .update, .table: false
       }
     }
   }

@@ -124,7 +124,8 @@ extension HopRunner {
       }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
-        hasTables: hasTemplate || program.makesBookkeeping, hasHistory: program.hasHistory)
+        hasTables: hasTemplate || program.makesBookkeeping,
+        hasHistory: hasTemplate || program.hasHistory)
       if let history = hop.destinationSchema.history, let mark = hop.history?.mark {
         try mark.write(connection, schema: program.destination, layout: history, at: MigrationManager.now())
       }

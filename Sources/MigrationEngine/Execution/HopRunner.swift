@@ -108,9 +108,10 @@ struct HopRunner {
         case .chunks(let chunks): try run(chunks, update: update)
         case .policy(let policy): try run(policy, update: update)
         case .validate: try validate(update: update)
-        case .index where hasTemplate: checkpoint.step += 1
+        case .table where hasTemplate, .index where hasTemplate: checkpoint.step += 1
         case .index(let statement): try build(statement, update: update)
-        case .update(let statement), .trigger(let statement): try run(statement, update: update)
+        case .update(let statement), .table(let statement), .trigger(let statement):
+          try run(statement, update: update)
         }
       }
       subject = "bookkeeping"
@@ -166,7 +167,7 @@ struct HopRunner {
       // An attached database has the encoding of the connection's main database.
       try connection.text("PRAGMA encoding") == "UTF-8"
     else { return nil }
-    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
+    let key = StoreTemplate.Key(hop, pageSize: pageSize, autoVacuum: autoVacuum)
     return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 

@@ -17,14 +17,21 @@ struct StoreTemplate: Sendable {
     let hop: Int
     let pageSize: Int64
     let autoVacuum: Int64
+    /// Tables and indexes of history, as the store has them.
+    let history: [HistoryStatement]
+
+    init(_ hop: Hop, pageSize: Int64, autoVacuum: Int64) {
+      self.hop = hop.index
+      (self.pageSize, self.autoVacuum) = (pageSize, autoVacuum)
+      history = hop.destinationSchema.history?.statements ?? []
+    }
   }
 
-  /// Whether indexes and bookkeeping may exist before the rows. Triggers and R-Trees act on rows, and history has
-  /// numbers of its store. A unique index reports a violation at another step: the hop is then repeated without a
-  /// template.
+  /// Whether indexes, bookkeeping and history may exist before the rows. Triggers and R-Trees act on rows. A unique
+  /// index reports a violation at another step: the hop is then repeated without a template.
   static func serves(_ hop: Hop) -> Bool {
     let layout = hop.destinationSchema
-    return layout.triggers.isEmpty && layout.rTrees.isEmpty && layout.history == nil
+    return layout.triggers.isEmpty && layout.rTrees.isEmpty
   }
 
   /// Makes the store of a hop's destination, as the hop itself would make it without rows.
@@ -40,6 +47,7 @@ struct StoreTemplate: Sendable {
       try writer.createTables(hop.destinationSchema)
       for index in hop.destinationSchema.indexes { try writer.createIndex(index) }
       for statement in hop.destinationSchema.bookkeepingStatements(in: schema) { try connection.execute(statement) }
+      for statement in key.history { try connection.execute(statement.createStatement(in: schema)) }
     }
     image = try connection.image(of: schema)
   }

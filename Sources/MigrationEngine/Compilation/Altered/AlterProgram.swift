@@ -146,7 +146,7 @@ package struct AlterProgram: Sendable, Hashable {
       switch step {
       case .copy(let copy): names.contains(copy.rows.table)
       case .update(let statement): if case .rows(let table) = statement.effect { names.contains(table) } else { false }
-      case .chunks, .policy, .validate, .index, .trigger: false
+      case .chunks, .policy, .validate, .table, .index, .trigger: false
       }
     }
   }

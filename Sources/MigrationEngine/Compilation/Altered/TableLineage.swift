@@ -64,7 +64,7 @@ struct ChainLineage: Sendable {
       case .copy(let copy): inserts[copy.rows.table, default: []].append(copy.rows)
       case .update(let statement):
         if case .rows(let table) = statement.effect { updated[table] = statement.subject }
-      case .chunks, .policy, .validate, .index, .trigger: break
+      case .chunks, .policy, .validate, .table, .index, .trigger: break
       }
     }
     var next: [String: TableFate] = [:]

@@ -107,7 +107,8 @@ struct IntermediateHop: Sendable {
       return (rows, rows.count == chunks.actions.count ? nil : "\(chunks.subject) is set when the rows are there")
     case .update(let update): return ([], "\(update.subject) is set when the rows are there")
     case .policy(let policy): return ([], "\(policy.subject) is made by a policy")
-    case .index(let other), .trigger(let other): return ([], "\(other.subject) belongs to the store that is made")
+    case .table(let other), .index(let other), .trigger(let other):
+      return ([], "\(other.subject) belongs to the store that is made")
     case .validate: return ([], nil)
     }
   }

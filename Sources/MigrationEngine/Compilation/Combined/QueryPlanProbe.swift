@@ -69,7 +69,7 @@ extension HopProgram.Step {
     case .copy(let copy): [copy.nextKey, copy.insert]
     case .chunks(let chunks): [chunks.nextKey] + chunks.actions.map(\.sql)
     case .update(let update): update.effect == .schema ? [] : [update.sql]
-    case .policy, .validate, .index, .trigger: []
+    case .policy, .validate, .table, .index, .trigger: []
     }
   }
 }

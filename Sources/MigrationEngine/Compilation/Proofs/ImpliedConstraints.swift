@@ -18,7 +18,7 @@ extension HopProgram {
         rows += chunks.actions.compactMap(\.rows)
         for case .rows(let table) in chunks.actions.filter({ $0.rows == nil }).map(\.effect) { touched.insert(table) }
       case .update(let statement): if case .rows(let table) = statement.effect { touched.insert(table) }
-      case .validate, .index, .trigger: break
+      case .validate, .table, .index, .trigger: break
       case .policy: return nil
       }
     }
