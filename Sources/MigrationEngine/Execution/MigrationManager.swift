@@ -199,6 +199,8 @@ package struct MigrationManager {
       for schema in attached where earlier.contains(schema) {
         try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
       }
+      // Those before the source are hardly read any more.
+      if case .file = medium, hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
       switch medium {
       case .file: try connection.attach(staged, as: destinationSchema)
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
