@@ -71,13 +71,16 @@ import Testing
     _ environment: Workshop, _ location: StoreLocation, _ versions: [ManagedObjectModel],
     _ rule: CloudKitRule = .migrate
   ) -> MigrationRequest {
-    let catalog = ModelCatalog(bundles: [
+    var request = environment.request(location, Self.catalog(versions))
+    request.cloudKit = rule
+    return request
+  }
+
+  private static func catalog(_ versions: [ManagedObjectModel]) -> ModelCatalog {
+    ModelCatalog(bundles: [
       ModelBundle(
         name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: versions.last?.name)
     ])
-    var request = environment.request(location, catalog)
-    request.cloudKit = rule
-    return request
   }
 
   private static func lines(_ location: StoreLocation, _ sql: String) throws -> [String] {
@@ -120,6 +123,26 @@ import Testing
             "17009 1", "17010 0", "17011 9",
           ])
       }
+    }
+  }
+
+  /// In memory a store begins as a copy of an empty store, which is made once for all stores with the same texts.
+  @Test func storesOfOneCatalogKeepTheirOwnTablesOfMirroring() throws {
+    let environment = try Workshop()
+    let versions = [
+      Self.model("V1", [Self.entity("Note"), Self.entity("Tag")]),
+      Self.model("V2", [Self.entity("Note", ["body", "title"]), Self.entity("Tag")]),
+    ]
+    let catalog = Self.catalog(versions)
+    let withoutIndex = Self.mirroring + ["DROP INDEX Z_NSCKRecordMetadata_UNIQUE_entityId_entityPK"]
+    for sql in [Self.mirroring, withoutIndex, Self.mirroring] {
+      let location = try store(environment, versions[0], sql)
+      let before = try Self.lines(location, Self.texts)
+      var request = environment.request(location, catalog)
+      request.cloudKit = .migrate
+      request.engine.altering = .never
+      _ = try environment.run(request, interrupts: false)
+      #expect(try Self.lines(location, Self.texts) == before)
     }
   }
 

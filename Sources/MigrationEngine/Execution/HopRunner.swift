@@ -167,7 +167,7 @@ struct HopRunner {
       // An attached database has the encoding of the connection's main database.
       try connection.text("PRAGMA encoding") == "UTF-8"
     else { return nil }
-    let key = StoreTemplate.Key(hop, pageSize: pageSize, autoVacuum: autoVacuum)
+    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
     return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 

@@ -17,14 +17,6 @@ struct StoreTemplate: Sendable {
     let hop: Int
     let pageSize: Int64
     let autoVacuum: Int64
-    /// Tables and indexes of history, as the store has them.
-    let history: [HistoryStatement]
-
-    init(_ hop: Hop, pageSize: Int64, autoVacuum: Int64) {
-      self.hop = hop.index
-      (self.pageSize, self.autoVacuum) = (pageSize, autoVacuum)
-      history = hop.destinationSchema.history?.statements ?? []
-    }
   }
 
   /// Whether indexes, bookkeeping and history may exist before the rows. Triggers and R-Trees act on rows. A unique
@@ -47,7 +39,9 @@ struct StoreTemplate: Sendable {
       try writer.createTables(hop.destinationSchema)
       for index in hop.destinationSchema.indexes { try writer.createIndex(index) }
       for statement in hop.destinationSchema.bookkeepingStatements(in: schema) { try connection.execute(statement) }
-      for statement in key.history { try connection.execute(statement.createStatement(in: schema)) }
+      for statement in hop.destinationSchema.history?.statements ?? [] {
+        try connection.execute(statement.createStatement(in: schema))
+      }
     }
     image = try connection.image(of: schema)
   }
