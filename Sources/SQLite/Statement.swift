@@ -7,14 +7,17 @@ package final class Statement {
   private let connection: Connection
   /// The statement's text.
   package let sql: String
+  /// Where it is kept after its use; nil if it is not.
+  private let kept: KeptStatements?
 
-  init(handle: OpaquePointer, connection: Connection, sql: String) {
+  init(handle: OpaquePointer, connection: Connection, sql: String, kept: KeptStatements? = nil) {
+    self.kept = kept
     self.handle = handle
     self.connection = connection
     self.sql = sql
   }
 
-  deinit { sqlite3_finalize(handle) }
+  deinit { connection.end(handle, kept) }
 
   /// Binds a value to parameter `index` (from 1).
   package func bind(_ value: SQLiteValue, at index: Int32) throws(SQLiteError) {

@@ -31,11 +31,15 @@ package struct StoreVerifier {
   private let keepAlive: () -> Bool
   /// Called with the steps of SQLite's own check so far, before `keepAlive`.
   private let looked: (Int) -> Void
+  /// The connections for small stores; nil opens each file.
+  private let kept: KeptConnections.Shelf?
 
   /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
-    depth: VerificationDepth, looked: @escaping (Int) -> Void = { _ in }, keepAlive: @escaping () -> Bool = { true }
+    depth: VerificationDepth, kept: KeptConnections.Shelf? = nil, looked: @escaping (Int) -> Void = { _ in },
+    keepAlive: @escaping () -> Bool = { true }
   ) {
+    self.kept = kept
     self.depth = depth
     self.looked = looked
     self.keepAlive = keepAlive
@@ -98,17 +102,23 @@ package struct StoreVerifier {
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)? = nil,
     counted: (ContentChecks) throws -> Void = { _ in }
   ) throws -> [VerificationCheck] {
+    func checks(_ connection: Connection, _ pages: PageCheck?) throws -> [VerificationCheck] {
+      try self.checks(
+        of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages, history: history,
+        counted: counted)
+    }
     do {
+      // The bytes that a small file has by now are checked by a connection that has checked others.
+      let content = { Connection.content(of: database, atMost: KeptConnections.largestStore) }
+      if let done = try kept?.with(.check, content, { try checks($0, nil) }) { return done }
       let connection = try Connection(path: database, access: .readOnly)
       // The file is locked once, and not for each of some thirty queries.
       try connection.execute("BEGIN")
       // Reading the file's size takes the lock. The check reads through the same open file.
       let pages = PageCheck(reading: "main", of: connection, pragma: pragma, isUrgent: true)
       defer { pages?.cancel() }
-      return try checks(
-        of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages, history: history,
-        counted: counted)
+      return try checks(connection, pages)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {

@@ -50,7 +50,8 @@ struct PlainTableTests {
     let connection = try Connection(path: "", access: .memory)
     try connection.execute(text)
     do {
-      try StoreReader.requirePlainTables(StoreReader(connection: connection).schemaObjects(), at: Place())
+      let reader = StoreReader(connection: connection)
+      try reader.requirePlainTables(reader.schemaObjects(), at: Place())
       return false
     } catch let error as HopdError {
       #expect(error.code.name == "schema-foreign")

@@ -17,6 +17,20 @@ package struct HopProgram: Sendable, Hashable {
   /// Statements that create hopd's own tables in the staged store, together with the store's tables. The tables are
   /// removed before it is sealed.
   package var scratch: [String] = []
+  /// The same tables where they are temporary, with their indexes.
+  var temporaries: [Temporary] = []
+  /// The schema of these tables.
+  var scratchSchema: String { temporaries.isEmpty ? destination : Self.temporarySchema }
+
+  /// SQLite's name for the connection's temporary database.
+  static let temporarySchema = "temp"
+
+  /// A temporary table, which a connection that is kept makes once.
+  struct Temporary: Sendable, Hashable {
+    let table: String
+    /// The statements that create it and its index.
+    let sql: String
+  }
   /// The steps in order; checkpoints refer to positions in this list.
   package internal(set) var steps: [Step]
   /// Whether the steps create the tables of Core Data's bookkeeping.

@@ -119,8 +119,9 @@ extension HopRunner {
     done.isComplete = true
     try Self.commit(medium, connection) {
       if isImage {
-        tallies.merged = try mapped?.scratch.merged(connection, schema: program.destination) ?? [:]
+        tallies.merged = try mapped?.scratch.merged(connection, schema: program.scratchSchema) ?? [:]
         try mapped?.scratch.clearRun(connection, schema: program.destination, usesPairs: program.usesPairs)
+        try MappedScratch.empty(program.temporaries, connection)
       } else {
         try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
       }

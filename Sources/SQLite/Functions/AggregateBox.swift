@@ -18,7 +18,8 @@ final class AggregateGroup {
 
 /// One registered aggregate function.
 final class AggregateBox {
-  let start: () -> AggregateGroup
+  /// It is replaced when the function is registered again.
+  var start: () -> AggregateGroup
   init(_ start: @escaping () -> AggregateGroup) { self.start = start }
 
   private typealias Slot = UnsafeMutablePointer<UnsafeMutableRawPointer?>

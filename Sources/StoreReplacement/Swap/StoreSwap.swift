@@ -89,6 +89,8 @@ package struct StoreSwap {
   let pagesPerStep: Int32
   /// Throws where a worker on another machine may have taken the store over (docs/formats/worker-lock.md).
   package var requireHeld: () throws -> Void = {}
+  /// The connections for small stores; nil opens each file.
+  package var kept: KeptConnections.Shelf?
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 

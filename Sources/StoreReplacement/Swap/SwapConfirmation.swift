@@ -34,12 +34,17 @@ extension StoreSwap {
 
   private func readBack(_ location: CanonicalStoreLocation, _ version: StoreVersionMark) throws {
     try HopdError.sqlite("read the new store back", location.database) {
-      let connection = try Connection(path: location.database, access: .immutable)
-      connection.setProgressHandler(every: 200_000) { [keepAlive] in
-        keepAlive()
-        return true
+      func require(_ connection: Connection) throws {
+        connection.setProgressHandler(every: 200_000) { [keepAlive] in
+          keepAlive()
+          return true
+        }
+        try requireSound(connection, version, at: location)
       }
-      try requireSound(connection, version, at: location)
+      let content = { Connection.content(of: location.database, atMost: KeptConnections.largestStore) }
+      if try kept?.with(.check, content, require) == nil {
+        try require(try Connection(path: location.database, access: .immutable))
+      }
     }
   }
 
