@@ -151,6 +151,9 @@ class Fixture:
         self.examples, self.journal, self.data, self.path, self.mode, self.rows, self.seed = (
             examples, journal, data, path, mode, rows, seed)
 
+    # Further stores of the same models, for a program that migrates all of a folder; before a.sqlite in its order.
+    OTHERS = ('0', '1')
+
     # What a worker does to its copy before anything else.
     SETUP = 'sed "s#@ROOT@#$ROOT#g" "$ROOT/hopd.toml.in" >"$ROOT/hopd.toml"'
 
@@ -170,7 +173,29 @@ class Fixture:
                                          replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
         self.keep_log(store)
         self.expect()
+        if self.path == 'memory':
+            self.make_others(model)
         return self
+
+    def make_others(self, model):
+        """Makes the further stores, with other rows, and what each must be: migrated alone, by a process of its own."""
+        os.mkdir(f'{self.folder}/others')
+        for number, name in enumerate(self.OTHERS, 1):
+            other = Fixture.__new__(Fixture)
+            other.__dict__ = {**self.__dict__, 'folder': f'{self.expected}/{name}.alone',
+                              'expected': f'{self.expected}/{name}'}
+            os.mkdir(other.expected)
+            shutil.copytree(self.folder, other.folder, ignore=shutil.ignore_patterns('a.sqlite*', 'others'))
+            store = f'{other.folder}/stores/a.sqlite'
+            say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows',
+                str(self.rows + 7 * number), '--seed', str(self.seed + number))
+            other.keep_log(store)
+            # Copied together: SQLite takes the name of a log from that of its database.
+            for side in ('', '-wal'):
+                if os.path.exists(store + side):
+                    shutil.copyfile(store + side, f'{self.folder}/others/{name}.sqlite{side}')
+            other.expect()
+            shutil.rmtree(other.folder)
 
     def require_way(self, root):
         """A copy is altered where the path says so, and nowhere else."""
