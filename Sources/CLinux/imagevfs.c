@@ -1,9 +1,9 @@
 // The VFS of databases in memory whose content is exchanged as a whole: the store of one small migration, then that of
 // the next, below a connection that keeps its compiled statements. SQLite is made to treat an exchange as the commit of
 // another program: it happens only while SQLite holds no lock on the database, and the new content has a change counter
-// that the file never had before. With its next lock SQLite compares the counter and drops every page of the old content
-// (sqlite.org/fileformat.html, "File change counter"). The schema is read again if the schema cookie differs; the caller
-// chooses it.
+// that the file never had before. With its next lock SQLite compares the counter and drops every page of the old
+// content (sqlite.org/fileformat.html, "File change counter"). The schema is read again if the schema cookie differs;
+// the caller chooses it.
 //
 // SQLite's own memdb takes other content only by sqlite3_deserialize, which opens the database again and makes every
 // statement of the connection compile again.

@@ -1,5 +1,6 @@
 // A file that grows by whole lines. Each line is one write, so a killed program leaves at most the last one cut off,
-// and the next program removes that part before it continues.
+// and the next program removes that part before it continues. After a power cut, pages that were not synced yet may be
+// zeros, and the lines on them are lost.
 
 import Diagnostics
 import Glibc
@@ -75,19 +76,37 @@ package final class AppendedFile: Sendable {
       }
       end = from
     }
-    func requireFirst(at place: Int64) throws(HopdError) {
-      var byte: UInt8 = 0
-      guard place < Int64(info.st_size), pread(descriptor, &byte, 1, off_t(place)) != 1 || byte != first else { return }
+    let size = Int64(info.st_size)
+    guard isLine(at: 0, upTo: size, beginningWith: first), isLine(at: end, upTo: size, beginningWith: first) else {
       throw HopdError(
         .otherKindOfFile, "there is a file of another kind under this name", at: Place(file: path),
         hint: "name another file; this one was not changed")
     }
-    try requireFirst(at: 0)
-    try requireFirst(at: end)
-    guard end < Int64(info.st_size), ftruncate(descriptor, off_t(end)) != 0 else { return }
+    guard end < size, ftruncate(descriptor, off_t(end)) != 0 else { return }
     throw HopdError(
       .inputOutput, "half a line at the end of the file cannot be removed", at: Place(file: path),
       cause: Errno(rawValue: errno))
+  }
+
+  /// Whether a line begins there, or lost ones were there: zeros up to the end of the file, or up to the rest of a line
+  /// that another line or the end of the file follows.
+  private func isLine(at start: Int64, upTo size: Int64, beginningWith first: UInt8) -> Bool {
+    var block = [UInt8](repeating: 0, count: 65_536)
+    var (place, isLost) = (start, false)
+    while place < size {
+      let count = block.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, off_t(place)) }
+      guard count > 0 else { return false }
+      guard let begin = block[..<count].firstIndex(where: { $0 != 0 }) else {
+        (place, isLost) = (place + Int64(count), true)
+        continue
+      }
+      if block[begin] == first { return true }
+      guard isLost || begin > 0 else { return false }
+      // No line is longer than a block by much; half a line at the end of the file has no newline.
+      let rest = block[begin..<count].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? count
+      return rest == count || block[rest] == first || block[rest] == 0
+    }
+    return true
   }
 
   /// Appends a line, which ends with a newline. A failed write is thrown here and at every later call.

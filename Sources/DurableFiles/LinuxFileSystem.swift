@@ -27,18 +27,18 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func status(_ path: FilePath) throws -> FileStatus? {
     var found = clinux_file_status()
-    do {
-      try path.withPlatformString { text in
-        guard text[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path) }
-        let root = try Self.root()
-        try call("read the status", at: path) {
-          text[1] == 0 ? clinux_status_at(root, "", &found) : clinux_status_beneath(root, text + 1, &found)
-        }
+    var isMissing = false
+    try path.withPlatformString { text in
+      guard text[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path) }
+      let root = try Self.root()
+      try call("read the status", at: path) {
+        let code = text[1] == 0 ? clinux_status_at(root, "", &found) : clinux_status_beneath(root, text + 1, &found)
+        // What no name can stand for is not there. No error is made of it: most side files are not there.
+        isMissing = code != 0 && (Glibc.errno == ENOENT || Glibc.errno == ENAMETOOLONG)
+        return isMissing ? 0 : code
       }
-    } catch let error as HopdError where error.code == .notFound || error.errno == .fileNameTooLong {
-      return nil  // what no name can stand for is not there
     }
-    return FileStatus(found)
+    return isMissing ? nil : FileStatus(found)
   }
 
   package func names(in directory: FilePath) throws -> [FilePath.Component] {

@@ -66,8 +66,8 @@ final class KeptStatements {
 }
 
 extension Connection {
-  /// Opens a connection that is kept, for the store in `image`, which it only reads. Other databases can be attached and
-  /// written if it `builds` one.
+  /// Opens a connection that is kept, for the store in `image`, which it only reads. Other databases can be attached
+  /// and written if it `builds` one.
   package convenience init(keptFor image: [UInt8], builds: Bool) throws(SQLiteError) {
     guard Connection.imageCode == SQLITE_OK else {
       throw SQLiteError(extendedCode: Connection.imageCode, message: "the VFS of images cannot be registered")

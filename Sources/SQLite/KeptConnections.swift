@@ -8,7 +8,8 @@ import CLinux
 import CSQLite
 import Synchronization
 
-/// Connections without a store, for stores of at most 512 KiB: in a larger one the rows are most of the work. Each serves one store at a time.
+/// Connections without a store, for stores of at most 512 KiB: in a larger one the rows are most of the work. Each
+/// serves one store at a time.
 package final class KeptConnections: Sendable {
   /// What a connection does with a store. Each use has a connection of its own: what builds a store does not check it.
   package enum Use: Sendable, Hashable {
@@ -20,7 +21,8 @@ package final class KeptConnections: Sendable {
     case check
   }
 
-  /// `@unchecked Sendable`: a connection is here only while no task has it, and SQLite allows any thread to use it then.
+  /// `@unchecked Sendable`: a connection is here only while no task has it, and SQLite allows any thread to use it
+  /// then.
   private struct Idle: @unchecked Sendable {
     let connection: Connection
     let shelf: Shelf

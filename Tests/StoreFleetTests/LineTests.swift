@@ -102,6 +102,27 @@ import Testing
     }
   }
 
+  /// After a power cut pages that were not synced are zeros: the lines on them are lost, and the next writer continues.
+  @Test func linesThatAPowerCutTookAreLost() throws {
+    let line = "{\"store\":\"/a\"}\n"
+    let zeros = String(repeating: "\0", count: 70_000)
+    for (text, kept) in [
+      (zeros, ""), (line + zeros, line), (zeros + line, zeros + line), (zeros + "re\":\"/a\"}\n" + line + "{\"st", nil),
+      (line + zeros + "re\":\"/a\"}\n" + line, nil), (line + line + zeros + "torn", line + line),
+    ] as [(String, String?)] {
+      let file = try Scratch().file(text)
+      try LineFile(path: file.path).append(StoreLine(store: "/c"))
+      let found = try String(contentsOfFile: file.path.string, encoding: .utf8)
+      #expect(found.hasSuffix("\n{\"store\":\"/c\"}\n") || found == "{\"store\":\"/c\"}\n")
+      if let kept { #expect(found == kept + "{\"store\":\"/c\"}\n") }
+    }
+    for text in [zeros + "no line\nnor this\n", "\0\0 no line\nnor this\n"] {
+      let file = try Scratch().file(text)
+      let error = #expect(throws: HopdError.self) { _ = try LineFile(path: file.path) }
+      #expect(error?.code == .otherKindOfFile)
+    }
+  }
+
   @Test func twoWritersDoNotMeetInOneFile() throws {
     let file = try Scratch().file("")
     let first = try LineFile(path: file.path)

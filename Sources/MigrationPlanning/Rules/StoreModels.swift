@@ -11,15 +11,29 @@ import SystemPackage
 /// Reads models from stores.
 package enum StoreModels {
   /// Whether the path is a SQLite database. Only plain files are; a symbolic link is followed, as for every model.
-  package static func isStore(_ path: FilePath) -> Bool {
+  package static func isStore(_ path: FilePath) -> Bool { (try? beginsAsStore(path)) == true }
+
+  /// Whether the path is a SQLite database, or a file that cannot be read: whoever goes through a fleet must not take a
+  /// store for another file because the disk fails.
+  package static func mayBeStore(_ path: FilePath) -> Bool {
+    do { return try beginsAsStore(path) } catch { return true }
+  }
+
+  /// Throws where that cannot be read. A file that is gone is no database.
+  private static func beginsAsStore(_ path: FilePath) throws(Errno) -> Bool {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
-    guard descriptor >= 0 else { return false }
+    guard descriptor >= 0 else {
+      let code = Errno(rawValue: errno)
+      guard [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(code) else { throw code }
+      return false
+    }
     defer { close(descriptor) }
     var info = stat()
     guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return false }
     let magic = Array("SQLite format 3\0".utf8)
     var bytes = [UInt8](repeating: 0, count: magic.count)
     let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    if count < 0 { throw Errno(rawValue: errno) }
     return count == magic.count && bytes == magic
   }
 

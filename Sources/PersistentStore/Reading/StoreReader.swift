@@ -316,14 +316,21 @@ extension StoreReader {
   private static func firstBytes(of path: FilePath, count: Int) throws(HopdError) -> [UInt8] {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
     guard descriptor >= 0 else {
+      let code = errno
       throw HopdError(
-        .noPermission, "cannot be read: \(String(cString: strerror(errno)))", at: Place(store: path),
-        hint: "give hopd the right to read it")
+        code == EIO ? .inputOutput : .noPermission, "cannot be read: \(String(cString: strerror(code)))",
+        at: Place(store: path), hint: code == EIO ? "look at the kernel's log: dmesg" : "give hopd the right to read it"
+      )
     }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: count)
     let got = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-    return Array(bytes.prefix(max(0, got)))
+    guard got >= 0 else {
+      throw HopdError(
+        .inputOutput, "cannot be read", at: Place(store: path), cause: Errno(rawValue: errno),
+        hint: "look at the kernel's log: dmesg")
+    }
+    return Array(bytes.prefix(got))
   }
 
   /// Distinguishes an empty file, a foreign file, a truncated database and an encrypted one from a SQLite database.

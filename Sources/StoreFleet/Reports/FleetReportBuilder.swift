@@ -60,18 +60,20 @@ package struct FleetReportBuilder {
   /// An empty report.
   package init() {}
 
-  /// Reads a results file. Half a line at its end is what a killed worker leaves; anywhere else it is an error.
+  /// Reads a results file. Half a line at its end is what a killed worker leaves, and zeros are lines that a power cut
+  /// took; anything else that is not a line is an error.
   package mutating func read(_ path: FilePath) throws(HopdError) {
     var lines = try LineReader(path: path)
     let decoder = JSONDecoder()
-    while let bytes = try lines.next() {
+    while let found = try lines.next() {
+      let bytes = Array(found.drop { $0 == 0 })
       guard bytes.contains(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\r") }) else { continue }
       let data = Data(bytes)
       if let line = try? decoder.decode(ResultLine.self, from: data), line.isPlausible {
         add(line)
       } else if let line = try? decoder.decode(RunLine.self, from: data), line.isPlausible {
         add(line)
-      } else if !lines.endsTorn {
+      } else if !lines.endsTorn, !found.contains(0) {
         throw HopdError(
           .badManifest, "the line is not a result of `hopctl work`", at: Place(file: path, line: lines.number),
           hint: "name the files that `hopctl work --results` wrote")

@@ -40,7 +40,7 @@ package struct FleetScan {
       if candidates.isEmpty { return }
       let fresh = candidates.filter { known[$0.path.string] != KnownStore($0) }
       let stores = try inParallel(fresh) { [look] file in
-        StoreModels.isStore(file.path) ? look.line(for: file) : nil
+        StoreModels.mayBeStore(file.path) ? look.line(for: file) : nil
       }
       let isOther = { (line: StoreLine) in line.state == StoreState.notAStore.rawValue }
       try found(Round(lines: stores.filter { !isOther($0) }, otherDatabases: stores.count(where: isOther)))

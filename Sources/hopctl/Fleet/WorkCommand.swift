@@ -150,7 +150,7 @@ struct ShareOptions: ParsableArguments {
     } else {
       var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })
       while case let files = walk.next(4096), !files.isEmpty {
-        for file in files where StoreModels.isStore(file.path) { take(StoreLine(file)) }
+        for file in files where StoreModels.mayBeStore(file.path) { take(StoreLine(file)) }
       }
       if let first = walk.unreadable.first { throw first }
     }
