@@ -224,6 +224,8 @@ package struct MigrationManager {
       }
       // Those before the source are hardly read any more.
       if case .file = medium, hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
+      // An earlier store of a connection that is kept began there with a template.
+      if template == nil, connection.hasImage(destinationSchema) { try connection.detach(destinationSchema) }
       switch medium {
       case .memory where template != nil && connection.isKept:
         if let template, try attachImage(template.image) { return }
