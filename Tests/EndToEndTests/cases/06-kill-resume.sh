@@ -7,6 +7,7 @@ cp "$STORES/big.sqlite" "$ROOM/copy.sqlite"
 start
 for round in 1 2; do
     wait_for 60 "the middle of the migration, round $round" in_the_middle
+    sleep 0.3 # some chunks of 50 ms: without a checkpoint there is nothing to resume
     pid=$(main_pid)
     systemctl kill -s KILL hopd
     restarted() { [ "$(main_pid)" != "$pid" ] && [ "$(show ActiveState)" = active ]; }
