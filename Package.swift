@@ -341,7 +341,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "StoreFleetTests",
-      dependencies: ["Diagnostics", "DurableFiles", "SeededRandom", "StoreFleet", systemPackage],
+      dependencies: [
+        "Diagnostics", "DurableFiles", "MigrationPipeline", "SeededRandom", "StoreFleet", systemPackage,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "MigrationPlanningTests",

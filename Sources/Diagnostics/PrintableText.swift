@@ -7,6 +7,8 @@ extension Unicode.Scalar {
   fileprivate var isLineSafe: Bool {
     // Nearly all characters are ASCII; they need no look-up in Unicode's tables.
     if value < 0x7f { return value >= 0x20 }
+    // Every name of a hop has an arrow.
+    if self == "→" { return true }
     return switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false
     default: true

@@ -117,7 +117,7 @@ struct PlanAttempt {
   /// Adds the warnings about models and versions.
   private mutating func remarkOnVersions() {
     warnings += edges.flatMap(\.warnings)
-    warnings += passedOver()
+    warnings += routeKey.map { catalog.memo.fact(PassedOver(route: $0), passedOver) } ?? passedOver()
     warnings += catalog.warnings.filter { warning in
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
@@ -128,6 +128,11 @@ struct PlanAttempt {
         hint: "nothing is dropped by this hop; compare the result with a store that the app made")
     }
     warnings += sourceSchema.joinTableRemarks
+  }
+
+  /// Names the remarks on mapping models that the chain passes over.
+  private struct PassedOver: Hashable, Sendable {
+    let route: RouteKey
   }
 
   /// Returns remarks on mapping models that join a version of the chain to a later one while the chain passes through

@@ -70,6 +70,7 @@ package struct StoreVerifier {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
     var rows: [String: Int64] = [:]
+    var content: [UInt8]?
     let history = try hop.history.map { carry in
       guard let source else {
         throw HopdError(.internalError, "the history of a store cannot be compared with that of no store")
@@ -79,8 +80,8 @@ package struct StoreVerifier {
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history
-    ) { content in rows = try content.rowsByEntity() }
+      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history,
+      read: { content = $0 }, counted: { rows = try $0.rowsByEntity() })
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
@@ -91,16 +92,16 @@ package struct StoreVerifier {
     }
     return VerifiedStore(
       staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks,
-      rows: rows)
+      rows: rows, content: content)
   }
 
-  /// Runs every check on a closed store file; a failure does not stop the others. `counted` is called after the rows
-  /// were counted.
+  /// Runs every check on a closed store file; a failure does not stop the others. `read` gets the bytes that were
+  /// checked, if the file was read as a whole. `counted` is called after the rows were counted.
   func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
     external: ExternalDataDirectory, tableTexts: [String: String],
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)? = nil,
-    counted: (ContentChecks) throws -> Void = { _ in }
+    read: ([UInt8]) -> Void = { _ in }, counted: (ContentChecks) throws -> Void = { _ in }
   ) throws -> [VerificationCheck] {
     func checks(_ connection: Connection, _ pages: PageCheck?) throws -> [VerificationCheck] {
       try self.checks(
@@ -110,8 +111,15 @@ package struct StoreVerifier {
     }
     do {
       // The bytes that a small file has by now are checked by a connection that has checked others.
-      let content = { Connection.content(of: database, atMost: KeptConnections.largestStore) }
-      if let done = try kept?.with(.check, content, { try checks($0, nil) }) { return done }
+      var bytes: [UInt8]?
+      func content() -> [UInt8]? {
+        bytes = Connection.content(of: database, atMost: KeptConnections.largestStore)
+        return bytes
+      }
+      if let done = try kept?.with(.check, content, { try checks($0, nil) }) {
+        if let bytes { read(bytes) }
+        return done
+      }
       let connection = try Connection(path: database, access: .readOnly)
       // The file is locked once, and not for each of some thirty queries.
       try connection.execute("BEGIN")

@@ -79,7 +79,10 @@ struct LogEntry {
 extension Unicode.Scalar {
   /// Whether the scalar is neither a control character nor one that changes how a line reads.
   var isLineSafe: Bool {
-    switch properties.generalCategory {
+    // Nearly all characters are ASCII or the arrow of a hop; they need no look-up in Unicode's tables.
+    if value < 0x7f { return value >= 0x20 }
+    if self == "→" { return true }
+    return switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false
     default: true
     }
@@ -89,8 +92,7 @@ extension Unicode.Scalar {
 extension String {
   /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay if `keepingNewlines`.
   func escapingControls(keepingNewlines: Bool) -> String {
-    // Nearly all text is ASCII, which needs no look-up of categories.
-    if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) || unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
+    if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
     var result = ""
     for scalar in unicodeScalars {
       if scalar.isLineSafe || (keepingNewlines && scalar == "\n") {

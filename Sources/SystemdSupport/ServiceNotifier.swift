@@ -15,6 +15,8 @@ package final class ServiceNotifier: Sendable {
     var sent = ""
     var sentAt: ContinuousClock.Instant?
     var waiting: String?
+    /// Whether a line was not made because it could not be sent yet.
+    var isOwed = false
   }
 
   /// Path of the socket, `@` in front for an abstract one; nil without a service manager.
@@ -52,6 +54,16 @@ package final class ServiceNotifier: Sendable {
     send(["STOPPING=1", statusAssignment(status, now: now)], mayWait: true)
   }
 
+  /// Whether a status line would be sent now: its owner need not make one for each of many events a second. If not,
+  /// `nextStatus` is when to ask again.
+  package func takesStatus(now: ContinuousClock.Instant) -> Bool {
+    guard socketPath != nil else { return false }
+    return line.withLock { line in
+      line.isOwed = line.sentAt.map { now < $0.advanced(by: .seconds(1)) } ?? false
+      return !line.isOwed
+    }
+  }
+
   /// Sets the line that `systemctl status` shows. At most one line per second is sent; the newest one held back is sent
   /// by the next `status` or `flushStatus`.
   package func status(_ text: String, now: ContinuousClock.Instant = .now) {
@@ -66,10 +78,12 @@ package final class ServiceNotifier: Sendable {
     if let assignment { send([assignment], mayWait: false) }
   }
 
-  /// When a status line that was held back may be sent. The owner must call `flushStatus` then, or the last line is
-  /// lost.
+  /// When a status line that was held back may be sent. The owner must call `flushStatus` or `takesStatus` then, or the
+  /// last line is lost.
   package var nextStatus: ContinuousClock.Instant? {
-    line.withLock { $0.waiting == nil || socketPath == nil ? nil : $0.sentAt?.advanced(by: .seconds(1)) }
+    line.withLock { line in
+      (line.waiting == nil && !line.isOwed) || socketPath == nil ? nil : line.sentAt?.advanced(by: .seconds(1))
+    }
   }
 
   /// Extends the timeout of a start or stop to this much time from now.
@@ -100,6 +114,7 @@ package final class ServiceNotifier: Sendable {
 
   /// A newline would begin another assignment: a file name must not be able to send READY=1.
   private static func oneLine(_ text: String) -> String {
+    if text.unicodeScalars.allSatisfy(\.isLineSafe) { return text }
     var result = ""
     for scalar in text.unicodeScalars {
       result.unicodeScalars.append(scalar.isLineSafe ? scalar : " ")

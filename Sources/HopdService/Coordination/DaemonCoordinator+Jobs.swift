@@ -84,7 +84,10 @@ extension DaemonCoordinator {
       let result: Result<MigrationReport, JobFailure>
       do throws(JobFailure) {
         try claim()
-        let report = try work.migrate(request, stop: stop) { teller.handle($0) }
+        let report = try work.migrate(request, stop: stop) { event in
+          teller.handle(event)
+          if case .builtInMemory = event { self.post(.builtInMemory(key)) }
+        }
         teller.end()
         reporter.finished(report)
         result = .success(report)
@@ -189,7 +192,8 @@ extension DaemonCoordinator {
 
   func tellStatus(now: ContinuousClock.Instant) {
     switch phase {
-    case .ready where !isReloading: notifier.status(statusLine().text, now: now)
+    case .ready where !isReloading:
+      if notifier.takesStatus(now: now) { notifier.status(statusLine().text, now: now) }
     case .recovering, .scanning, .ready, .stopping, .ended: break
     }
   }

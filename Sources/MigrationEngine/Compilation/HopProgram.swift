@@ -5,6 +5,7 @@ import Diagnostics
 import MigrationPlanning
 import PersistentStore
 import SQLite
+import Synchronization
 
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
@@ -32,7 +33,9 @@ package struct HopProgram: Sendable, Hashable {
     let sql: String
   }
   /// The steps in order; checkpoints refer to positions in this list.
-  package internal(set) var steps: [Step]
+  package internal(set) var steps: [Step] { didSet { derived = Derived() } }
+  /// What follows from the steps.
+  private(set) var derived = Derived()
   /// Whether the steps create the tables of Core Data's bookkeeping.
   var makesBookkeeping = false
   /// Whether the steps create the tables of persistent history.
@@ -48,6 +51,23 @@ package struct HopProgram: Sendable, Hashable {
 
   /// Whether the destination's indexes are built. A store between passes has none.
   var buildsIndexes: Bool { steps.contains { if case .index = $0 { true } else { false } } }
+
+  /// Keeps a result that follows from a program, because stores with the same hops share programs. It is no part of the
+  /// program's identity.
+  final class Derived: Sendable, Hashable {
+    private let tables = Mutex<(hop: Int, written: SourceTables?)?>(nil)
+
+    /// Returns the tables that the program of a hop writes as `make` describes them.
+    func written(hop: Int, _ make: () -> SourceTables?) -> SourceTables? {
+      if let known = tables.withLock({ $0 }), known.hop == hop { return known.written }
+      let made = make()
+      tables.withLock { $0 = (hop, made) }
+      return made
+    }
+
+    static func == (_: Derived, _: Derived) -> Bool { true }
+    func hash(into _: inout Hasher) {}
+  }
 
   /// A check of the source.
   package struct Precondition: Sendable, Hashable {

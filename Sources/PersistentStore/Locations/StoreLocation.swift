@@ -1,6 +1,7 @@
 // The location of a store: its database file and all files that belong to it. A store is one thing made of several
 // files; no part of the program may move, copy or delete one of them without the others.
 
+import Glibc
 import SystemPackage
 
 /// A store on disk: the database, its side files, and its external data.
@@ -33,11 +34,14 @@ package struct StoreLocation: Sendable, Hashable {
   package var externalDataDirectory: FilePath { supportDirectory.appending("_EXTERNAL_DATA") }
 
   private func appending(_ suffix: String) -> FilePath {
-    var path = database
-    guard let name = path.lastComponent else { return path }
-    path.removeLastComponent()
-    path.append(name.string + suffix)
-    return path
+    guard database.lastComponent != nil else { return database }
+    // As SQLite does it: the bytes of the path and those of the suffix.
+    return database.withPlatformString { path in
+      var bytes = [CChar](UnsafeBufferPointer(start: path, count: strlen(path)))
+      for byte in suffix.utf8 { bytes.append(CChar(bitPattern: byte)) }
+      bytes.append(0)
+      return FilePath(platformString: bytes)
+    }
   }
 
   /// Whether a file of this name belongs to a store but is not one: a side file, a staged store of hopd, or the

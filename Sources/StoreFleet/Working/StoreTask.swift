@@ -28,11 +28,12 @@ package struct StoreTask: Sendable {
     unfinished = Set(try pipeline.storesWithIntents(stateDirectory: stateDirectory).map(\.database))
   }
 
-  /// Migrates the store, which is complete afterwards, the old one or the new one, whatever the result.
-  package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
+  /// Migrates the store, which is complete afterwards, the old one or the new one, whatever the result. Gives `place`
+  /// back when the rest of the work mostly waits for the disk.
+  package func migrate(_ line: StoreLine, stop: StopSignal, place: JobPlace? = nil) -> ResultLine {
     ResultLine.timed(line, run: run) { result in
       do {
-        try work(line, stop, &result)
+        try work(line, stop, place, &result)
       } catch let failure as MigrationFailure {
         result.note(failure.error)
         if let from = failure.from { result.from = from }
@@ -43,13 +44,16 @@ package struct StoreTask: Sendable {
     }
   }
 
-  private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
+  private func work(
+    _ line: StoreLine, _ stop: StopSignal, _ place: JobPlace?, _ result: inout ResultLine
+  ) throws {
     var request = try requests(line)
     let isUnfinished = unfinished.contains(request.location.database)
     // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
     // lock.
     let look = try? StoreIdentifier.identify(
-      request.location, catalog: request.catalog, target: request.target, countsRows: false)
+      request.location, catalog: request.catalog, target: request.target, countsRows: false,
+      kept: pipeline.kept(request.catalog))
     if let look {
       result.storeUUID = look.metadata?.uuid ?? result.storeUUID
       result.model = look.version?.modelName ?? result.model
@@ -61,7 +65,9 @@ package struct StoreTask: Sendable {
       }
       request.isKnownBehind = look.state == .behind
     }
-    let report = try pipeline.run(request, stop: stop) { _ in }
+    let report = try pipeline.run(request, stop: stop) { event in
+      if case .builtInMemory = event { place?.giveBack() }
+    }
     result.result = report.result == .current ? .current : .migrated
     (result.from, result.to, result.storeUUID) = (report.from, report.to, report.storeUUID)
     result.rows = report.rows.values.reduce(0, &+)

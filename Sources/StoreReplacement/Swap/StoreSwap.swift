@@ -91,6 +91,8 @@ package struct StoreSwap {
   package var requireHeld: () throws -> Void = {}
   /// The connections for small stores; nil opens each file.
   package var kept: KeptConnections.Shelf?
+  /// The bytes of the staged store as they were checked; nil if it is not small.
+  private(set) var checked: [UInt8]?
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
@@ -123,7 +125,10 @@ package struct StoreSwap {
     _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacedStore {
-    try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
+    var swap = self
+    swap.checked = verified.content
+    return try swap.swap(
+      held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
   /// Writes the record of a swap whose staged store does not exist yet, and returns it: one record where nothing is

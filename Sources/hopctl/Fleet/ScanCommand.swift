@@ -136,7 +136,10 @@ struct ScanCommand: HopctlCommand {
 /// `--jobs`.
 struct JobsOption: ParsableArguments {
   @Option(
-    name: [.customShort("j"), .customLong("jobs")], help: "Stores at a time; else one for each processor.")
+    name: [.customShort("j"), .customLong("jobs")],
+    help: ArgumentHelp(
+      "Stores at a time; else one for each processor.",
+      discussion: "With two or more, `work` lets as many small stores wait for the disk beside them."))
   var jobs: Int?
 
   func validate() throws {
