@@ -42,6 +42,22 @@ struct IntentStoreTests {
     }
   }
 
+  @Test("A record that another job removes at any moment is no record", arguments: ["names", "status"])
+  func removedMeanwhile(_ call: String) throws {
+    let world = try TestWorld(.rollback)
+    try world.intents(world.plain).write(try intent(world))
+    let record = try record(world)
+    let directory = record.removingLastComponent()
+    let files = HookedFileSystem(after: { made, path in
+      if made == call, path == record || path == directory { try LinuxFileSystem().unlinkIfPresent(record) }
+    })
+    #expect(try world.intents(files).all().isEmpty)
+    try world.intents(world.plain).write(try intent(world))
+    if case .none = try world.intents(files).read(world.location) {} else {
+      #expect(call == "names", "the record is still there")
+    }
+  }
+
   @Test("Garbage, huge files and foreign records are answers, and recovery cleans up after them")
   func garbage() throws {
     let world = try TestWorld(.wal)

@@ -51,11 +51,13 @@ package struct IntentStore: Sendable {
     return finding
   }
 
-  /// All records, by their file.
+  /// All records, by their file. Other jobs remove theirs meanwhile.
   package func all() throws -> [(file: FilePath, finding: Finding)] {
-    try files.names(in: directory).filter { $0.string.hasSuffix(".json") }.map {
+    try files.names(in: directory).filter { $0.string.hasSuffix(".json") }.compactMap {
       let path = directory.appending($0)
-      return (path, try read(path))
+      let finding = try read(path)
+      if case .none = finding { return nil }
+      return (path, finding)
     }
   }
 
@@ -95,7 +97,12 @@ package struct IntentStore: Sendable {
     }
     guard status.kind == .regular else { return unreadable("an intent record must be a file") }
     guard status.size <= IntentStore.sizeLimit else { return unreadable("the intent record is too large") }
-    let data = Data(try files.read(path, limit: IntentStore.sizeLimit))
+    let data: Data
+    do {
+      data = Data(try files.read(path, limit: IntentStore.sizeLimit))
+    } catch let error as HopdError where error.code == .notFound {
+      return .none  // removed since its status was read
+    }
     struct Format: Codable { var format: Int }
     do {
       let format = try JSONDecoder().decode(Format.self, from: data).format

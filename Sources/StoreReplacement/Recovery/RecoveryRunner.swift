@@ -227,13 +227,21 @@ package struct RecoveryRunner {
         }
       case .makeContentDurable: try held?.makeContentDurable()
       case .setJournalMode:
-        // As below.
-        if let held { try? held.setJournalMode(intent?.wantedJournalMode) }
-      case .restoreWriteAheadLogMode:
-        // Either mode is normal: a refusal is not a failure.
-        if let held { _ = try? held.connection.text("PRAGMA journal_mode = WAL") }
+        if let held, let wanted = intent?.wantedJournalMode, wanted != held.journalMode { try set(wanted, of: held) }
+      case .restoreWriteAheadLogMode: if let held { try set(.wal, of: held) }
       case .removeIntent: try intents.remove(location)
       }
+    }
+  }
+
+  /// Sets a journal mode. A refusal is not a failure, because either mode is normal. After an error of the disk the
+  /// record stays, because nothing else holds the mode.
+  private func set(_ mode: JournalMode, of held: LockedStore) throws {
+    guard let connection = try? held.connection else { return }
+    do { _ = try connection.text("PRAGMA journal_mode = \(mode.rawValue)") } catch {
+      // SQLITE_NOMEM, SQLITE_IOERR, SQLITE_FULL
+      guard [7, 10, 13].contains(error.code) else { return }
+      throw HopdError.storeError(error, "set the journal mode", held.location.database)
     }
   }
 

@@ -43,13 +43,14 @@ final class QueryPlanProbe {
     var result = Lookups()
     let lines = try connection.rows("EXPLAIN QUERY PLAN \(sql)") { row in row.text(at: 3) ?? "" }
     for line in lines {
-      let isPlain =
-        line.hasPrefix("SCAN CONSTANT ROW") || line.hasPrefix("SCAN HOPD_") || line.contains("VIRTUAL TABLE")
+      // Bytes are searched: a search for text is the largest part of a probe.
+      func contains(_ text: String) -> Bool { line.utf8.contains(text.utf8) }
+      let isPlain = line.hasPrefix("SCAN CONSTANT ROW") || line.hasPrefix("SCAN HOPD_") || contains("VIRTUAL TABLE")
       let isWhole =
-        ["SCAN ", "MATERIALIZE ", "CO-ROUTINE "].contains(where: line.hasPrefix) || line.contains(" AUTOMATIC ")
+        ["SCAN ", "MATERIALIZE ", "CO-ROUTINE "].contains(where: line.hasPrefix) || contains(" AUTOMATIC ")
       if isWhole, !isPlain { result.scans.append(line) }
       for word in ["USING INDEX ", "USING COVERING INDEX "] {
-        guard let range = line.firstRange(of: word) else { continue }
+        guard let range = line.utf8.firstRange(of: word.utf8) else { continue }
         result.indexes.insert(String(line[range.upperBound...].prefix { $0 != " " }))
       }
     }
