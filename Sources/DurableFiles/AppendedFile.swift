@@ -27,8 +27,8 @@ package final class AppendedFile: Sendable {
   private let state = Mutex(State())
 
   /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it open. Each of its
-  /// lines begins with `first`: a file of another kind is refused and not changed.
-  package init(path: FilePath, linesBeginWith first: UInt8) throws(HopdError) {
+  /// lines begins with `first` and ends with `last`: a file of another kind is refused and not changed.
+  package init(path: FilePath, linesBeginWith first: UInt8, endWith last: UInt8) throws(HopdError) {
     self.path = path
     let place = Place(file: path)
     func failed(_ what: String) -> HopdError {
@@ -47,7 +47,7 @@ package final class AppendedFile: Sendable {
         .appendedFileInUse, "another program writes to this file", at: place, cause: Errno(rawValue: code),
         hint: "give each worker a file of its own, or wait until the other one ends")
     }
-    do throws(HopdError) { try removeTornLine(beginningWith: first) } catch {
+    do throws(HopdError) { try removeTornLine(beginningWith: first, endingWith: last) } catch {
       close(opened)
       throw error
     }
@@ -61,7 +61,7 @@ package final class AppendedFile: Sendable {
     close(descriptor)
   }
 
-  private func removeTornLine(beginningWith first: UInt8) throws(HopdError) {
+  private func removeTornLine(beginningWith first: UInt8, endingWith last: UInt8) throws(HopdError) {
     var info = stat()
     guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return }
     var end = Int64(info.st_size)
@@ -77,7 +77,11 @@ package final class AppendedFile: Sendable {
       end = from
     }
     let size = Int64(info.st_size)
-    guard isLine(at: 0, upTo: size, beginningWith: first), isLine(at: end, upTo: size, beginningWith: first) else {
+    // Two power cuts in a row may leave a part of an older line at the end, because the file was cut and continued in
+    // between. A whole line at the beginning is enough then.
+    guard isLine(at: 0, upTo: size, beginningWith: first),
+      isLine(at: end, upTo: size, beginningWith: first) || beginsWithWholeLine(from: first, to: last)
+    else {
       throw HopdError(
         .otherKindOfFile, "there is a file of another kind under this name", at: Place(file: path),
         hint: "name another file; this one was not changed")
@@ -86,6 +90,13 @@ package final class AppendedFile: Sendable {
     throw HopdError(
       .inputOutput, "half a line at the end of the file cannot be removed", at: Place(file: path),
       cause: Errno(rawValue: errno))
+  }
+
+  private func beginsWithWholeLine(from first: UInt8, to last: UInt8) -> Bool {
+    var block = [UInt8](repeating: 0, count: 65_536)
+    let count = block.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard count > 0, let end = block[..<count].firstIndex(of: UInt8(ascii: "\n")), end > 1 else { return false }
+    return block[0] == first && block[end - 1] == last
   }
 
   /// Whether a line begins there, or lost ones were there: zeros up to the end of the file, or up to the rest of a line

@@ -109,6 +109,8 @@ import Testing
     for (text, kept) in [
       (zeros, ""), (line + zeros, line), (zeros + line, zeros + line), (zeros + "re\":\"/a\"}\n" + line + "{\"st", nil),
       (line + zeros + "re\":\"/a\"}\n" + line, nil), (line + line + zeros + "torn", line + line),
+      // The second of two power cuts mixed sectors of before and after the first.
+      (line + "re\":\"/a\"}\n:\"/b\"", line + "re\":\"/a\"}\n"),
     ] as [(String, String?)] {
       let file = try Scratch().file(text)
       try LineFile(path: file.path).append(StoreLine(store: "/c"))
@@ -116,7 +118,7 @@ import Testing
       #expect(found.hasSuffix("\n{\"store\":\"/c\"}\n") || found == "{\"store\":\"/c\"}\n")
       if let kept { #expect(found == kept + "{\"store\":\"/c\"}\n") }
     }
-    for text in [zeros + "no line\nnor this\n", "\0\0 no line\nnor this\n"] {
+    for text in [zeros + "no line\nnor this\n", "\0\0 no line\nnor this\n", "{\n  \"a\": 1\n}"] {
       let file = try Scratch().file(text)
       let error = #expect(throws: HopdError.self) { _ = try LineFile(path: file.path) }
       #expect(error?.code == .otherKindOfFile)

@@ -53,7 +53,8 @@ struct IntentStoreTests {
     })
     #expect(try world.intents(files).all().isEmpty)
     try world.intents(world.plain).write(try intent(world))
-    if case .none = try world.intents(files).read(world.location) {} else {
+    if case .none = try world.intents(files).read(world.location) {
+    } else {
       #expect(call == "names", "the record is still there")
     }
   }

@@ -15,7 +15,7 @@ package final class LineFile: Sendable {
   /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it open. An existing
   /// file without lines of JSON is refused.
   package init(path: FilePath) throws(HopdError) {
-    file = try AppendedFile(path: path, linesBeginWith: UInt8(ascii: "{"))
+    file = try AppendedFile(path: path, linesBeginWith: UInt8(ascii: "{"), endWith: UInt8(ascii: "}"))
   }
 
   /// Appends a value as one line.
