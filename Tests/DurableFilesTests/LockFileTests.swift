@@ -59,11 +59,12 @@ struct LockFileTests {
       try FileLock(path: path).release()
     }
     let lines = folder.path.appending("lines")
-    var file: AppendedFile? = try AppendedFile(path: lines, linesBeginWith: UInt8(ascii: "{"), endWith: UInt8(ascii: "}"))
+    let (first, last) = (UInt8(ascii: "{"), UInt8(ascii: "}"))
+    var file: AppendedFile? = try AppendedFile(path: lines, linesBeginWith: first, endWith: last)
     try copied(lines) {
       try file?.append(Array("{}\n".utf8))
       file = nil
-      _ = try AppendedFile(path: lines, linesBeginWith: UInt8(ascii: "{"), endWith: UInt8(ascii: "}"))
+      _ = try AppendedFile(path: lines, linesBeginWith: first, endWith: last)
     }
   }
 
