@@ -18,7 +18,7 @@ package final class ConnectionThread {
   private var thread: pthread_t?
 
   /// The work on smaller files is done before a thread has started.
-  package static let smallestFile: Int64 = 4 << 20
+  package static let smallestFile: Int64 = 2 << 20
 
   private static var hasProcessor: Bool { sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1 }
 

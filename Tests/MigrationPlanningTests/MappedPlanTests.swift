@@ -5,6 +5,7 @@ import Diagnostics
 import Expressions
 import ManagedObjectModel
 import PersistentStore
+import PropertyLists
 import SQLite
 import SystemPackage
 import Testing
@@ -28,7 +29,10 @@ import Testing
     func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] { [] }
   }
 
-  private func catalog(filter: PredicateNode? = nil, policy: String? = nil) -> ModelCatalog {
+  private func catalog(
+    filter: PredicateNode? = nil, policy: String? = nil, userInfo: [String: PropertyListValue] = [:],
+    grouping: SourceGrouping = .each, sum: ExpressionFunction = .uppercase
+  ) -> ModelCatalog {
     var catalog = ModelCatalog(bundles: [bundle([Self.before, Self.after], name: "M")])
     let source = { (name: String) in ExpressionNode.keyPath(.variable("source"), [.key(name)]) }
     catalog.mappings = OneHop(
@@ -37,13 +41,13 @@ import Testing
           name: "Map", path: "/Map.cdm", sourceVersion: "V1", destinationVersion: "V2",
           entityMappings: [
             ExplicitEntityMapping(
-              name: "EToE", type: .transform, source: "E", destination: "E", policy: policy,
+              name: "EToE", type: .transform, source: "E", destination: "E", policy: policy, userInfo: userInfo,
               filter: filter.map { SourceFilter(text: "", predicate: $0) },
               attributes: [
                 ExplicitPropertyMapping(name: "kept", value: .expression(source("kept"))),
                 ExplicitPropertyMapping(
-                  name: "sum", value: .expression(.function(.uppercase, [source("computed")]))),
-              ])
+                  name: "sum", value: .expression(.function(sum, [source("computed")]))),
+              ], grouping: grouping)
           ])
       ]))
     return catalog
@@ -119,13 +123,19 @@ import Testing
     let small = try store(Self.rows)
     let plain = try plan(small, catalog()).plan.fingerprint
     #expect(try plan(small, catalog()).plan.fingerprint == plain)
+    let kept = ExpressionNode.keyPath(.variable("source"), [.key("kept")])
     let others = [
       try plan(small, catalog(filter: .constant(true))).plan.fingerprint,
       try plan(small, catalog(policy: "P")).plan.fingerprint,
+      try plan(small, catalog(policy: "P", userInfo: ["a": .string("b")])).plan.fingerprint,
+      try plan(small, catalog(sum: .lowercase)).plan.fingerprint,
+      try plan(small, catalog(grouping: .distinctBy([kept], keep: .lowest))).plan.fingerprint,
+      try plan(small, catalog(grouping: .distinctBy([kept], keep: .latest(kept)))).plan.fingerprint,
+      try plan(small, catalog(grouping: .deduplicate(by: [kept], keep: .lowest))).plan.fingerprint,
       try plan(small, catalog(), PlanningRules(unmappedEntities: .drop)).plan.fingerprint,
       try plan(small, catalog(), PlanningRules(invalidRows: InvalidRowsRules(standard: .skip))).plan.fingerprint,
     ]
-    #expect(Set(others + [plain]).count == 5)
+    #expect(Set(others + [plain]).count == others.count + 1)
   }
 
   @Test func patternsThatAreNotReadAreNamed() throws {

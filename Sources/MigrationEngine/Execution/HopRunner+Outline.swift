@@ -7,8 +7,14 @@ import PersistentStore
 import SQLite
 
 extension HopRunner {
+  /// The smallest source whose hops have an outline. A smaller one is migrated before a progress report could show it,
+  /// unless policies make its objects; its outline took a twentieth of the run.
+  private static let smallestOutlined = Double(8 << 20)
+
   /// Makes the outline, or makes it again when a step has better numbers than before.
   mutating func outlineSteps() throws(SQLiteError) {
+    guard case .file = medium else { return }
+    if !program.hasPolicies, try bytes(of: program.source.fileSchema) < Self.smallestOutlined { return }
     guard let outline else {
       outline = try makeOutline(revision: 0)
       return

@@ -99,8 +99,7 @@ struct HopRunner {
       let update = isImage ? nil : try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
-        // A small store is finished before a progress report could show it.
-        if case .file = medium { try outlineSteps() }
+        try outlineSteps()
         let step = program.steps[checkpoint.step]
         share = 0
         subject = step.subject

@@ -229,7 +229,11 @@ package struct MigrationManager {
       switch medium {
       case .memory where template != nil && connection.isKept:
         if let template, try attachImage(template.image) { return }
-      case .file: try connection.attach(staged, as: destinationSchema)
+      case .file:
+        try connection.attach(staged, as: destinationSchema)
+        // Nobody else opens it. Without this each of the hundreds of statements that prepare the hop locks the file and
+        // looks for a journal: twenty calls of the kernel.
+        try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).locking_mode = EXCLUSIVE")
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
       }
       connection.gatherWrites(of: destinationSchema)

@@ -1,6 +1,7 @@
 // A short name that identifies a plan: a checkpoint is only resumed under the same models, mappings and layout. It is
 // compared only with names that this program wrote itself, so it needs no cryptography.
 
+import Expressions
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
@@ -10,7 +11,7 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// Returns the name of one store's plan.
-  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 4", storeUUID, migrationPath]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 5", storeUUID, migrationPath]) }
 
   /// Returns the name of the hops, the same for every store with these hops, except for the numbers of its history.
   static func migrationPath(
@@ -84,11 +85,35 @@ enum PlanFingerprint {
     // A dictionary has no fixed order.
     let userInfo = mapping.userInfo.sorted { $0.key < $1.key }.map { "\($0.key): \(orderedText($0.value))" }
     let parts: [String] = [
-      mapping.name, "\(mapping.type.rawValue)", mapping.source ?? "-", mapping.destination ?? "-",
-      mapping.policy ?? "-", "\(userInfo)", "\(mapping.filter as Any)", "\(mapping.attributes)",
-      "\(mapping.relationships)", "\(mapping.grouping)",
+      mapping.name, String(mapping.type.rawValue), mapping.source ?? "-", mapping.destination ?? "-",
+      mapping.policy ?? "-", userInfo.joined(separator: ", "),
+      mapping.filter.map { "\($0.text) as \($0.predicate.description)" } ?? "-", properties(mapping.attributes),
+      properties(mapping.relationships), text(of: mapping.grouping),
     ]
     return "entity mapping " + parts.joined(separator: " | ")
+  }
+
+  // Written out: texts that Swift makes of the values' fields took as long as the rest of the fingerprint.
+  private static func properties(_ mappings: [ExplicitPropertyMapping]) -> String {
+    mappings.map { "\($0.name) = \($0.value?.description ?? "what is there")" }.joined(separator: ", ")
+  }
+
+  private static func text(of grouping: SourceGrouping) -> String {
+    func keys(_ keys: [ExpressionNode], _ keep: KeepRule) -> String {
+      let kept =
+        switch keep {
+        case .lowest: "lowest"
+        case .highest: "highest"
+        case .latest(let node): "latest \(node.description)"
+        }
+      return "\(keys.map(\.description).joined(separator: ", ")) keep \(kept)"
+    }
+    return switch grouping {
+    case .each: "each"
+    case .distinctBy(let by, let keep): "distinct by \(keys(by, keep))"
+    case .deduplicate(let by, let keep): "deduplicate by \(keys(by, keep))"
+    case .expand(let members, let entity): "expand \(members.description) of \(entity)"
+    }
   }
 
   private static func orderedText(_ value: PropertyListValue) -> String {

@@ -43,18 +43,30 @@ final class QueryPlanProbe {
     var result = Lookups()
     let lines = try connection.rows("EXPLAIN QUERY PLAN \(sql)") { row in row.text(at: 3) ?? "" }
     for line in lines {
-      // Bytes are searched: a search for text is the largest part of a probe.
-      func contains(_ text: String) -> Bool { line.utf8.contains(text.utf8) }
-      let isPlain = line.hasPrefix("SCAN CONSTANT ROW") || line.hasPrefix("SCAN HOPD_") || contains("VIRTUAL TABLE")
+      let isPlain =
+        line.hasPrefix("SCAN CONSTANT ROW") || line.hasPrefix("SCAN HOPD_")
+        || Self.end(of: "VIRTUAL TABLE", in: line) != nil
       let isWhole =
-        ["SCAN ", "MATERIALIZE ", "CO-ROUTINE "].contains(where: line.hasPrefix) || contains(" AUTOMATIC ")
+        ["SCAN ", "MATERIALIZE ", "CO-ROUTINE "].contains(where: line.hasPrefix)
+        || Self.end(of: " AUTOMATIC ", in: line) != nil
       if isWhole, !isPlain { result.scans.append(line) }
       for word in ["USING INDEX ", "USING COVERING INDEX "] {
-        guard let range = line.utf8.firstRange(of: word.utf8) else { continue }
-        result.indexes.insert(String(line[range.upperBound...].prefix { $0 != " " }))
+        guard let end = Self.end(of: word, in: line) else { continue }
+        result.indexes.insert(String(line[end...].prefix { $0 != " " }))
       }
     }
     return result
+  }
+
+  /// Returns where the first `word` in `line` ends. The standard library's search took a twelfth of a plan's time.
+  private static func end(of word: String, in line: String) -> String.Index? {
+    var start = line.utf8.startIndex
+    while start < line.utf8.endIndex {
+      let rest = line.utf8[start...]
+      if rest.starts(with: word.utf8) { return line.utf8.index(start, offsetBy: word.utf8.count) }
+      start = line.utf8.index(after: start)
+    }
+    return nil
   }
 
   /// Executes a step's schema changes, for the steps after it.
