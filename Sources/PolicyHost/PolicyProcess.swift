@@ -43,8 +43,8 @@ final class PolicyProcess {
     _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
   ) throws -> PolicyProcess {
     // A process that has written the file and starts other programs gives each a copy of the open file until its exec,
-    // and Linux runs no file that is open for writing: such a file is tried again for a fifth of a second.
-    for _ in 0..<20 {
+    // and Linux runs no file that is open for writing: such a file is tried again for a second.
+    for _ in 0..<100 {
       do {
         return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
       } catch let error as SubprocessError where error.underlyingError?.rawValue == ETXTBSY {
