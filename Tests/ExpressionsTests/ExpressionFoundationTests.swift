@@ -227,6 +227,25 @@ private struct FoundationOracle {
     #expect(count >= 200, "\(count) rows are checked against Foundation")
   }
 
+  /// Classes and boundaries of MATCHES for each character of the Basic Multilingual Plane up to Unicode 15, but for the
+  /// long blocks of letters of one kind.
+  @Test(arguments: [
+    "x\\wy", "x\\Wy", "x\\dy", "x\\Dy", "x\\sy", "x[^\\S.]y", "x[\\w.-]y", "x[\\W\\d]y", "x.\\by", "x\\b.y",
+  ])
+  func classesAreFoundations(_ pattern: String) throws {
+    let expression = try NSRegularExpression(pattern: "\\A(?:\(pattern))\\z", options: [])
+    let own = try RegularPattern(pattern)
+    var differences: [String] = []
+    for code in UInt32(1)...0xffff where !(0x3400...0x9fff).contains(code) && !(0xac00...0xd7a3).contains(code) {
+      guard let scalar = Unicode.Scalar(code), (scalar.properties.age?.major ?? 99) < 16 else { continue }
+      let text = "x" + String(scalar) + "y"
+      let wanted =
+        expression.firstMatch(in: text, options: [], range: NSRange(location: 0, length: text.utf16.count)) != nil
+      if try own.matches(text) != wanted { differences.append(String(code, radix: 16)) }
+    }
+    #expect(differences.isEmpty, "\(differences.count): \(differences.prefix(10))")
+  }
+
   /// Which texts are equal under `[c]`, `[d]` and `[cd]`: every character of the Basic Multilingual Plane in Unicode 9,
   /// compared with its other cases, its decomposition and its base letter. The rest is in docs/formats/expressions.md.
   @Test func foldingIsFoundations() throws {

@@ -147,6 +147,25 @@ import Testing
     #expect(try RegularPattern(pattern).matches(text) == expected)
   }
 
+  /// Classes and boundaries are Unicode's, in brackets and outside, negated and not.
+  @Test func classesAreUnicodes() throws {
+    let cases: [(String, String, Bool)] = [
+      ("\\w+", "José", true), ("\\w+", "Jose\u{301}", true), ("\\w{4}", "日本한국", true), ("\\w", "½", false),
+      ("a\\wb", "a\u{200d}b", true), ("a\\wb", "a\u{203f}b", true), ("a\\wb", "a\u{20dd}b", true),
+      ("\\W", "é", false), ("\\W+", "€–😀", true), ("\\d+", "١٢", true), ("\\d", "²", false), ("\\D", "१", false),
+      ("\\s+", "\u{a0}\u{2003}\u{2028}\u{3000}", true), ("\\s{2}", "\u{b}\u{85}", true), ("\\s", "\u{200b}", false),
+      ("\\S", "\u{a0}", false), ("[\\w.-]+", "josé.müller-১", true), ("[^\\w]", "é", false), ("[^\\W\\d]", "é", true),
+      ("[^\\W\\d]", "٣", false), ("[\\W\\d]", "٣", true), ("[\\D]", "٣", false), ("[^\\S]", "\u{3000}", true),
+      ("\\bJosé\\b.*", "José!", true), ("Jos\\bé", "José", false), ("Jos\\Bé", "José", true), ("\\bé", "é", true),
+      ("e\\b\u{301}!", "e\u{301}!", false), ("e\u{301}\\b!", "e\u{301}!", true), (" \u{301}\\b!", " \u{301}!", false),
+      ("a\u{ad}\\Bb", "a\u{ad}b", true), ("a\u{ad}\\b", "a\u{ad}", true), ("\\é", "é", true),
+    ]
+    for (pattern, text, expected) in cases {
+      #expect(try RegularPattern(pattern).matches(text) == expected, "\(pattern) \(text)")
+      #expect(try RegularPattern(pattern, ignoringCase: true).matches(text) == expected, "[c] \(pattern) \(text)")
+    }
+  }
+
   @Test(arguments: [
     "(", ")", "[", "a**", "a++", "(?<=a)b", "(?i)a", "\\p{L}", "a{2", "a{3,2}", "*a", "[[:alpha:]]", "\\", "\\1",
     "a{5000}",
@@ -162,6 +181,8 @@ import Testing
     #expect(try !RegularPattern("(a|a)*b").matches(text))
     #expect(try !RegularPattern("((a*)*)*b").matches(text))
     _ = try RegularPattern("((((){1000}){1000}){1000}){1000}").matches("a")
+    let marks = "a" + String(repeating: "\u{301}", count: 5000) + "!"
+    #expect(try RegularPattern("a\u{301}*(\\b|\\b|\\b)!").matches(marks))
   }
 
   @Test func ignoresCase() throws {

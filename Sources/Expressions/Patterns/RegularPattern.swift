@@ -10,9 +10,12 @@ package struct RegularPattern: Sendable {
   /// The characters that one position accepts.
   struct CharacterSet: Sendable {
     var ranges: [ClosedRange<UInt32>] = []
+    var classes: [CharacterClass] = []
     var isNegated = false
 
-    func contains(_ scalar: UInt32) -> Bool { ranges.contains { $0.contains(scalar) } != isNegated }
+    func contains(_ scalar: UInt32) -> Bool {
+      (ranges.contains { $0.contains(scalar) } || classes.contains { $0.contains(scalar) }) != isNegated
+    }
   }
 
   enum Instruction: Sendable {
@@ -28,6 +31,23 @@ package struct RegularPattern: Sendable {
 
   enum Assertion: Sendable { case start, end, wordBoundary, noWordBoundary }
 
+  /// What one match knows.
+  private struct Run {
+    let scalars: [UInt32]
+    /// The position at which each instruction was added last.
+    var marks: [Int]
+    var steps = 0
+    /// Whether the last character that \b does not pass over is a word's. Kept from position to position, because a
+    /// search backwards over marks would cost more than a step.
+    var isBehindWord = false
+
+    func isBoundary(at place: Int) -> Bool {
+      guard place < scalars.count else { return isBehindWord }
+      if RegularPattern.isPassedOver(scalars[place]) { return false }
+      return RegularPattern.isWord(scalars[place]) != isBehindWord
+    }
+  }
+
   /// The most instructions of a pattern.
   package static let largestProgram = 20_000
   /// The most steps of a match.
@@ -35,26 +55,35 @@ package struct RegularPattern: Sendable {
 
   private let program: [Instruction]
   private let ignoresCase: Bool
+  private let hasBoundaries: Bool
 
   /// Compiles a pattern. The error names a feature that is not supported.
   package init(_ text: String, ignoringCase: Bool = false) throws(HopdError) {
     var parser = RegularPatternParser(text, ignoringCase: ignoringCase)
-    program = try parser.program()
+    let program = try parser.program()
+    self.program = program
     ignoresCase = ignoringCase
+    hasBoundaries = program.contains { instruction in
+      switch instruction {
+      case .assert(.wordBoundary), .assert(.noWordBoundary): true
+      default: false
+      }
+    }
   }
 
   /// Whether the whole text matches.
   package func matches(_ text: String) throws(HopdError) -> Bool {
-    let scalars = text.unicodeScalars.map { ignoresCase ? TextFolding.foldedCase($0).value : $0.value }
-    var steps = 0
+    var run = Run(
+      scalars: text.unicodeScalars.map { ignoresCase ? TextFolding.foldedCase($0).value : $0.value },
+      marks: [Int](repeating: -1, count: program.count))
     var current: [Int] = []
-    var marks = [Int](repeating: -1, count: program.count)
-    follow(0, at: 0, scalars, &current, &marks, &steps)
-    for (place, scalar) in scalars.enumerated() {
+    follow(0, at: 0, &current, &run)
+    for (place, scalar) in run.scalars.enumerated() {
       if current.isEmpty { return false }
-      guard steps <= RegularPattern.mostSteps else {
+      guard run.steps <= RegularPattern.mostSteps else {
         throw HopdError(.matchTooLong, "a text is too long for the pattern of MATCHES", hint: "use a simpler pattern")
       }
+      if hasBoundaries, !RegularPattern.isPassedOver(scalar) { run.isBehindWord = RegularPattern.isWord(scalar) }
       var next: [Int] = []
       for index in current {
         let isMatch =
@@ -64,51 +93,41 @@ package struct RegularPattern: Sendable {
           case .any: !RegularPattern.isLineEnd(scalar)
           default: false
           }
-        if isMatch { follow(index + 1, at: place + 1, scalars, &next, &marks, &steps) }
+        if isMatch { follow(index + 1, at: place + 1, &next, &run) }
       }
       current = next
     }
     return current.contains { if case .done = program[$0] { true } else { false } }
   }
 
-  /// Adds the instructions reached from one without consuming a character. `marks` prevents adding an instruction twice
-  /// at a position.
-  private func follow(
-    _ start: Int, at place: Int, _ scalars: [UInt32], _ list: inout [Int], _ marks: inout [Int], _ steps: inout Int
-  ) {
+  /// Adds the instructions reached from one without consuming a character, each at most once at a position.
+  private func follow(_ start: Int, at place: Int, _ list: inout [Int], _ run: inout Run) {
     var pending = [start]
     while let index = pending.popLast() {
-      guard program.indices.contains(index), marks[index] != place else { continue }
-      marks[index] = place
-      steps += 1
+      guard program.indices.contains(index), run.marks[index] != place else { continue }
+      run.marks[index] = place
+      run.steps += 1
       switch program[index] {
       case .jump(let target): pending.append(target)
       case .split(let first, let second):
         pending.append(second)
         pending.append(first)
-      case .assert(let assertion): if holds(assertion, at: place, scalars) { pending.append(index + 1) }
+      case .assert(let assertion): if holds(assertion, at: place, run) { pending.append(index + 1) }
       case .scalar, .set, .any, .done: list.append(index)
       }
     }
   }
 
-  private func holds(_ assertion: Assertion, at place: Int, _ scalars: [UInt32]) -> Bool {
+  private func holds(_ assertion: Assertion, at place: Int, _ run: Run) -> Bool {
     switch assertion {
-    case .start: return place == 0
-    case .end: return place == scalars.count
-    case .wordBoundary, .noWordBoundary:
-      let before = place > 0 && RegularPattern.wordSet.contains(scalars[place - 1])
-      let after = place < scalars.count && RegularPattern.wordSet.contains(scalars[place])
-      return (before != after) == (assertion == .wordBoundary)
+    case .start: place == 0
+    case .end: place == run.scalars.count
+    case .wordBoundary: run.isBoundary(at: place)
+    case .noWordBoundary: !run.isBoundary(at: place)
     }
   }
 
   static func isLineEnd(_ scalar: UInt32) -> Bool {
     (0x0a...0x0d).contains(scalar) || scalar == 0x85 || scalar == 0x2028 || scalar == 0x2029
   }
-
-  /// ASCII only. ICU includes Unicode's letters; a pattern has to list those as ranges.
-  static let wordSet = CharacterSet(ranges: [0x30...0x39, 0x41...0x5a, 0x5f...0x5f, 0x61...0x7a])
-  static let digitSet = CharacterSet(ranges: [0x30...0x39])
-  static let spaceSet = CharacterSet(ranges: [0x09...0x0d, 0x20...0x20])
 }

@@ -127,22 +127,20 @@ struct RegularPatternParser {
   private mutating func escape() throws(HopdError) -> Instruction {
     if take("b") { return .assert(.wordBoundary) }
     if take("B") { return .assert(.noWordBoundary) }
-    if let set = classEscape() { return .set(set) }
+    if let named = classEscape() { return .set(RegularPattern.CharacterSet(classes: [named])) }
     return literal(try characterEscape())
   }
 
   /// Reads \d \D \w \W \s \S.
-  private mutating func classEscape() -> RegularPattern.CharacterSet? {
-    var set: RegularPattern.CharacterSet
+  private mutating func classEscape() -> RegularPattern.CharacterClass? {
+    let kind: RegularPattern.CharacterClass.Kind
     switch rest.first {
-    case "d", "D": set = RegularPattern.digitSet
-    case "w", "W": set = RegularPattern.wordSet
-    case "s", "S": set = RegularPattern.spaceSet
+    case "d", "D": kind = .digit
+    case "w", "W": kind = .word
+    case "s", "S": kind = .space
     default: return nil
     }
-    set.isNegated = rest.first.map { $0.value < 0x60 } ?? false
-    rest.removeFirst()
-    return set
+    return RegularPattern.CharacterClass(kind: kind, isNegated: rest.removeFirst().value < 0x60)
   }
 
   private mutating func characterEscape() throws(HopdError) -> Unicode.Scalar {
@@ -155,8 +153,8 @@ struct RegularPatternParser {
     case "u": return try hexadecimal(4)
     case "x": return try hexadecimal(2)
     default:
-      let isWord = RegularPattern.wordSet.contains(scalar.value)
-      guard !isWord else { throw refusal("the escape \\\(Character(scalar)), which is not supported") }
+      let isName = scalar.isASCII && RegularPattern.isWord(scalar.value)
+      guard !isName else { throw refusal("the escape \\\(Character(scalar)), which is not supported") }
       return scalar
     }
   }
@@ -181,7 +179,7 @@ struct RegularPatternParser {
       if scalar == "&" && rest.first == "&" { throw refusal("an intersection of sets") }
       if scalar == "\\" {
         if let inner = classEscape() {
-          set.ranges += inner.isNegated ? complement(inner.ranges) : inner.ranges
+          set.classes.append(inner)
           continue
         }
         try add(from: try characterEscape(), to: &set)
@@ -211,17 +209,6 @@ struct RegularPatternParser {
       let folded = TextFolding.foldedCase(scalar).value
       if folded != value { set.ranges.append(folded...folded) }
     }
-  }
-
-  private func complement(_ ranges: [ClosedRange<UInt32>]) -> [ClosedRange<UInt32>] {
-    var result: [ClosedRange<UInt32>] = []
-    var next: UInt32 = 0
-    for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      if range.lowerBound > next { result.append(next...(range.lowerBound - 1)) }
-      next = range.upperBound + 1
-    }
-    result.append(next...0x10_ffff)
-    return result
   }
 
   // MARK: Instructions
