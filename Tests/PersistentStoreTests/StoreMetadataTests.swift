@@ -13,7 +13,8 @@ import Testing
 @Suite(.blocking) struct StoreMetadataTests {
   private typealias Key = StoreMetadata.Key
   private static let versions: [Int64] = [
-    241, 320, 419, 519, 641, 754, 851, 866, 977, 1048, 1145, 1251, 1333, 1344, 1526,
+    241, 320, 419, 519, 641, 754, 851, 866, 977, 1048, 1145, 1251, 1327, 1333, 1344, 1347, 1403, 1414, 1448, 1518, 1523,
+    1526,
   ]
   private static let old = ManagedObjectModel(
     name: "Old", entities: [Entity(name: "A", attributes: [Attribute(name: "x", type: .string)])])
@@ -39,7 +40,7 @@ import Testing
           let result = source.migrated(to: new, autoVacuum: 2)
           let hasEither = digest.value != nil || checksum.value != nil
           let wantsDigest = digest.value != nil || (hasEither && version >= 977)
-          let wantsChecksum = checksum.value != nil || (hasEither && version >= 1333)
+          let wantsChecksum = checksum.value != nil || (hasEither && version >= 1327)
           #expect(result.entries[Key.versionHashesDigest] == (wantsDigest ? .string(new.versionHashesDigest) : nil))
           #expect(result.entries[Key.versionChecksum] == (wantsChecksum ? .string(new.versionChecksum) : nil))
           #expect(result.frameworkVersion == version && result.uuid == "U")
@@ -84,10 +85,15 @@ import Testing
     ]
     for version in Self.versions {
       let more: Set<String> =
-        version < 977
-        ? [] : version < 1333 ? [Key.versionHashesDigest] : [Key.versionHashesDigest, Key.versionChecksum]
+        switch version {
+        case ..<977: []
+        case ..<1327: [Key.versionHashesDigest]
+        case ..<1518: [Key.versionHashesDigest, Key.versionChecksum]
+        default: [Key.versionHashesDigest, Key.versionChecksum, Key.maximumFrameworkVersion]
+        }
       let fresh = StoreMetadata.fresh(uuid: "U", model: Self.old, frameworkVersion: version)
       #expect(Set(fresh.entries.keys) == always.union(more), "\(version)")
+      #expect(fresh.entries[Key.maximumFrameworkVersion] == (version < 1518 ? nil : .integer(version)))
     }
   }
 
@@ -96,9 +102,11 @@ import Testing
       #expect(FrameworkVersion.remark(on: version) == nil)
       #expect(FrameworkVersion.followed(for: version) == version)
     }
-    for (version, followed) in [(1, 241), (500, 479), (700, 641), (900, 866), (1300, 1251), (1400, 1344), (2000, 1526)]
-      as [(Int64, Int64)]
-    {
+    let pairs: [(Int64, Int64)] = [
+      (1, 241), (500, 479), (700, 641), (900, 866), (1300, 1251), (1326, 1251), (1400, 1347), (1420, 1414),
+      (1500, 1448), (2000, 1526),
+    ]
+    for (version, followed) in pairs {
       #expect(FrameworkVersion.followed(for: version) == followed)
       let remark = FrameworkVersion.remark(on: version)
       #expect(remark?.message.contains("\(version)") == true && remark?.message.contains("\(followed)") == true)

@@ -13,7 +13,7 @@ package enum FrameworkVersion {
   /// The versions with measured stores, one generation each (docs/formats/store-layout.md, "Framework versions").
   static let known: [ClosedRange<Int64>] = [
     241...241, 320...320, 419...419, 479...479, 519...519, 637...641, 752...754, 836...851, 865...866, 977...977,
-    1044...1048, 1132...1145, 1251...1251, 1333...1344, 1526...1526,
+    1044...1048, 1132...1145, 1251...1251, 1327...1347, 1403...1414, 1448...1448, 1518...1526,
   ]
 
   /// The newest version that was seen.
@@ -50,5 +50,8 @@ package enum FrameworkVersion {
   package static func hasDigest(_ version: Int64) -> Bool { version >= 977 }
 
   /// Whether metadata have NSStoreModelVersionChecksumKey (docs/formats/store-layout.md, "Store metadata").
-  package static func hasChecksum(_ version: Int64) -> Bool { version >= 1333 }
+  package static func hasChecksum(_ version: Int64) -> Bool { version >= 1327 }
+
+  /// Whether metadata have NSPersistenceMaximumFrameworkVersion (docs/formats/store-layout.md, "Store metadata").
+  package static func hasMaximum(_ version: Int64) -> Bool { version >= 1518 }
 }

@@ -34,7 +34,7 @@ extension StoreMetadata {
   /// The metadata of a new store made by Core Data of that framework version (docs/formats/store-layout.md, "Store
   /// metadata").
   ///
-  /// NSPersistenceMaximumFrameworkVersion, seen at 1526, is left out: its value in a new store was never seen.
+  /// NSPersistenceMaximumFrameworkVersion is the framework version itself, as no newer system has opened the store.
   package static func fresh(uuid: String, model: ManagedObjectModel, frameworkVersion: Int64) -> StoreMetadata {
     var metadata = StoreMetadata(
       uuid: uuid,
@@ -42,6 +42,9 @@ extension StoreMetadata {
         Key.frameworkVersion: .integer(frameworkVersion), Key.storeType: .string("SQLite"),
         Key.autoVacuumLevel: .string("2"),
       ])
+    if FrameworkVersion.hasMaximum(frameworkVersion) {
+      metadata.entries[Key.maximumFrameworkVersion] = .integer(frameworkVersion)
+    }
     metadata.describe(
       model, withDigest: FrameworkVersion.hasDigest(frameworkVersion),
       withChecksum: FrameworkVersion.hasChecksum(frameworkVersion))

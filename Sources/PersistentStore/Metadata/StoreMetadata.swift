@@ -29,7 +29,7 @@ package struct StoreMetadata: Sendable, Hashable {
     /// metadata").
     package static let deferredMigration = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
-    /// Seen at fw 1526, as an integer; its meaning is unknown, so it is kept and never created
+    /// An integer, from fw 1518 on; a new store has its own version there, and a migration keeps what is there
     /// (docs/formats/store-layout.md, "Store metadata").
     package static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
   }
