@@ -53,6 +53,37 @@ import Testing
 
   private let tags = Relationship(name: "tags", destinationEntityName: "Tag", isToMany: true)
 
+  /// A subentity declares inherited properties again: its rows have its own defaults, and their pairs stay in the
+  /// ancestor's table and column.
+  @Test func propertiesThatASubentityDeclaresAgain() throws {
+    let labels = Relationship(name: "labels", destinationEntityName: "Tag", inverseName: "bases", isToMany: true)
+    let bases = Relationship(name: "bases", destinationEntityName: "Base", inverseName: "labels", isToMany: true)
+    func versions(_ base: [Attribute], _ child: [Attribute]) -> [Entity] {
+      var entities = [
+        entity("Base", nil, [labels, tags]), entity("Child", "Base", [labels, tags]), entity("Tag", nil, [bases]),
+      ]
+      entities[0].attributes += base
+      entities[1].attributes += child
+      return entities
+    }
+    func number(_ name: String, _ standard: Int64? = nil, isOptional: Bool = true) -> Attribute {
+      Attribute(
+        name: name, type: .integer16, isOptional: isOptional, defaultValue: standard.map(AttributeDefault.integer))
+    }
+    try hop(
+      versions([number("z")], []),
+      versions([number("more", 1), number("z")], [number("more", 2), number("z", 9, isOptional: false)]),
+      spoiling: "UPDATE ZBASE SET ZZ = NULL"
+    ) { (connection: Connection) throws -> Void in
+      #expect(try connection.integer("SELECT sum(ZMORE = Z_ENT) = count(*) FROM ZBASE") == 1)
+      #expect(try connection.integer("SELECT count(ZZ) FROM ZBASE WHERE Z_ENT = 1") == 0)
+      #expect(try connection.integer("SELECT sum(ZZ = 9) = count(*) FROM ZBASE WHERE Z_ENT = 2") == 1)
+      let joined = try connection.integer("SELECT count(*) FROM Z_1LABELS") ?? 0
+      let owned = try connection.integer("SELECT count(Z1TAGS) FROM ZTAG") ?? 0
+      #expect(joined > 0 && owned > 0)
+    }
+  }
+
   @Test func aToManyWithoutInverseMovesUpWithItsPairs() throws {
     try hop(
       [entity("Base"), entity("Alpha", "Base"), entity("Child", "Base", [tags]), entity("Tag")],

@@ -43,6 +43,40 @@ import Testing
       "several owners")
   }
 
+  /// No layout is known for a to-many whose inverse is transient: it continues only without pairs, and begins empty if
+  /// the inverse is stored later.
+  @Test func aToManyWhoseInverseIsTransient() throws {
+    for stored in [toMany("as", "A", inverse: "bs"), toOne("as", "A", inverse: "bs")] {
+      var transient = stored
+      transient.isTransient = true
+      let owner = entity("A", [], [toMany("bs", "B", inverse: "as")])
+      let (before, after) = ([owner, entity("B", [], [stored])], [owner, entity("B", [], [transient])])
+      try expectAsked(before, after, "A.bs", "its inverse B.as is transient")
+      let hop = try inferred(before, after)
+      #expect(hop.conditions.allSatisfy { $0.hint.contains("--rename A.bs=") })
+      #expect(hop.mapping(toDestination: "A")?.droppedRelationships == ["bs"])
+      #expect(hop.mapping(toDestination: "B")?.droppedRelationships == ["as"])
+      let back = try inferred(after, before)
+      #expect(back.conditions.isEmpty)
+      #expect(back.entityMappings.flatMap(\.relationships).allSatisfy { $0.source == nil })
+      #expect(back.entityMappings.flatMap(\.droppedRelationships).isEmpty)
+      #expect(try inferred(after, after).entityMappings.allSatisfy { $0.kind == .copy })
+    }
+  }
+
+  /// The pairs are not lost if a to-one keeps them.
+  @Test func aTransientInverseOfAToOneAsksForNothing() throws {
+    var transient = toMany("as", "A", inverse: "b")
+    let before = [entity("A", [], [toOne("b", "B", inverse: "as")]), entity("B", [], [transient])]
+    transient.isTransient = true
+    let after = [entity("A", [], [toOne("b", "B", inverse: "as")]), entity("B", [], [transient])]
+    let hop = try inferred(before, after)
+    #expect(hop.conditions.isEmpty && hop.entityMappings.allSatisfy { $0.droppedRelationships.isEmpty })
+    // The stored end gives its pairs to the other one.
+    let back = try inferred(after, before).mapping(toDestination: "B")?.relationships.first?.source
+    #expect(back?.relationship == "b" && back?.isInverted == true)
+  }
+
   @Test func mergedHierarchies() {
     let apart = [entity("A"), entity("B")]
     expect(apart, [entity("P", abstract: true), entity("A", parent: "P"), entity("B", parent: "P")], "P", "merged")

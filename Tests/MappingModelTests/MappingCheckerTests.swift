@@ -213,4 +213,24 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
       source: old, destination: new)
     #expect(checked[0].entityMappings[0].attributes.map(\.name) == ["name"])
   }
+
+  /// It is left out with a remark, so that the plan counts its pairs among the drops.
+  @Test func aToManyWhoseInverseIsTransientIsLeftOut() throws {
+    var owner = toOne("owner", "Person", inverse: "dogs")
+    owner.isTransient = true
+    let later = model(
+      "V2",
+      [
+        entity("Dog", [attribute("name")], [owner]),
+        entity("Person", [attribute("name")], [toMany("dogs", "Dog", inverse: "owner")]),
+      ])
+    let people = try mapping(
+      "P", from: "Person", to: "Person", relationships: [property("dogs", objects("DogToDog", "$source.dogs"))])
+    let (checked, warnings) = try MappingChecker.checked(
+      [file([try mapping(), people])], source: old, destination: later)
+    #expect(checked[0].entityMappings[1].relationships.isEmpty)
+    let remark = warnings.first { $0.place.property == "dogs" }
+    #expect(remark?.place.entity == "Person" && remark?.hint != nil)
+    #expect(remark?.message.contains("its inverse is transient") == true)
+  }
 }

@@ -49,7 +49,9 @@ import Testing
       relationships: [Relationship(name: "cook", destinationEntityName: "Cook", inverseName: "recipes")]),
   ]
 
-  private func inferred() throws -> Hop {
+  private func inferred() throws -> Hop { try inferred(before, after) }
+
+  private func inferred(_ before: [Entity], _ after: [Entity]) throws -> Hop {
     let (source, destination) = (SmallHop.model("V1", before), SmallHop.model("V2", after))
     return Hop(
       index: 0, source: source, destination: destination,
@@ -86,6 +88,42 @@ import Testing
         s."Z_PK" BETWEEN ?1 AND ?2
         CREATE INDEX "new".ZRECIPE_ZCOOK_INDEX ON ZRECIPE (ZCOOK)
         """)
+  }
+
+  /// A subentity that declares an attribute again has its own default, and may require a value.
+  @Test func attributesThatASubentityDeclaresAgain() throws {
+    let optional = Attribute(name: "z", type: .integer16, isOptional: true)
+    let hop = try inferred(
+      [Entity(name: "P", attributes: [optional]), Entity(name: "B", parentName: "P")],
+      [
+        Entity(
+          name: "P",
+          attributes: [Attribute(name: "n", type: .integer16, isOptional: true, defaultValue: .integer(1)), optional]),
+        Entity(
+          name: "B", parentName: "P",
+          attributes: [
+            Attribute(name: "n", type: .integer16, isOptional: true, defaultValue: .integer(2)),
+            Attribute(name: "z", type: .integer16, defaultValue: .integer(9)),
+          ]),
+      ])
+    let sql = text(
+      try HopCompiler.compile(hop: hop, source: .schema("old"), destinationSchema: "new", withIndexes: false))
+    #expect(sql.contains(#"CASE s."Z_ENT" WHEN 1 THEN 1 WHEN 2 THEN 2 ELSE 1 END"#), "\(sql)")
+    #expect(
+      sql.contains(#"CASE s."Z_ENT" WHEN 1 THEN s."ZZ" WHEN 2 THEN coalesce(s."ZZ", 9) ELSE NULL END"#), "\(sql)")
+  }
+
+  /// The pairs had no place in the store, so the table begins empty.
+  @Test func aJoinTableBehindATransientInverseBeginsEmpty() throws {
+    let bs = Relationship(name: "bs", destinationEntityName: "B", inverseName: "as", isToMany: true)
+    var end = Relationship(name: "as", destinationEntityName: "A", inverseName: "bs", isToMany: true)
+    let owner = Entity(name: "A", relationships: [bs])
+    let after = [owner, Entity(name: "B", relationships: [end])]
+    end.isTransient = true
+    let hop = try inferred([owner, Entity(name: "B", relationships: [end])], after)
+    let sql = text(
+      try HopCompiler.compile(hop: hop, source: .schema("old"), destinationSchema: "new", withIndexes: false))
+    #expect(!hop.destinationSchema.joinTables.isEmpty && !sql.contains("Z_1BS"), "\(sql)")
   }
 
   @Test func mappedHop() throws {

@@ -53,6 +53,12 @@ import Testing
     #expect(unknown.explanation?.description.contains("may have the version “Lost”") == true)
   }
 
+  @Test func itMayHaveAnEntityThatNoOtherHas() {
+    #expect(catalog().unknownEntity(among: ["E", "F"])?.name == nil)
+    let whole = ModelCatalog(bundles: [bundle(shapes, name: "M")])
+    #expect(whole.unknownEntity(among: ["E", "F"])?.name == "F" && whole.unknownEntity(among: ["E"])?.name == nil)
+  }
+
   @Test func itCannotBeReached() throws {
     let small = try SmallStore(catalog().bundles[0].versions[0])
     for (catalog, target) in [(catalog(), TargetVersion.named("Lost")), (catalog(isCurrent: true), .current)] {

@@ -301,6 +301,37 @@ import Testing
     #expect(try SmallStore(model, "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1,1,1)").plan(catalog).hops.count == 1)
   }
 
+  /// The index of a constraint is over the whole table: what A declares over an inherited attribute binds B too.
+  @Test func duplicatesBesideTheEntityWithTheConstraintAreNamed() throws {
+    let root = entity("P", abstract: true, [attribute("n")])
+    func versions(_ last: Entity...) -> ModelCatalog {
+      catalog([root, entity("A", parent: "P"), entity("B", parent: "P", [attribute("k")])], [root] + last)
+    }
+    let inherited = versions(entity("A", parent: "P", unique: [["n"]]), entity("B", parent: "P", [attribute("k")]))
+    let model = try inherited.model("V1")
+    func store(_ rows: String) throws -> SmallStore {
+      try SmallStore(model, "INSERT INTO ZP (Z_PK, Z_ENT, Z_OPT, ZN, ZK) VALUES \(rows)")
+    }
+    let error = refusal(
+      try store("(1,2,1,'secret',NULL), (2,3,1,'secret',NULL), (3,3,1,NULL,NULL), (4,2,1,NULL,NULL)"), inherited)
+    #expect(error?.code == .uniquenessViolation && error?.place.hop == "V1 → V2")
+    #expect(error?.place.entity == "B" && error?.place.property == "n" && error?.place.row == 2)
+    #expect(error?.message.contains("constraint n of A") == true)
+    #expect(error?.description.contains("secret") == false)
+    // Each entity with rows too many is named: the rule for invalid rows is one per entity.
+    let both = refusal(
+      try store("(1,3,1,'x',NULL), (2,2,1,'x',NULL), (3,3,1,'x',NULL), (4,2,1,'y',NULL), (5,2,1,'y',NULL)"), inherited)
+    #expect(both?.reasons.map(\.place.entity) == ["A", "B"])
+    #expect(both?.reasons.map(\.place.row) == [2, 3])
+    #expect(both?.reasons.first?.message.contains("2 values") == true)
+    #expect(try store("(1,2,1,'a',NULL), (2,3,1,'b',NULL), (3,3,1,NULL,'x')").plan(inherited).hops.count == 1)
+    // An attribute of the same name in a sibling has a column of its own.
+    let own = versions(
+      entity("A", parent: "P", unique: [["k"]], [attribute("k", value: .string("x"))]),
+      entity("B", parent: "P", [attribute("k")]))
+    #expect(try store("(1,2,1,NULL,NULL), (2,3,1,NULL,'x'), (3,3,1,NULL,'x')").plan(own).hops.count == 1)
+  }
+
   // MARK: Models
 
   @Test func tablesWithMoreColumnsThanSQLiteMakesAreRefused() throws {
@@ -316,6 +347,32 @@ import Testing
         #expect(error?.code == .layoutUnsupported && error?.place.entity == "A" && error?.hint != nil)
         #expect(error?.message.contains("2001") == true)
       }
+    }
+  }
+
+  /// No layout is known for a to-many whose inverse is transient: only its pairs stand in the way.
+  @Test func pairsWithoutAPlaceInTheNextVersionAreRefused() throws {
+    let rows =
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (3, 1, 1);"
+      + "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (4, 2, 1);"
+    for (stored, pair) in [
+      (toMany("as", "A", inverse: "bs"), "INSERT INTO Z_1BS VALUES (3, 4);"),
+      (toOne("as", "A", inverse: "bs"), "UPDATE ZB SET ZAS = 3;"),
+    ] {
+      var transient = stored
+      transient.isTransient = true
+      let owner = entity("A", [], [toMany("bs", "B", inverse: "as")])
+      let (before, after) = ([owner, entity("B", [], [stored])], [owner, entity("B", [], [transient])])
+      let forwards = catalog(before, after)
+      let first = try forwards.model("V1")
+      #expect(try SmallStore(first, rows).plan(forwards).hops.count == 1)
+      let error = refusal(try SmallStore(first, rows + pair), forwards)
+      #expect(error?.code == .rowsForbidInference && error?.hint != nil)
+      #expect(error?.place.entity == "A" && error?.place.property == "bs")
+      #expect(error?.message.contains("B.as is transient") == true && error?.message.contains("A/p3") == true)
+      // Stored again, it begins empty.
+      let backwards = catalog(after, before)
+      #expect(try SmallStore(try backwards.model("V1"), rows).plan(backwards).hops.count == 1)
     }
   }
 

@@ -113,6 +113,35 @@ import Testing
     #expect(mixed.unsupported.map(\.code) == [.layoutUnsupported])
   }
 
+  @Test func aRedeclaredToManySharesTheTableOrTheColumn() throws {
+    func toMany(_ name: String, _ destination: String, _ inverse: String?) -> Relationship {
+      Relationship(name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    }
+    let own = [toMany("marks", "Tag", nil), toMany("tags", "Tag", "owners")]
+    let schema = schema([
+      Entity(name: "P", relationships: own), Entity(name: "Q", parentName: "P", relationships: own),
+      Entity(name: "R", parentName: "Q", relationships: own),
+      Entity(name: "Tag", relationships: [toMany("owners", "P", "tags")]),
+    ])
+    #expect(schema.unsupported.isEmpty)
+    #expect(schema.joinTables.map(\.name) == ["Z_1TAGS"])
+    #expect(columns(schema, of: "Tag") == ["Z_PK", "Z_ENT", "Z_OPT", "Z1MARKS"])
+    for name in ["marks", "tags"] {
+      let storage = schema.storage(ofRelationship: name, in: "P")
+      #expect(storage != nil && storage == schema.storage(ofRelationship: name, in: "R"))
+      #expect(schema.storingEntity(ofRelationship: name, in: "R") == "P")
+    }
+    guard case .join(let ends)? = schema.storage(ofRelationship: "owners", in: "Tag") else {
+      Issue.record("no join table")
+      return
+    }
+    #expect(ends.table == "Z_1TAGS" && !ends.isOwner)
+    // Their hidden key belongs to the topmost one.
+    var orders = KeyOrders(model: schema.model, numbers: schema.numbers)
+    let order = orders.order(of: try #require(schema.model.entity(named: "Tag")))
+    #expect(order.doubt == .hiddenKey(entity: "P", relationship: "marks"))
+  }
+
   /// A property may have the name of one of Core Data's own columns; two columns of one name are never made.
   @Test func columnsOfOneNameAreRefused() {
     let schema = schema([

@@ -102,3 +102,51 @@ package struct FetchIndex: Sendable, Hashable {
     return element.propertyName
   }
 }
+
+// MARK: Storage
+//
+// Which relationships have a place in a store, and which of several declarations has it. Layouts and inferred mappings
+// must agree about it, or pairs would be lost without a word.
+
+extension ManagedObjectModel {
+  /// Whether a store has a place for the pairs of a relationship that the entity declares or inherits.
+  package func hasStorage(ofRelationship name: String, in entity: Entity) -> Bool {
+    lineage(of: entity).contains { $0.relationship(named: name).map(isStorable) ?? false }
+  }
+
+  /// Returns the topmost declaration of a relationship that `entity` declares: a subentity that declares an inherited
+  /// one again, with the same inverse, gets no column or table of its own.
+  package func storingDeclaration(
+    of relationship: Relationship, in entity: Entity
+  ) -> (entity: Entity, relationship: Relationship) {
+    for ancestor in lineage(of: entity).dropLast() {
+      if let inherited = ancestor.relationship(named: relationship.name), isSame(relationship, as: inherited) {
+        return (ancestor, inherited)
+      }
+    }
+    return (entity, relationship)
+  }
+
+  /// A to-one has a column of its own, and so has a one-way to-many. Other to-manys are stored together with their
+  /// inverse, and no layout is known if that is transient.
+  private func isStorable(_ relationship: Relationship) -> Bool {
+    guard !relationship.isTransient else { return false }
+    return !relationship.isToMany || inverse(of: relationship)?.relationship.isTransient != true
+  }
+
+  private func isSame(_ relationship: Relationship, as inherited: Relationship) -> Bool {
+    guard isStorable(relationship), isStorable(inherited), relationship.isToMany == inherited.isToMany else {
+      return false
+    }
+    switch (inverse(of: relationship), inverse(of: inherited)) {
+    case (nil, nil):
+      // One-way pairs are in the table of their destination.
+      let targets = [relationship, inherited].map { entity(named: $0.destinationEntityName).map { root(of: $0).name } }
+      return targets[0] == targets[1]
+    case (let own?, let other?):
+      return own.relationship.name == other.relationship.name
+        && lineage(of: own.entity).contains { $0.name == other.entity.name }
+    default: return false
+    }
+  }
+}

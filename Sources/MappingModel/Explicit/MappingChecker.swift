@@ -87,6 +87,20 @@ package struct MappingChecker {
         var stored = entityMapping
         stored.attributes.removeAll { attributes[$0.name]?.isTransient != false }
         stored.relationships.removeAll { relationships[$0.name]?.isTransient != false }
+        guard let entity else { return stored }
+        for property in stored.relationships
+        where !destination.hasStorage(ofRelationship: property.name, in: entity) {
+          // Left out, it no longer counts as read: pairs that nothing else reads are then reported as dropped.
+          stored.relationships.removeAll { $0.name == property.name }
+          guard property.value.map({ $0 != .expression(.constant(.null)) }) ?? false else { continue }
+          warnings.append(
+            HopdError(
+              .mappingRemark,
+              "“\(entityMapping.name)” leaves it out: its inverse is transient while it is not, and no layout of a "
+                + "store is known for that",
+              at: Place(file: mapping.path, entity: entity.name, property: property.name),
+              hint: "make both ends transient, or none"))
+        }
         return stored
       }
       return mapping.replacing(entities)

@@ -41,7 +41,11 @@ struct RelationshipInference {
         ([name] + [continued].compactMap { $0 }).map { .noPairs(Key(entity: from, name: $0).pairs) }
       }
       matches[to] = match.sourceByDestination
-      for (new, old) in match.sourceByDestination {
+      // Only pairs that have a place on both sides continue.
+      for (new, old) in match.sourceByDestination
+      where source.hasStorage(ofRelationship: old, in: origin)
+        && destination.hasStorage(ofRelationship: new, in: entity)
+      {
         let key = Key(entity: source.declarer(of: old, in: origin), name: old)
         continued[Key(entity: destination.declarer(of: new, in: entity), name: new), default: []].insert(key)
         taken.insert(key)
@@ -58,15 +62,24 @@ struct RelationshipInference {
     var mappings: [RelationshipMapping] = []
     for relationship in destination.storedRelationships(of: entity) {
       var pairs: RelationshipMapping.SourcePairs?
-      if let name = matches[entity.name]?[relationship.name], let before = old[name] {
-        check(relationship, of: entity, against: before, of: origin, findings: &findings)
+      let isStored = destination.hasStorage(ofRelationship: relationship.name, in: entity)
+      // A relationship that had no place in the store is new, except for one that still has none.
+      if let name = matches[entity.name]?[relationship.name], let before = old[name],
+        !isStored || source.hasStorage(ofRelationship: name, in: origin)
+      {
+        if isStored {
+          check(relationship, of: entity, against: before, of: origin, findings: &findings)
+        } else {
+          checkEmpty(relationship, of: entity, against: before, of: origin, findings: &findings)
+        }
         pairs = RelationshipMapping.SourcePairs(entity: origin.name, relationship: name)
       } else {
         pairs = invertedPairs(for: relationship, of: entity, from: origin, findings: &findings)
       }
       mappings.append(RelationshipMapping(destination: relationship.name, source: pairs))
     }
-    let continuing = Set((matches[entity.name] ?? [:]).values)
+    let stored = (matches[entity.name] ?? [:]).filter { destination.hasStorage(ofRelationship: $0.key, in: entity) }
+    let continuing = Set(stored.values)
     return (mappings, dropped(of: origin).filter { !continuing.contains($0) })
   }
 
@@ -74,9 +87,14 @@ struct RelationshipInference {
   /// itself continues is not considered.
   func dropped(of origin: Entity) -> [String] {
     source.storedRelationships(of: origin).filter { relationship in
-      source.inverse(of: relationship).map { !taken.contains(Key(entity: $0.entity.name, name: $0.relationship.name)) }
-        ?? true
+      source.hasStorage(ofRelationship: relationship.name, in: origin) && !isCarriedByInverse(relationship)
     }.map(\.name)
+  }
+
+  /// Whether some destination relationship continues the inverse of a source relationship.
+  private func isCarriedByInverse(_ relationship: Relationship) -> Bool {
+    source.inverse(of: relationship).map { taken.contains(Key(entity: $0.entity.name, name: $0.relationship.name)) }
+      ?? false
   }
 
   /// Returns the pairs of a relationship that is new while its inverse is not: the inverse's pairs, owner and target
@@ -160,6 +178,23 @@ struct RelationshipInference {
         "a target could have several owners and now has room for one; which one stays is not documented",
         hint: startsEmpty)
     }
+  }
+
+  /// Demands that a relationship without a place in the destination's store has no pairs that only it could continue.
+  private func checkEmpty(
+    _ relationship: Relationship, of entity: Entity, against before: Relationship, of origin: Entity,
+    findings: inout InferenceFindings
+  ) {
+    guard source.hasStorage(ofRelationship: before.name, in: origin), !isCarriedByInverse(before) else { return }
+    let inverse = destination.inverse(of: relationship).map { "\($0.entity.name).\($0.relationship.name)" }
+    let pairs = RelationshipMapping.SourcePairs(
+      entity: source.declarer(of: before.name, in: origin), relationship: before.name)
+    findings.demand(
+      .noPairs(pairs), entity: destination.declarer(of: relationship.name, in: entity), property: relationship.name,
+      "its inverse \(inverse ?? "") is transient while it is not, and no layout of a store is known for that: its "
+        + "pairs would be lost",
+      hint: "make both ends transient, or none, or drop the relationship: "
+        + RenameRules.dropping(origin.name, before.name))
   }
 
   /// Demands that no row has a target that continues but that the relationship can no longer point to.

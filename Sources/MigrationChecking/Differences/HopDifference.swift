@@ -206,6 +206,7 @@ struct HopDifference {
       var changes = DefinitionChange.between(
         earlier, relationship, destination: target, inverse: inverse(of: earlier, continuedAs: target))
       if let mover = moved(earlier.name, from: old, to: new) { changes.append(.init("moved from \(mover)")) }
+      if part.droppedRelationships.contains(earlier.name) { changes.append(.init("its inverse becomes transient")) }
       let isRenamed = earlier.name != relationship.name
       guard isRenamed || !changes.isEmpty else { continue }
       let (effect, outcome) = outcome(of: relationship, earlier, entity: new.name)
@@ -215,6 +216,9 @@ struct HopDifference {
           isRelationship: true, changes: changes, effect: effect, outcome: outcome))
     }
     for name in part.droppedRelationships where source.declaringEntity(of: name, in: old)?.name == old.name {
+      // One that only loses its place in the store is told above, with what the rows decide.
+      let isKept = sources.values.contains { $0?.relationship == name && $0?.isInverted == false }
+      if isKept { continue }
       result.append(
         PropertyDifference(
           kind: .removed, name: name, isRelationship: true,

@@ -210,11 +210,11 @@ struct LineCheck: Sendable {
   }
 
   /// Leaves out findings about a property that a subentity inherits, if the same is reported for the entity that
-  /// declares it.
+  /// declares it. Equal rows are left: the rule for them is one per entity.
   private func withoutInherited(_ findings: [CheckFinding]) -> [CheckFinding] {
     findings.filter { finding in
       let place = finding.error.place
-      guard let entity = place.entity, let property = place.property,
+      guard finding.error.code != .uniquenessViolation, let entity = place.entity, let property = place.property,
         let hop = hops.first(where: { $0.title == place.hop }),
         let model = version(named: hop.step.destination)?.model,
         let value = model.entity(named: entity),

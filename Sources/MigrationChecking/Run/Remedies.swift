@@ -114,10 +114,13 @@ struct Remedies {
 
   /// Returns the remedy that keeps one of several equal rows.
   private func distinct(_ error: HopdError) -> Remedy? {
-    guard error.code == .uniquenessViolation, let name = error.place.entity else { return nil }
+    guard error.code == .uniquenessViolation, let name = error.place.entity,
+      let entity = destination.entity(named: name)
+    else { return nil }
+    // Rules are for entities with rows; below an abstract one, any of them may have the equal rows.
     return Remedy(
       .other, "keep the first of several equal rows, if the app would do that",
-      text: words.line(adding: ["--invalid-rows", "\(name)=skip"]))
+      text: words.line(adding: ["--invalid-rows", entity.isAbstract ? "skip" : "\(name)=skip"]))
   }
 
   // MARK: Mapping model

@@ -20,9 +20,10 @@ extension Hop {
     }
     if error.isFull { return meaning(.noSpace, "the disk is full", "the store is untouched; free space and try again") }
     if error.isUniqueness {
-      return meaning(
+      return HopdError(
         .uniquenessViolation, "rows break a uniqueness constraint of \(destination.name) (Core Data 134111)",
-        "remove the duplicates with the old app, or drop the constraint")
+        at: constraintPlace(ofIndex: subject) ?? place, cause: error,
+        hint: "remove the duplicates with the old app, or drop the constraint")
     }
     if error.isDamage {
       return meaning(
@@ -30,12 +31,28 @@ extension Hop {
         "check the store with `hopctl verify`; restore a backup if it is damaged")
     }
     if error.isInputOutput {
-      return meaning(.inputOutput, "the disk reports an error", "the store is untouched")
+      return meaning(.inputOutput, "the disk reports an error", "the store is untouched; \(error.inputOutputHint)")
     }
     if error.isTooLarge { return StoreReader.valueTooLarge(error, at: place) }
     if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
     return meaning(
       .internalError, "SQLite refused a statement of the hop",
       "the store is untouched; please report this with the journal at level debug")
+  }
+
+  /// Returns the entity that declares the constraint of a unique index, with its property; nil if the step that failed
+  /// was not one.
+  private func constraintPlace(ofIndex name: String) -> Place? {
+    guard let index = destinationSchema.indexes.first(where: { $0.name == name && $0.isUnique }),
+      let table = destinationSchema.table(named: index.table)
+    else { return nil }
+    for entity in table.entities.compactMap({ destination.entity(named: $0) }) {
+      for constraint in entity.uniquenessConstraints
+      where destinationSchema.columns(ofConstraint: constraint, in: entity.name) == index.columns.map(\.name) {
+        return Place(
+          hop: title, entity: entity.name, property: constraint.count == 1 ? constraint.first : nil)
+      }
+    }
+    return nil
   }
 }

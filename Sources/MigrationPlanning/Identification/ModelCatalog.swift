@@ -182,3 +182,16 @@ extension CatalogedVersion {
   /// Whether two versions make the same store.
   func isSameVersion(as other: CatalogedVersion) -> Bool { versionHashes == other.versionHashes }
 }
+
+extension ModelCatalog {
+  /// Returns the first of these names that no version has as an entity, with a remedy; nil if all are known, or if a
+  /// model or version could not be read, as it may have the entity. A rule for such a name would never be used.
+  package func unknownEntity(among names: some Sequence<String>) -> (name: String, hint: String)? {
+    guard bundles.allSatisfy(\.omissions.isEmpty), warnings.allSatisfy({ $0.code == .modelRemark }) else { return nil }
+    let known = Set(versions.flatMap { $0.model.entities.map(\.name) })
+    guard let name = names.first(where: { !known.contains($0) }) else { return nil }
+    if let near = NearestName.among(known, to: name) { return (name, "did you mean \(near.printableLine)?") }
+    let some = known.sorted().prefix(8).map(\.printableLine).joined(separator: ", ")
+    return (name, "the entities are: \(some)" + (known.count > 8 ? " and \(known.count - 8) more" : ""))
+  }
+}

@@ -61,8 +61,7 @@ struct DerivationDecision {
   private mutating func refuse(_ derivation: SchemaDerivation, _ version: Int, _ reason: String) {
     findings.add(
       .derivationUnsupported,
-      "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot "
-        + "stay: " + reason,
+      "hopd cannot write the triggers of this derived attribute, and those of the store cannot stay: " + reason,
       at: Place(hop: migrationPath.hop(to: version), entity: derivation.entity, property: derivation.attribute),
       hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
         + "is changed in the version after")
@@ -125,7 +124,7 @@ struct DerivationDecision {
       let stored = source.derivations.first(where: {
         $0.entity == derivation.entity && $0.attribute == derivation.attribute
       }), stored.kind == derivation.kind
-    else { return "the store does not derive it in this way yet" }
+    else { return "the store has none of this expression" }
     guard
       migrationPath.definition(of: derivation.attribute, in: derivation.entity, at: 0)?.type
         == migrationPath.definition(of: derivation.attribute, in: derivation.entity, at: version)?.type

@@ -150,11 +150,12 @@ struct MigrationPath {
     return PairsOrigin(entity: entity, relationship: relationship, isInverted: isInverted)
   }
 
-  /// Returns the same with the entity that declares the store's relationship, so that its subentities share it.
+  /// Returns the same with the topmost entity that declares the store's relationship, so that its subentities share it.
   func declaredOrigin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
     origin(ofRelationship: relationship, in: entity, at: version).map { origin in
       PairsOrigin(
-        entity: sourceSchema.model.declarer(of: origin.relationship, in: origin.entity),
+        entity: sourceSchema.storingEntity(ofRelationship: origin.relationship, in: origin.entity)
+          ?? sourceSchema.model.declarer(of: origin.relationship, in: origin.entity),
         relationship: origin.relationship, isInverted: origin.isInverted)
     }
   }

@@ -85,17 +85,20 @@ private struct NarrowerBound {
     case .string: codes = (.stringTooLong, .stringTooShort)
     default: return []
     }
-    func number(_ text: String?) -> Double? { text.flatMap { Double($0) }.flatMap { $0.isFinite ? $0 : nil } }
     func words(_ text: String?) -> String { after.type == .date ? "" : text.map { " (\($0))" } ?? "" }
     func bound(_ text: String?, isMaximum: Bool, isNarrower: (Double) -> Bool) -> NarrowerBound? {
-      guard let limit = number(text), isNarrower(limit) else { return nil }
+      guard let limit = text.flatMap({ after.type.limit($0, isMaximum: isMaximum) }), isNarrower(limit) else {
+        return nil
+      }
       return NarrowerBound(
         code: isMaximum ? codes.above : codes.below, limit: limit, words: words(text), isMaximum: isMaximum,
         isLength: after.type == .string)
     }
+    let highest = before.flatMap { old in old.maximum.flatMap { old.type.limit($0, isMaximum: true) } }
+    let lowest = before.flatMap { old in old.minimum.flatMap { old.type.limit($0, isMaximum: false) } }
     return [
-      bound(after.maximum, isMaximum: true) { limit in number(before?.maximum).map { $0 > limit } ?? true },
-      bound(after.minimum, isMaximum: false) { limit in number(before?.minimum).map { $0 < limit } ?? true },
+      bound(after.maximum, isMaximum: true) { limit in highest.map { $0 > limit } ?? true },
+      bound(after.minimum, isMaximum: false) { limit in lowest.map { $0 < limit } ?? true },
     ].compactMap(\.self)
   }
 

@@ -140,10 +140,9 @@ struct RowInspection {
   private mutating func check(
     _ constraint: [String], of entity: Entity, in model: ManagedObjectModel, version: Int
   ) throws(SQLiteError) {
-    var parts: [String] = []
+    var compared = ConstrainedRows(count: constraint.count)
     var columnSets: Set<[String]> = []
-    var tables: Set<String> = []
-    for member in model.subtree(of: entity) where !member.isAbstract {
+    for member in entities(boundBy: constraint, of: entity, in: model) {
       guard let source = migrationPath.sourceEntity(of: member.name, at: version), (rows[source] ?? 0) > 0,
         let number = schema.number(of: source), let table = schema.table(of: source)?.name
       else { continue }
@@ -160,31 +159,46 @@ struct RowInspection {
         keys.append(origin.sql)
         if case .column(_, let name, nil) = origin { columns.append(name) }
       }
-      let list = keys.enumerated().map { "\($0.element) AS k\($0.offset)" }.joined(separator: ", ")
-      parts.append("SELECT \(list) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)")
+      compared.add(member.name, number: number, table: table, qualified: reader.qualified(table), keys: keys)
       columnSets.insert(columns)
-      tables.insert(table)
     }
-    guard !parts.isEmpty, !constraint.isEmpty else { return }
-    if columnSets.count == 1, let columns = columnSets.first, columns.count == constraint.count, tables.count == 1,
-      let table = tables.first, try isUniqueAlready(columns, in: table)
+    guard !compared.isEmpty, !constraint.isEmpty else { return }
+    if columnSets.count == 1, let columns = columnSets.first, columns.count == constraint.count,
+      let table = compared.onlyTable, try isUniqueAlready(columns, in: table)
     {
       return
     }
-    let keys = constraint.indices.map { "k\($0)" }
-    let sql =
-      "SELECT count(*) FROM (SELECT 1 FROM (\(parts.joined(separator: " UNION ALL "))) WHERE "
-      + keys.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-      + " GROUP BY \(keys.joined(separator: ", ")) HAVING count(*) > 1)"
-    guard asked.insert(sql).inserted, let groups = try reader.connection.integer(sql), groups > 0 else { return }
-    findings.add(
-      .uniquenessViolation,
-      "\(groups.counted("value")) of the uniqueness constraint \(constraint.joined(separator: ", ")) "
-        + "\(groups == 1 ? "occurs" : "occur") in several rows (Core Data would fail with 134111)",
-      at: Place(
-        hop: migrationPath.hop(to: version), entity: entity.name,
-        property: constraint.count == 1 ? constraint.first : nil),
-      hint: "remove the duplicates with the app, or add the constraint in a later version")
+    let sql = compared.repeatedValues
+    guard asked.insert(sql).inserted, try reader.connection.integer(sql) ?? 0 > 0 else { return }
+    // One finding per entity with a row too many: the operator's rule for that entity decides about it.
+    let found = try reader.connection.rows(compared.repeatingRows) { row in
+      (number: row.integer(at: 0), values: row.integer(at: 1), first: row.integer(at: 2))
+    }
+    let below = Set(model.subtree(of: entity).map(\.name))
+    for (number, values, first) in found {
+      guard let name = compared.names[number] else { continue }
+      let origin = below.contains(name) ? "" : " of \(entity.name), which is one for the whole table,"
+      findings.add(
+        .uniquenessViolation,
+        "\(values.counted("value")) of the uniqueness constraint \(constraint.joined(separator: ", "))\(origin) "
+          + "\(values == 1 ? "occurs" : "occur") in several rows (Core Data would fail with 134111)",
+        at: Place(
+          hop: migrationPath.hop(to: version), entity: name, property: constraint.count == 1 ? constraint.first : nil,
+          row: first),
+        hint: "remove the duplicates with the app, or add the constraint in a later version")
+    }
+  }
+
+  /// Returns the concrete entities whose rows a constraint compares: all of the table that have its columns, because
+  /// the index has no Z_ENT (docs/formats/store-layout.md, "Indexes").
+  private func entities(boundBy constraint: [String], of entity: Entity, in model: ManagedObjectModel) -> [Entity] {
+    let layout = StoreSchema(model: model, frameworkVersion: schema.frameworkVersion)
+    let columns = layout.columns(ofConstraint: constraint, in: entity.name)
+    // Without a column for each there is no index; the declaring entity's own rows are compared all the same.
+    let isIndexed = columns.count == constraint.count
+    return model.subtree(of: isIndexed ? model.root(of: entity) : entity).filter { member in
+      !member.isAbstract && (!isIndexed || layout.columns(ofConstraint: constraint, in: member.name) == columns)
+    }
   }
 
   /// Whether a unique index of the store covers exactly these columns, so that there are no duplicates.
@@ -286,6 +300,51 @@ struct RowInspection {
       (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1))
     }.first ?? (0, nil)
   }
+}
+
+/// The rows that a uniqueness constraint compares, as queries.
+private struct ConstrainedRows {
+  /// The entities after the hop, by their numbers in the store.
+  private(set) var names: [Int64: String] = [:]
+  private let keys: [String]
+  private var parts: [(number: Int64, table: Int, from: String, keys: String)] = []
+  private var tables: [String] = []
+
+  /// Prepares for a constraint of so many properties.
+  init(count: Int) { keys = (0..<count).map { "k\($0)" } }
+
+  var isEmpty: Bool { parts.isEmpty }
+  var onlyTable: String? { tables.count == 1 ? tables.first : nil }
+
+  /// Adds the rows of an entity; `expressions` are the values of the constraint's properties.
+  mutating func add(_ name: String, number: Int64, table: String, qualified: String, keys expressions: [String]) {
+    if !tables.contains(table) { tables.append(table) }
+    let list = zip(expressions, keys).map { "\($0) AS \($1)" }.joined(separator: ", ")
+    parts.append((number, tables.firstIndex(of: table) ?? 0, qualified, list))
+    names[number] = name
+  }
+
+  /// Counts the values that several rows have.
+  var repeatedValues: String {
+    let rows = parts.map { "SELECT \($0.keys) FROM \($0.from) WHERE Z_ENT = \($0.number)" }
+    return "SELECT count(*) FROM (SELECT 1 FROM (\(rows.joined(separator: " UNION ALL "))) WHERE \(present)"
+      + " GROUP BY \(list) HAVING count(*) > 1)"
+  }
+
+  /// Finds the entities with rows that repeat the value of an earlier row, which are the rows that validation of a hop
+  /// objects to: entity number, number of values, first key.
+  var repeatingRows: String {
+    let rows = parts.map {
+      "SELECT Z_ENT AS e, \($0.table) AS t, Z_PK AS p, \($0.keys) FROM \($0.from) WHERE Z_ENT = \($0.number)"
+    }
+    return "SELECT e, count(*), min(p) FROM (SELECT e, min(p) AS p FROM ("
+      + "SELECT e, p, \(list), row_number() OVER (PARTITION BY \(list) ORDER BY t, p) AS n FROM ("
+      + rows.joined(separator: " UNION ALL ") + ") WHERE \(present)"
+      + ") WHERE n > 1 GROUP BY e, \(list)) GROUP BY e ORDER BY e"
+  }
+
+  private var list: String { keys.joined(separator: ", ") }
+  private var present: String { keys.map { "\($0) IS NOT NULL" }.joined(separator: " AND ") }
 }
 
 extension AttributeDefault {

@@ -60,7 +60,9 @@ package struct KeyOrders {
     var pointed: [String: (entity: String, relationship: String)] = [:]
     for entity in model.entities {
       for relationship in entity.relationships
-      where relationship.isToMany && !relationship.isTransient && model.inverse(of: relationship) == nil {
+      where relationship.isToMany && !relationship.isTransient && model.inverse(of: relationship) == nil
+        && model.storingDeclaration(of: relationship, in: entity).entity.name == entity.name
+      {
         pointed[relationship.destinationEntityName] = (entity.name, relationship.name)
       }
     }

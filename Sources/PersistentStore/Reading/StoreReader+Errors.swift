@@ -45,7 +45,7 @@ extension StoreReader {
     if error.code == SQLITE_CANTOPEN {
       return meaning(.notFound, "the store cannot be opened", "is it there, a plain file, and readable?")
     }
-    if error.isInputOutput { return meaning(.inputOutput, "the disk reports an error", "look at the system's log") }
+    if error.isInputOutput { return meaning(.inputOutput, "the disk reports an error", error.inputOutputHint) }
     if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
       return meaning(
         .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping",

@@ -78,6 +78,14 @@ package struct StoredPairs: Sendable, Hashable {
 }
 
 extension StoreSchema {
+  /// Returns the topmost entity whose relationship of that name has the same storage: entities that declare it again
+  /// share it. nil for transient and unsupported ones.
+  package func storingEntity(ofRelationship relationship: String, in entity: String) -> String? {
+    guard let value = model.entity(named: entity), let storage = storage(ofRelationship: relationship, in: entity)
+    else { return nil }
+    return model.lineage(of: value).first { self.storage(ofRelationship: relationship, in: $0.name) == storage }?.name
+  }
+
   /// Returns the table and columns of a relationship's pairs, own or inherited; nil for transient and unsupported ones.
   package func pairs(ofRelationship relationship: String, in entity: String) -> StoredPairs? {
     guard let storage = storage(ofRelationship: relationship, in: entity),

@@ -74,6 +74,13 @@ package struct StoreSchema: Sendable {
     nearest(relationship, in: entity, of: layout.storageByRelationship)
   }
 
+  /// Returns the columns of a uniqueness constraint's properties as the entity has them; without those that it has not.
+  package func columns(ofConstraint constraint: [String], in entity: String) -> [String] {
+    constraint.compactMap { name in
+      column(ofAttribute: name, in: entity) ?? storage(ofRelationship: name, in: entity)?.ownColumns?.key
+    }
+  }
+
   /// Returns the value in `table` for a property of the entity, or of its nearest ancestor that has one.
   private func nearest<Value>(_ property: String, in entity: String, of table: [PropertyKey: Value]) -> Value? {
     guard let value = model.entity(named: entity) else { return nil }

@@ -31,16 +31,19 @@ extension StoreSchemaBuilder {
     }
   }
 
+  /// The many-to-manys that the entity declares; one that it only declares again has the ancestor's table.
   private func manyToManys(of entity: Entity) -> [Relationship] {
     entity.relationships.filter { relationship in
       relationship.isToMany && !relationship.isTransient
         && model.inverse(of: relationship).map { $0.relationship.isToMany && !$0.relationship.isTransient } == true
+        && model.storingDeclaration(of: relationship, in: entity).entity.name == entity.name
     }.sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
   }
 
   private mutating func addJoinTable(_ first: Relationship, of entity: Entity, keyColumn: [PropertyKey: String]) {
     let key = PropertyKey(entity: entity.name, property: first.name)
-    guard storageByRelationship[key] == nil, let inverse = model.inverse(of: first) else { return }
+    guard storageByRelationship[key] == nil, let declared = model.inverse(of: first) else { return }
+    let inverse = model.storingDeclaration(of: declared.relationship, in: declared.entity)
     var (owner, naming) = (entity, first)
     var (other, reverse) = (inverse.entity, inverse.relationship)
     if owner.name == other.name {
@@ -135,7 +138,9 @@ extension StoreSchemaBuilder {
     var found: [String: [(owner: String, relationship: Relationship)]] = [:]
     for owner in model.entities.sorted(by: { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }) {
       for relationship in owner.relationships.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil {
+      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
+        && model.storingDeclaration(of: relationship, in: owner).entity.name == owner.name
+      {
         found[relationship.destinationEntityName, default: []].append((owner.name, relationship))
       }
     }

@@ -78,6 +78,17 @@ package struct ValidationRule: Sendable, Hashable {
   }
 }
 
+extension AttributeType {
+  /// Returns a bound of an attribute of this type as the limit of its stored values; nil if it is no number.
+  package func limit(_ bound: String, isMaximum: Bool) -> Double? {
+    guard let limit = Double(bound), limit.isFinite else { return nil }
+    guard self == .float, let nearest = Float(bound), nearest.isFinite else { return limit }
+    // Core Data rounds the values of a Float, 0.1 to 0.10000000149011612, and a value may be its own bound. Only
+    // outwards, because a column may also hold 0.1 as it was written.
+    return isMaximum ? max(limit, Double(nearest)) : min(limit, Double(nearest))
+  }
+}
+
 /// Makes the rules of one entity.
 private struct RuleBuilder {
   let layout: StoreSchema
@@ -96,7 +107,8 @@ private struct RuleBuilder {
     for (name, relationship) in layout.model.allRelationships(of: entity).sorted(by: { $0.key < $1.key }) {
       add(relationship, name)
     }
-    for owner in layout.model.lineage(of: entity) {
+    // An index has no Z_ENT: what one entity of the table declares binds every other that has the same columns.
+    for owner in table.entities.compactMap({ layout.model.entity(named: $0) }) {
       for constraint in owner.uniquenessConstraints { add(constraint, of: owner) }
     }
   }
@@ -140,19 +152,18 @@ private struct RuleBuilder {
     _ attribute: Attribute, _ name: String, _ column: String, _ value: String, isAbove: ValidationErrorCode,
     isBelow: ValidationErrorCode
   ) {
-    if let maximum = attribute.maximum.flatMap(Self.number) {
+    if let maximum = attribute.maximum.flatMap({ Self.literal($0, attribute.type, isMaximum: true) }) {
       add(isAbove, name, "\(value) > \(maximum)", column: column)
     }
-    if let minimum = attribute.minimum.flatMap(Self.number) {
+    if let minimum = attribute.minimum.flatMap({ Self.literal($0, attribute.type, isMaximum: false) }) {
       add(isBelow, name, "\(value) < \(minimum)", column: column)
     }
   }
 
   /// A bound as an SQL literal; bounds are kept as text (`ValidationBound`).
-  private static func number(_ text: String) -> String? {
-    if let whole = Int64(text) { return SQLiteValue.integer(whole).literal }
-    guard let number = Double(text), number.isFinite else { return nil }
-    return SQLiteValue.real(number).literal
+  private static func literal(_ bound: String, _ type: AttributeType, isMaximum: Bool) -> String? {
+    if type != .float, let whole = Int64(bound) { return SQLiteValue.integer(whole).literal }
+    return type.limit(bound, isMaximum: isMaximum).map { SQLiteValue.real($0).literal }
   }
 
   // MARK: Relationships
@@ -200,14 +211,15 @@ private struct RuleBuilder {
 
   /// Adds the rule of a constraint, which all but the first of equal rows break; nils are not values.
   private mutating func add(_ constraint: [String], of owner: Entity) {
-    let names = constraint.compactMap { name in
-      layout.column(ofAttribute: name, in: owner.name)
-        ?? layout.storage(ofRelationship: name, in: owner.name)?.ownColumns?.key
-    }
-    guard !names.isEmpty, names.count == constraint.count else { return }
+    let names = layout.columns(ofConstraint: constraint, in: owner.name)
+    guard !names.isEmpty, names.count == constraint.count,
+      layout.columns(ofConstraint: constraint, in: entity.name) == names,
+      !rules.contains(where: { $0.code == .uniqueness && Set($0.uniqueColumns) == Set(names) })
+    else { return }
     let keys = names.map(quoted).joined(separator: ", ")
     let present = names.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")
-    let numbers = layout.numbersOfSubtree(of: owner.name).map(String.init).joined(separator: ", ")
+    let numbers = table.entities.filter { layout.columns(ofConstraint: constraint, in: $0) == names }
+      .compactMap { layout.number(of: $0) }.sorted().map(String.init).joined(separator: ", ")
     let rows = "FROM \(qualified(table.name)) WHERE \"Z_ENT\" IN (\(numbers)) AND \(present)"
     add(
       .uniqueness, constraint.joined(separator: ", "),

@@ -216,11 +216,11 @@ extension HopCompiler {
     return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(owners))) THEN \(key) END"
   }
 
-  /// Names the relationship by the entity that declares it, because subentities inherit it.
+  /// Names the relationship by the topmost entity that declares it, because subentities inherit its storage.
   private func declared(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
     let owner =
-      hop.source.entity(named: pairs.entity)
-      .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
+      hop.sourceSchema.storingEntity(ofRelationship: pairs.relationship, in: pairs.entity)
+      ?? hop.source.declarer(of: pairs.relationship, in: pairs.entity)
     return RelationshipMapping.SourcePairs(
       entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
   }

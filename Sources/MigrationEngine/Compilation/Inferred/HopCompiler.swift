@@ -188,37 +188,18 @@ package struct HopCompiler {
     if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
       return zeroExpression(below: declaring, lanes: lanes)
     }
-    let standard = SQLExpression.defaultValue(of: value)
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: SQLExpression)] = []
     var isAddedSomewhere = concerned.isEmpty
     var isRewritten = false
     for lane in concerned {
-      let source = lane.mapping.attributes.first { $0.destination == attribute }?.source
-      let needsDefault = source == nil || !value.isOptional
-      if needsDefault, case .archived(let className)? = value.defaultValue {
-        let wasRequired = source.flatMap { hop.source.allAttributes(of: lane.source)[$0] }?.isOptional == false
-        guard wasRequired else { throw unwritableDefault(className, entity: entity, attribute: attribute) }
-      }
-      guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
-        isAddedSomewhere = true
-        cases.append((lane.sourceNumber, standard ?? .null))
-        continue
-      }
-      var expression = SQLExpression.column(column)
-      let before = hop.source.allAttributes(of: lane.source)[source]
-      if let before {
-        let column = expression
-        expression = Self.carried(column, from: before, to: value)
-        isRewritten = isRewritten || expression != column
-      }
-      // Optional → required with a default: existing nils get the default (docs/formats/migration-semantics.md, "What
-      // can be inferred").
-      if let standard, !value.isOptional, before?.isOptional == true {
-        expression = "coalesce(\(expression), \(standard))"
-      }
-      cases.append((lane.sourceNumber, expression))
+      // A subentity that declares the attribute again has its own default, and may require a value.
+      let own = hop.destination.allAttributes(of: lane.destination)[attribute] ?? value
+      let found = try laneExpression(own, lane: lane)
+      cases.append((lane.sourceNumber, found.expression))
+      isAddedSomewhere = isAddedSomewhere || found.isAdded
+      isRewritten = isRewritten || found.isRewritten
     }
     // Core Data writes an added attribute's default into every row of the table, including rows of sibling entities
     // (docs/formats/store-layout.md, "Apple's migration in place"); a copied column is copied for all rows for the same
@@ -227,9 +208,39 @@ package struct HopCompiler {
     // The content of sibling rows has no form that could be rewritten, and siblings do not have the attribute; under a
     // uniqueness constraint the same value in their rows would violate it.
     guard !others.isEmpty, isRewritten || isUnique(entity: entity, attribute: attribute) else {
-      return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
+      return choose(cases, otherwise: isAddedSomewhere ? SQLExpression.defaultValue(of: value) : nil)
     }
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
+  }
+
+  /// Returns the value of an attribute, as the lane's entity defines it, in the lane's rows; whether they are given it
+  /// by the hop, and whether its form changes.
+  private func laneExpression(
+    _ value: Attribute, lane: Lane
+  ) throws(HopdError) -> (expression: SQLExpression, isAdded: Bool, isRewritten: Bool) {
+    // The ancestor's column has no value for a subentity that makes the attribute transient.
+    if value.isTransient { return (.null, false, false) }
+    let standard = SQLExpression.defaultValue(of: value)
+    let source = lane.mapping.attributes.first { $0.destination == value.name }?.source
+    let before = source.flatMap { hop.source.allAttributes(of: lane.source)[$0] }
+    let needsDefault = source == nil || !value.isOptional
+    if needsDefault, case .archived(let className)? = value.defaultValue {
+      guard before?.isOptional == false else {
+        throw unwritableDefault(
+          className, entity: hop.destination.declarer(of: value.name, in: lane.destination), attribute: value.name)
+      }
+    }
+    guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
+      return (standard ?? .null, true, false)
+    }
+    let plain = SQLExpression.column(column)
+    let carried = before.map { Self.carried(plain, from: $0, to: value) } ?? plain
+    // Optional → required with a default: existing nils get the default (docs/formats/migration-semantics.md, "What
+    // can be inferred").
+    if let standard, !value.isOptional, before?.isOptional == true {
+      return ("coalesce(\(carried), \(standard))", false, carried != plain)
+    }
+    return (carried, false, carried != plain)
   }
 
   /// Returns a column's value in the form of its new definition: the content with or without the byte of external

@@ -88,7 +88,7 @@ struct HistoryInspection {
     let list = filled.map(\.rawValue).joined(separator: ", ")
     guard rule == .migrate, let mapped else {
       return HopdError(
-        .historyNotSupported, "the store keeps persistent history (\(list)), and such stores are to be refused",
+        .historyNotSupported, "the store keeps persistent history (\(list)), and the rules refuse such stores",
         hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or let the rows "
           + "of its history go: `history = \"clear\"`, --history clear")
     }
