@@ -166,15 +166,14 @@ enum StoreContent {
 
   /// Runs to the end; stopped again and again if `interrupts` is true.
   private func ending(of request: MigrationRequest, interrupts: Bool, seed: UInt64) throws -> Ending {
+    // An error of the rows in a resumed run makes hopd start over once: without further stops it ends in that error.
+    var beginsAgain = false
     for _ in 0..<600 {
       let stop = StopSignal()
       let report: MigrationReport
       var events = 0
-      var beginsAgain = false
       do {
         report = try MigrationPipeline().run(request, stop: stop) { event in
-          // An error of the rows in a resumed run makes hopd start over once: without further stops it ends in that
-          // error.
           if case .recovered = event { beginsAgain = true }
           guard interrupts, !beginsAgain, case .progress = event else { return }
           events += 1

@@ -63,7 +63,8 @@ import Testing
     mapping.entityMappings.map { entity in
       Said(
         name: entity.name, source: entity.source, destination: entity.destination,
-        properties: (entity.attributes + entity.relationships).filter { $0.value != nil })
+        properties: (entity.attributes + entity.relationships).filter { $0.value != nil }
+          .map { ExplicitPropertyMapping(name: $0.name, value: $0.value) })
     }
   }
 }

@@ -60,7 +60,10 @@ final class MappedOracle {
     groups = Array(repeating: [:], count: mappings.count)
     created = Array(repeating: [], count: mappings.count)
     for index in mappings.indices { create(index) }
-    for index in mappings.indices { relate(index) }
+    // What a text mapping copies comes before what it gives.
+    for isCopied in [true, false] {
+      for index in mappings.indices { relate(index, isCopied: isCopied) }
+    }
   }
 
   // MARK: Pass 1
@@ -146,9 +149,10 @@ final class MappedOracle {
 
   // MARK: Pass 2
 
-  private func relate(_ index: Int) {
+  private func relate(_ index: Int, isCopied: Bool) {
     guard let name = mappings[index].destination, let entity = destination.entity(named: name) else { return }
-    for mapping in mappings[index].relationships {
+    let standsForOthers = if case .deduplicate = mappings[index].grouping { true } else { false }
+    for mapping in mappings[index].relationships where mapping.isCopied == isCopied {
       guard let value = mapping.value, let relationship = destination.allRelationships(of: entity)[mapping.name] else {
         continue
       }
@@ -185,8 +189,13 @@ final class MappedOracle {
             claimed[target] = owner
           }
         }
-        set(owner, relationship, inverse, targets)
-        if isSequenced { objects[owner]?.sequenced.insert(relationship.name) }
+        // An object that stands for others keeps those that refer to any of them.
+        var others: [String] = []
+        if standsForOthers, relationship.isToMany, value != .expression(.constant(.null)) {
+          others = (objects[owner]?.relationships[relationship.name] ?? []).filter { !targets.contains($0) }
+        }
+        set(owner, relationship, inverse, targets + others)
+        if isSequenced, others.isEmpty { objects[owner]?.sequenced.insert(relationship.name) }
       }
     }
   }

@@ -219,10 +219,19 @@ struct RandomMappedHop {
       mappings[index] = ExplicitEntityMapping(
         name: mapping.name, type: mapping.type, source: mapping.source, destination: mapping.destination,
         filter: mapping.filter, attributes: mapping.attributes,
-        relationships: (mapping.relationships + [ExplicitPropertyMapping(name: name, value: value)]).sorted {
-          $0.name < $1.name
-        }, grouping: mapping.grouping)
+        relationships: (mapping.relationships
+          + [ExplicitPropertyMapping(name: name, value: value, isCopied: isCopied(value))]).sorted {
+            $0.name < $1.name
+          }, grouping: mapping.grouping)
     }
+  }
+
+  /// Whether a text mapping would have copied it: only plain look-ups can be copies.
+  private mutating func isCopied(_ value: PropertyValue) -> Bool {
+    guard case .expression(.destinationInstances(_, .keyPath(.variable("source"), let steps))) = value else {
+      return false
+    }
+    return steps.count == 1 && dice.chance(35)
   }
 
   private mutating func value(

@@ -59,7 +59,18 @@ import Testing
       let again = try TextMapping(
         text: try resolved.text(source: source, destination: destination), file: folder.appending(file)
       ).resolved(source: source, destination: destination)
-      #expect(again == resolved)
+      #expect(Self.said(again) == Self.said(resolved))
+    }
+  }
+
+  /// Returns the entity mappings without the marks of copies: a line that says what is copied anyway is not written.
+  private static func said(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
+    mapping.entityMappings.map { entity in
+      ExplicitEntityMapping(
+        name: entity.name, type: entity.type, source: entity.source, destination: entity.destination,
+        policy: entity.policy, userInfo: entity.userInfo, filter: entity.filter, attributes: entity.attributes,
+        relationships: entity.relationships.map { ExplicitPropertyMapping(name: $0.name, value: $0.value) },
+        grouping: entity.grouping)
     }
   }
 

@@ -109,7 +109,8 @@ import Testing
         name: entity.name, type: .undefined, source: entity.source, destination: entity.destination,
         policy: entity.policy, userInfo: entity.userInfo, filter: entity.filter,
         attributes: entity.attributes.filter { $0.value != nil },
-        relationships: entity.relationships.filter { $0.value != nil }, grouping: entity.grouping)
+        relationships: entity.relationships.filter { $0.value != nil }
+          .map { ExplicitPropertyMapping(name: $0.name, value: $0.value) }, grouping: entity.grouping)
     }
   }
 

@@ -59,7 +59,8 @@ struct TextMappingRealTests {
         name: entity.name, type: entity.type, source: entity.source, destination: entity.destination,
         policy: entity.policy, userInfo: entity.userInfo, filter: entity.filter,
         attributes: entity.attributes.filter { $0.value != nil && attributes[$0.name]?.isTransient == false },
-        relationships: entity.relationships.filter { $0.value != nil }, grouping: entity.grouping)
+        relationships: entity.relationships.filter { $0.value != nil }
+          .map { ExplicitPropertyMapping(name: $0.name, value: $0.value) }, grouping: entity.grouping)
     }
   }
 }

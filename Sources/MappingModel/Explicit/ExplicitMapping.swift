@@ -132,10 +132,13 @@ package struct ExplicitPropertyMapping: Sendable, Hashable {
   /// The source of the value; nil keeps what is there: the default, or a policy's value (docs/formats/expressions.md,
   /// "Value expressions"). The constant nil sets nil.
   package internal(set) var value: PropertyValue?
+  /// Relationships of text mappings only: the file does not give it, and the source's relationship of that name is
+  /// copied. Where a file gives one end of a relationship, copies of both ends are set before.
+  package internal(set) var isCopied = false
 
   /// Returns a copy with transformed expressions.
   func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> ExplicitPropertyMapping {
-    ExplicitPropertyMapping(name: name, value: value?.mappingExpressions(transform))
+    ExplicitPropertyMapping(name: name, value: value?.mappingExpressions(transform), isCopied: isCopied)
   }
 }
 

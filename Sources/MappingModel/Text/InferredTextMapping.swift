@@ -86,9 +86,8 @@ private struct InferenceRemarks {
     _ destination: ManagedObjectModel, _ findings: [HopdError]
   ) {
     remarks.header = [
-      "What is inferred from \(source.name) to \(destination.name). Properties that keep their names are carried "
-        + "without",
-      "being named, and relationships by what the mappings of this file make of their objects (docs/MAPPINGS.md).",
+      "What is inferred from \(source.name) to \(destination.name). Properties that keep their names are copied and",
+      "not listed. Relationships lead to the objects that the mappings of this file make (docs/MAPPINGS.md).",
     ]
     let added = inferred.entityMappings.filter { $0.kind == .add }.compactMap(\.destinationEntity)
       .filter { destination.entity(named: $0)?.isAbstract == false }

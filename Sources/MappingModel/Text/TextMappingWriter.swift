@@ -26,6 +26,9 @@ struct TextMappingWriter {
   private let modelName: String?
   private let remarks: TextMappingRemarks
   private let outlines: [MappingOutline]
+  /// The ends of relationships that have a line so far. The reader sets copies before lines, so a later copy of either
+  /// end needs a line too, unless it is one of a text mapping.
+  private var written: Set<String> = []
   private var findings: [HopdError] = []
 
   init(
@@ -109,6 +112,7 @@ struct TextMappingWriter {
     var generated = resolver(entity, origin, target, relationships: [])
     let (usualAttributes, usualRelationships) = (values(generated.attributes()), values(generated.relationships()))
     let (attributes, relationships) = (values(entity.attributes), values(entity.relationships))
+    let copied = Set(entity.relationships.filter(\.isCopied).map(\.name))
     let oldNames = Set(
       origin.map { source.storedAttributes(of: $0).map(\.name) + source.storedRelationships(of: $0).map(\.name) } ?? [])
     var skipped: [String] = []
@@ -135,7 +139,9 @@ struct TextMappingWriter {
         if generated.copies, oldNames.contains(name) { skipped.append(name) }
         continue
       }
-      if usualRelationships[name] == value { continue }
+      let ends = ends(of: relationship, in: target)
+      if usualRelationships[name] == value, copied.contains(name) || written.isDisjoint(with: ends) { continue }
+      written.insert(ends[0])
       remark(name, &remarks)
       let text = self.relationship(value, entity, relationship, origin, target)
       lines.append("relationships.\(TOMLText.key(name)) = \(text)")
@@ -145,6 +151,14 @@ struct TextMappingWriter {
       lines.append("skip = [\(skipped.map { Self.quoted($0) }.joined(separator: ", "))]")
     }
     return lines
+  }
+
+  /// Returns the names of both ends of a relationship, its own first.
+  private func ends(of relationship: Relationship, in entity: Entity) -> [String] {
+    let owner = destination.declaringEntity(of: relationship.name, in: entity) ?? entity
+    let inverse = destination.inverse(of: relationship)
+    return ["\(owner.name).\(relationship.name)"]
+      + (inverse.map { ["\($0.entity.name).\($0.relationship.name)"] } ?? [])
   }
 
   private func values(_ properties: [ExplicitPropertyMapping]) -> [String: PropertyValue] {

@@ -71,15 +71,19 @@ struct TextPropertyResolver {
     for relationship in destination.allRelationships(of: entity).values.sortedByBytes(of: \.name)
     where !relationship.isTransient && !skipped.contains(relationship.name) {
       var value: PropertyValue?
-      if let text = given[relationship.name] {
+      let text = given[relationship.name]
+      if let text {
         value = self.value(of: text, relationship)
-      } else if copies, let before = old[relationship.name], !before.isTransient {
+      } else if copies, let before = old[relationship.name],
+        origin.map({ source.hasStorage(ofRelationship: relationship.name, in: $0) }) == true
+      {
         value = lookup(
-          .ofSource(relationship.name), before.destinationEntityName, relationship, text.place, isGenerated: true
+          .ofSource(relationship.name), before.destinationEntityName, relationship, self.text.place, isGenerated: true
         )
         .map { .expression($0) }
       }
-      result.append(ExplicitPropertyMapping(name: relationship.name, value: value))
+      result.append(
+        ExplicitPropertyMapping(name: relationship.name, value: value, isCopied: text == nil && value != nil))
     }
     return result
   }

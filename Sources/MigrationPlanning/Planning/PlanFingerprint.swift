@@ -11,7 +11,7 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// Returns the name of one store's plan.
-  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 5", storeUUID, migrationPath]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 6", storeUUID, migrationPath]) }
 
   /// Returns the name of the hops, the same for every store with these hops, except for the numbers of its history.
   static func migrationPath(
@@ -95,7 +95,8 @@ enum PlanFingerprint {
 
   // Written out: texts that Swift makes of the values' fields took as long as the rest of the fingerprint.
   private static func properties(_ mappings: [ExplicitPropertyMapping]) -> String {
-    mappings.map { "\($0.name) = \($0.value?.description ?? "what is there")" }.joined(separator: ", ")
+    mappings.map { "\($0.name) = \($0.value?.description ?? "what is there")\($0.isCopied ? " copied" : "")" }
+      .joined(separator: ", ")
   }
 
   private static func text(of grouping: SourceGrouping) -> String {

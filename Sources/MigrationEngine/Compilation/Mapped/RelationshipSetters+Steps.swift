@@ -20,14 +20,16 @@ extension RelationshipSetters {
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.create)) }
     // The ends written so far, by any setter: clearing is for objects that the other end has set.
     var written = Set(inline.map { setters[$0].end })
+    func set(_ setter: RelationshipSetter) throws(HopdError) {
+      let clears = mustClear(setter, written: written)
+      if clears { steps += clearing(setter).map(HopProgram.Step.chunks) }
+      if clears || !setter.sources.isEmpty { steps.append(.chunks(try setting(setter, clears: clears))) }
+      written.insert(setter.end)
+    }
+    let apart = setters.enumerated().filter { !inline.contains($0.offset) }.map(\.element)
+    for setter in apart where runsFirst(setter) { try set(setter) }
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
-      for (position, setter) in setters.enumerated()
-      where setter.lane.index == index && !inline.contains(position) {
-        let clears = mustClear(setter, written: written)
-        if clears { steps += clearing(setter).map(HopProgram.Step.chunks) }
-        if clears || !setter.sources.isEmpty { steps.append(.chunks(try setting(setter, clears: clears))) }
-        written.insert(setter.end)
-      }
+      for setter in apart where !runsFirst(setter) && setter.lane.index == index { try set(setter) }
       if mapping.policy != nil, let step = compiler.policyStep(index, .createRelationships) { steps.append(step) }
     }
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.drop)) }
@@ -51,9 +53,11 @@ extension RelationshipSetters {
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
   }
 
-  /// Whether the relationship may already have objects for the mapping's objects.
+  /// Whether the relationship may already have objects for the mapping's objects that must not stay.
   private func mustClear(_ setter: RelationshipSetter, written: Set<String>) -> Bool {
-    setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false
+    // An object that stands for others has its own objects and those that refer to any of them.
+    if setter.lane.kind == .deduplicated, setter.relationship.isToMany, !setter.sources.isEmpty { return false }
+    return setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false
   }
 
   // MARK: Temporary indexes

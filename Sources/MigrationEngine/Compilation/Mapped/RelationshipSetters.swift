@@ -33,6 +33,8 @@ struct RelationshipSetter {
   let storage: RelationshipStorage
   /// Empty for the constant nil, which only clears.
   let sources: [SetterSource]
+  /// Whether a text mapping copies it without being told to.
+  let isCopied: Bool
   /// The look-ups that must find nothing, with the meaning of an object that they find.
   var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
 
@@ -47,12 +49,15 @@ struct RelationshipSetter {
 /// All setters of a hop.
 struct RelationshipSetters {
   let compiler: MappedHopCompiler
-  /// In the order of mappings, then names; without setters that repeat another.
+  /// In the order of mappings, then names, but those of `runsFirst` at the beginning; without setters that repeat
+  /// another.
   private(set) var setters: [RelationshipSetter] = []
   /// The positions in `setters` of those that are written in pass 1.
   private(set) var inline: Set<Int> = []
   /// The setters with look-ups that must find nothing, whether or not they are in `setters`.
   private(set) var doubtful: [RelationshipSetter] = []
+  /// The relationships of which a mapping gives an end, as `RelationshipSetter.place`.
+  private var given: Set<String> = []
 
   var hop: Hop { compiler.hop }
   var layout: AssociationLayout { compiler.layout }
@@ -67,6 +72,8 @@ struct RelationshipSetters {
         if let setter = try setter(lane, mapping) { all.append(setter) }
       }
     }
+    given = Set(all.filter { !$0.isCopied }.map(\.place))
+    all = all.filter(runsFirst) + all.filter { !runsFirst($0) }
     doubtful = all.filter { !$0.mustBeEmpty.isEmpty }
     setters = withoutRepeats(all + mirrors(of: all))
     inline = inlinePositions()
@@ -85,6 +92,10 @@ struct RelationshipSetters {
   }
 
   private init(empty compiler: MappedHopCompiler) { self.compiler = compiler }
+
+  /// Whether a setter runs before those of all mappings: what a text mapping copies must not overwrite what it gives
+  /// for the same relationship, at either end.
+  func runsFirst(_ setter: RelationshipSetter) -> Bool { setter.isCopied && given.contains(setter.place) }
 
   // MARK: Reading a mapping
 
@@ -124,7 +135,7 @@ struct RelationshipSetters {
     for source in sources { try check(source, lane: lane, relationship: relationship) }
     return RelationshipSetter(
       lane: lane, relationship: relationship, declaring: declaring, inverse: hop.destination.inverse(of: relationship),
-      storage: storage, sources: sources, mustBeEmpty: mustBeEmpty)
+      storage: storage, sources: sources, isCopied: mapping.isCopied, mustBeEmpty: mustBeEmpty)
   }
 
   private func lookups(
@@ -246,7 +257,7 @@ struct RelationshipSetters {
         return RelationshipSetter(
           lane: target, relationship: inverse.relationship, declaring: inverse.entity,
           inverse: (setter.declaring, setter.relationship), storage: storage,
-          sources: [.lookup(setter.lane, .variable("source"))])
+          sources: [.lookup(setter.lane, .variable("source"))], isCopied: setter.isCopied)
       }
       if mirrored.count == setters.count { result += mirrored }
     }
