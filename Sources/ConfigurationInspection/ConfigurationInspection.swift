@@ -37,7 +37,8 @@ package struct ConfigurationInspection {
   /// Opens everything and returns the findings.
   package func findings() -> Findings {
     var findings = Findings()
-    findings.mistakes = WatchOverlap.findings(in: loaded)
+    findings.mistakes = WatchOverlap.findings(in: loaded) + BackupOverlap.mistakes(in: loaded)
+    findings.remarks = BackupOverlap.remarks(in: loaded)
     for watch in loaded.configuration.watches {
       do throws(HopdError) {
         findings.remarks += try WatchModels.load(watch).warnings
@@ -105,7 +106,7 @@ package struct ConfigurationInspection {
       return HopdError(
         .configurationInvalid, "\(user.name) may not read \(barred.printable)", at: loaded.place(of: key),
         hint: "give it the right: `chmod -R go+rX`, a group, or `setfacl -R -m u:\(user.name):rX "
-          + "\(barred.printable)`; or move it to a place that all may read")
+          + "\(barred.quotedForShell)`; or move it to a place that all may read")
     }
   }
 
@@ -160,12 +161,13 @@ package struct ConfigurationInspection {
         "\(name) \(reason)",
         "`hopctl unit-dropin\(fileWord)` prints the drop-in that allows it: put it into "
           + "/etc/systemd/system/\(unitName).d/watches.conf, then `systemctl daemon-reload && systemctl restart "
-          + "\(unitName.hasSuffix(".service") ? String(unitName.dropLast(8)) : unitName)`")
+          + "\((unitName.hasSuffix(".service") ? String(unitName.dropLast(8)) : unitName).quotedForShell)`")
     }
     guard user.mayWrite(directory) else {
       return obstacle(
         "\(user.name) may not write to \(name)",
-        "give it the right to read and write there: chown, a group, or `setfacl -m u:\(user.name):rwx \(name)`")
+        "give it the right to read and write there: chown, a group, or `setfacl -m u:\(user.name):rwx "
+          + "\(directory.quotedForShell)`")
     }
   }
 
@@ -173,7 +175,7 @@ package struct ConfigurationInspection {
 
   /// The configuration file as an argument, with a space in front; empty for hopd.service.
   private var fileWord: String {
-    unitName == "hopd.service" ? "" : loaded.files.first.map { " \($0.printable)" } ?? ""
+    unitName == "hopd.service" ? "" : loaded.files.first.map { " \($0.quotedForShell)" } ?? ""
   }
 
   /// Sorts errors by file and line.

@@ -48,6 +48,7 @@ package struct WatchModels: Sendable {
         .noSuchVersion, "no model of this watch has a version \"\(target)\"", at: Place(key: "\(key).target"),
         hint: "its models have: \(names)")
     }
+    if let mistake = watch.unknownEntityRule(in: catalog) { throw mistake }
     return WatchModels(
       catalog: catalog, naming: try naming(of: watch, catalog: catalog),
       warnings: catalog.warnings.map { $0.located(Place(key: "\(key).models")) }, mark: mark)
@@ -73,7 +74,27 @@ package struct WatchModels: Sendable {
   }
 }
 
+extension Configuration.Watch {
+  /// The error for a rule in `invalid_rows` whose entity no version of these models has; nil if there is none.
+  package func unknownEntityRule(in catalog: ModelCatalog) -> HopdError? {
+    guard let unknown = catalog.unknownEntity(among: migration.invalidRowsByEntity.keys.sorted()) else { return nil }
+    return HopdError(
+      .configurationInvalid,
+      "`invalid_rows` of the watch \(name) names the entity \(unknown.name.printableLine), which no version of its "
+        + "models has",
+      at: Place(key: "watch.\(name).migration.invalid_rows.\(unknown.name)"), hint: unknown.hint)
+  }
+}
+
 extension HopdError {
+  /// Returns the same error with the file and line of its key in the configuration, unless it is about another file.
+  package func placed(in loaded: LoadedConfiguration) -> HopdError {
+    guard place.file == nil, let key = place.key else { return self }
+    var copy = self
+    copy.place = place.filled(from: loaded.place(of: key))
+    return copy
+  }
+
   /// Whether the cause of this failure to read a model may disappear without a change of the configuration: a file
   /// system that is not mounted yet, or a missing right.
   package var mayPass: Bool {

@@ -38,7 +38,7 @@ package enum WatchOverlap {
   }
 
   /// Resolves the links of a path, as far as the path exists.
-  private static func resolved(_ path: FilePath) -> FilePath {
+  static func resolved(_ path: FilePath) -> FilePath {
     var missing: [FilePath.Component] = []
     var folder = path.lexicallyNormalized()
     while true {

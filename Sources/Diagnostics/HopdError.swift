@@ -131,7 +131,7 @@ extension HopdError: CustomStringConvertible {
       lines.append("  because: " + text.replacingNewlines(with: "\n    "))
     }
     if let hint {
-      lines.append("  hint: \(hint.printableLine)")
+      lines.append("  hint: \(hint.printableHint)")
     }
     return lines.joined(separator: "\n")
   }

@@ -82,4 +82,12 @@ extension FilePath {
       }.joined()
     }
   }
+
+  /// The path as one word for a shell, byte for byte, for a command in a hint.
+  package var quotedForShell: String {
+    if let text = String(validating: self) { return text.quotedForShell }
+    return withPlatformString { pointer in
+      UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).withDigitsForShell
+    }
+  }
 }

@@ -26,6 +26,21 @@ extension Sequence<UInt8> {
   package var hexadecimal: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }
 
+extension Sequence<UInt8> {
+  /// The bytes as one word for a shell in the form `$'…'`, with octal digits for all but plain characters.
+  ///
+  /// Quotation marks are digits too: for a shell that does not know the form, this is a quoted word all the same.
+  var withDigitsForShell: String {
+    let word = map { byte -> String in
+      let isPlain = (0x20..<0x7f).contains(byte) && !"'\\!".utf8.contains(byte)
+      if isPlain { return String(Unicode.Scalar(byte)) }
+      let digits: [UInt8] = [byte >> 6, (byte >> 3) & 7, byte & 7]
+      return "\\" + digits.map { String($0) }.joined()
+    }
+    return "$'" + word.joined() + "'"
+  }
+}
+
 extension [UInt8] {
   /// The bytes of hexadecimal digits, two per byte; nil for any other text.
   package init?(hexadecimal text: some StringProtocol) {
@@ -63,12 +78,22 @@ extension String {
   /// The text as one printable line.
   package var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
 
+  /// A hint as one printable line. It is cut only at its end: what is left of a command must not begin in the middle of
+  /// a quoted word.
+  package var printableHint: String {
+    let (limit, text) = (2000, escapingControls(keepingNewlines: false))
+    guard text.utf8.count > limit, text.unicodeScalars.count > limit else { return text }
+    return String(text.unicodeScalars.prefix(limit)) + "… (\(text.unicodeScalars.count - limit) characters left out)"
+  }
+
   /// The lines of a foreign text, joined into one line.
   package var joiningLines: String { split(whereSeparator: \.isNewline).joined(separator: "; ") }
 
-  /// The text as one word for a shell, in quotation marks if it needs them.
+  /// The text as one word for a shell, in quotation marks if it needs them, and with digits for control characters.
   package var quotedForShell: String {
-    !isEmpty && utf8.allSatisfy(Self.shellBytes.contains) ? self : "'" + replacing("'", with: "'\\''") + "'"
+    if !isEmpty, utf8.allSatisfy(Self.shellBytes.contains) { return self }
+    return unicodeScalars.allSatisfy(\.isLineSafe)
+      ? "'" + replacing("'", with: "'\\''") + "'" : utf8.withDigitsForShell
   }
 
   private static let shellBytes = Set(

@@ -51,7 +51,7 @@ package final class FileLock {
       throw HopdError(
         .noSpace, "no lock file can be made in hopd's state directory: \(error.message)", at: Place(file: path),
         cause: error.cause,
-        hint: "free space or inodes there: df -h -i \(path.removingLastComponent().printable)")
+        hint: "free space or inodes there: df -h -i \(path.removingLastComponent().quotedForShell)")
     }
   }
 

@@ -99,7 +99,7 @@ package struct LinuxFileSystem: DurableFileSystem {
       } catch var error as HopdError where error.errno == .permissionDenied {
         let user = geteuid()
         error.message = "user \(user) may not write here: \(Errno.permissionDenied) (EACCES)"
-        error.hint = "chown \(user) \(path.printable) gives it to that user"
+        error.hint = "chown \(user) \(path.quotedForShell) gives it to that user"
         throw error
       }
     }
@@ -303,7 +303,7 @@ package struct LinuxFileSystem: DurableFileSystem {
           if fstatvfs(parent, &found) == 0, found.f_files > 0, found.f_favail == 0 {
             error.message = "cannot \(doing): the file system has no inodes left (ENOSPC)"
             error.hint =
-              "remove files there; `df -i \(path.removingLastComponent().printable)` shows how many are in use"
+              "remove files there; `df -i \(path.removingLastComponent().quotedForShell)` shows how many are in use"
           }
           throw error
         }

@@ -18,16 +18,23 @@ extension HopdError {
     let name = String(cString: clinux_error_name(code))
     self.init(
       HopdError.code(forErrno: code), "cannot \(doing): \(Errno(rawValue: code)) (\(name))", at: Place(file: path),
-      cause: Errno(rawValue: code),
-      hint: code == ENAMETOOLONG ? "shorten the name: files with longer names are made beside it" : nil)
+      cause: Errno(rawValue: code), hint: HopdError.hint(forErrno: code))
   }
 
   /// The errno at the bottom of this error, where a system call failed.
   package var errno: Errno? { cause as? Errno }
 
+  private static func hint(forErrno code: Int32) -> String? {
+    switch code {
+    case ENAMETOOLONG: "shorten the name: files with longer names are made beside it"
+    case EFBIG: "raise the limit on the size of files (ulimit -f, LimitFSIZE= in a unit)"
+    default: nil
+    }
+  }
+
   private static func code(forErrno code: Int32) -> Code {
     switch code {
-    case ENOSPC, EDQUOT: .noSpace
+    case ENOSPC, EDQUOT, EFBIG: .noSpace
     case EACCES, EPERM, EROFS: .noPermission
     case ENOENT: .notFound
     case EEXIST, ENOTEMPTY: .alreadyExists

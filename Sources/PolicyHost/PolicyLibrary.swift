@@ -27,7 +27,7 @@ enum PolicyLibrary {
     switch own {
     case .untrusted(let place):
       return "hopd's own Python module is not used, because others may write to \(place.printable): "
-        + "chmod go-w \(place.printable), and let it belong to you or to root"
+        + "chmod go-w \(place.quotedForShell), and let it belong to you or to root"
     case .folder(let folder): return "the module is in \(folder), which that Python does not search: \(install)"
     case .standard, .none: return install
     }

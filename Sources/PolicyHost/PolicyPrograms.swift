@@ -139,7 +139,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
       throw unusable("does not exist: \(path.printable)", hint: "correct the path, or install the program")
     }
     guard Self.isProgram(path) else {
-      throw unusable("is not an executable file: \(path.printable)", hint: "chmod +x \(path.printable)")
+      throw unusable("is not an executable file: \(path.printable)", hint: "chmod +x \(path.quotedForShell)")
     }
     return path
   }

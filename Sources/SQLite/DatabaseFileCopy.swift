@@ -99,8 +99,10 @@ struct DatabaseFileCopy {
 
   /// The error of the last call, in the form of SQLite's own errors.
   private func failure() -> SQLiteError {
-    let isFull = [ENOSPC, EDQUOT, EFBIG].contains(errno)
+    let code = errno
+    let isFull = [ENOSPC, EDQUOT, EFBIG].contains(code)
     return SQLiteError(
-      extendedCode: isFull ? SQLITE_FULL : SQLITE_IOERR, message: "copy the file: " + String(cString: strerror(errno)))
+      extendedCode: isFull ? SQLITE_FULL : SQLITE_IOERR,
+      message: "copy the file: \(String(cString: strerror(code)))\(code == EFBIG ? " (ulimit -f limits it)" : "")")
   }
 }

@@ -72,7 +72,10 @@ struct DirectoryScan: Sendable {
   }
 
   /// Whether directories of this name are descended into.
-  func descends(into name: [UInt8]) -> Bool { watch.recursive && name.first != UInt8(ascii: ".") && !name.isEmpty }
+  func descends(into name: [UInt8]) -> Bool {
+    watch.recursive && name.first != UInt8(ascii: ".") && !name.isEmpty
+      && !watch.excludedFolders.contains { $0.matches(name) }
+  }
 
   /// The path of a name below the watched directory; the empty name is the directory itself.
   func path(_ relative: [UInt8]) -> [UInt8] { relative.isEmpty ? root : root + [UInt8(ascii: "/")] + relative }

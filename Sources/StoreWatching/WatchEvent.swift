@@ -15,6 +15,9 @@ package struct WatchedDirectory: Sendable, Hashable {
   package var exclude: [Glob]
   /// Whether the directories below are watched too. Those whose name begins with a dot never are.
   package var recursive: Bool
+  /// Directories below are left out, with everything in them, if their name matches one of these. The watched directory
+  /// itself is served whatever its name: somebody named it.
+  package var excludedFolders: [Glob]
   /// How long a file must be quiet.
   package var settle: Duration
   /// How often everything is scanned again, whatever the kernel reported.
@@ -29,7 +32,7 @@ package struct WatchedDirectory: Sendable, Hashable {
   /// Describes a directory to watch; the default suffixes of side files are SQLite's.
   package init(
     name: String, path: FilePath, include: [Glob] = [Glob("*")], exclude: [Glob] = [], recursive: Bool = false,
-    settle: Duration, rescan: Duration, sideSuffixes: [String] = ["-wal", "-journal"],
+    excludedFolders: [Glob] = [], settle: Duration, rescan: Duration, sideSuffixes: [String] = ["-wal", "-journal"],
     noisySuffixes: [String] = ["-shm"]
   ) {
     self.name = name
@@ -37,6 +40,7 @@ package struct WatchedDirectory: Sendable, Hashable {
     self.include = include
     self.exclude = exclude
     self.recursive = recursive
+    self.excludedFolders = excludedFolders
     self.settle = settle
     self.rescan = rescan
     self.sideSuffixes = sideSuffixes

@@ -18,11 +18,13 @@ package enum LoggingBootstrap {
     return threshold
   }
 
-  /// Makes sure that descriptors 0 to 2 are open, and ignores SIGPIPE, so that a closed pipe does not end the process.
+  /// Makes sure that descriptors 0 to 2 are open, and ignores SIGPIPE and SIGXFSZ, so that neither a closed pipe nor a
+  /// limit on the size of files ends the process.
   ///
   /// If descriptor 2 were free, the next opened file would get it, and log lines would be written into a store.
   package static func secureStandardDescriptors() {
     signal(SIGPIPE, SIG_IGN)
+    signal(SIGXFSZ, SIG_IGN)
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
       // open(2) returns the lowest free number, which is this one: the lower ones are open by now.
       _ = open("/dev/null", O_RDWR | O_NOCTTY)

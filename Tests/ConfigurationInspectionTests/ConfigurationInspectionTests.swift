@@ -127,6 +127,50 @@ import Testing
     #expect(found.code.exit == .configuration)
   }
 
+  @Test(
+    "A backup directory in a tree of stores is a remark, and stops nothing",
+    arguments: [
+      ("a/kept", "recursive = true", "", true), ("link/kept", "recursive = true", "", true),
+      ("a", "recursive = true", "", true), ("b/later/kept", "", "recursive = true", true), ("a/kept", "", "", false),
+      ("a/below", "", "recursive = true", false),
+    ])
+  func backupsInTrees(_ backups: String, _ more: String, _ secondMore: String, _ expected: Bool) throws {
+    let place = try Place()
+    let rule = "[watch.backup]\ndirectory = \"\(place.root.pushing(FilePath(backups)))\""
+    let loaded = try place.load([("w", "a", "\(more)\n\(rule)"), ("v", "b", secondMore)])
+    let remarks = BackupOverlap.remarks(in: loaded)
+    #expect(remarks.count == (expected ? 1 : 0), "\(remarks)")
+    #expect(BackupOverlap.mistakes(in: loaded).isEmpty)
+    let findings = ConfigurationInspection(loaded).findings()
+    #expect(findings.mistakes.isEmpty, "\(findings.mistakes)")
+    #expect(findings.remarks.contains { $0.code == .backupsInWatch } == expected)
+    guard let found = remarks.first else { return }
+    #expect(found.code.severity == .warning && found.place.line == 7, "\(found)")
+    #expect(found.message.contains("the watch \(secondMore.isEmpty ? "w" : "v") watches"), "\(found)")
+  }
+
+  @Test("A watch among backups is refused", arguments: ["a.sqlite-01.hopd-backups", "b/.a.hopd-backups/20300102T01"])
+  func backupsAreNotWatched(_ directory: String) throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", ""), ("v", directory, "")])
+    #expect(BackupOverlap.mistakes(in: loaded).count == 1)
+    let found = try #require(error(loaded, waits: true))
+    #expect(found.code.exit == .configuration && found.place.line == 8, "\(found)")
+    #expect(found.message.contains("lies among the backups"), "\(found)")
+  }
+
+  @Test func rulesForEntitiesOfNoVersionAreMistakes() throws {
+    let place = try Place()
+    func found(_ rules: String) throws -> HopdError? {
+      error(try place.load([("w", "a", "[watch.migration]\ninvalid_rows = \(rules)"), ("v", "b", "")]), waits: true)
+    }
+    #expect(try found("{ Person = \"skip\", \"*\" = \"fail\" }") == nil)
+    let mistake = try #require(try found("{ Persn = \"skip\", \"*\" = \"fail\" }"))
+    #expect(mistake.place.line == 6 && mistake.place.key == "watch.w.migration.invalid_rows.Persn", "\(mistake)")
+    let text = "\(mistake)"
+    #expect(text.contains("the watch w names the entity Persn") && text.contains("did you mean Person?"), "\(text)")
+  }
+
   @Test func theUnitSaysWhereItMayWrite() {
     let unit = """
       [Unit]

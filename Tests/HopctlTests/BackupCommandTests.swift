@@ -211,6 +211,23 @@ struct BackupCommandTests {
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().version?.text == "Zoo")
   }
 
+  @Test func aBackupOfAnotherVersionThanItsLabelSaysIsRefused() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    let backup = try #require(try backups(room, store).first?.backups?.list.first?.backup?.text)
+    try FileManager.default.removeItem(atPath: backup)
+    try FileManager.default.copyItem(atPath: store, toPath: backup)
+    try room.sql(backup, "PRAGMA journal_mode = DELETE")
+    let refused = try room.run("restore", store, "--yes", "--json")
+    #expect(refused.status == 65)
+    #expect(try refused.json().error?.code?.text == "other-version")
+    #expect(refused.errors.contains("says Zoo, but the file is of another version, Zoo 10"), "\(refused.errors)")
+    let restored = try room.run("restore", store, "--yes", "--anyway")
+    #expect(restored.status == 0 && restored.output.contains("restored \(store): Zoo 10,"), "\(restored)")
+    #expect(restored.output.contains("pinned: restored to Zoo 10 at"), "\(restored)")
+  }
+
   @Test func theBackupOfAnotherStoreIsRefused() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")

@@ -154,6 +154,51 @@ struct FleetCommandTests {
     #expect(try work("--shard", "auto").status == 64)
   }
 
+  /// A list that a failed command left empty is no fleet that is done, and results without a run are no report.
+  @Test func nothingIsNotSuccess() throws {
+    let room = try Room()
+    for text in ["", "# nothing\n"] {
+      try room.file("list", text)
+      let outcome = try room.run("work", "--manifest", room.path("list"), "--models", room.model)
+      #expect(outcome.status == 65 && outcome.errors.contains("the manifest names no store"), "\(outcome.errors)")
+    }
+    try FileManager.default.createDirectory(atPath: room.path("fleet"), withIntermediateDirectories: true)
+    let scan = try room.run("scan", room.path("fleet"), "--models", room.model, "--json")
+    try room.file("list", scan.output)
+    #expect(try room.run("work", "--manifest", room.path("list"), "--models", room.model).status == 0)
+    for text in ["", "{\"event\":\"begin\",\"run\":\"a"] {
+      try room.file("results.ndjson", text)
+      let report = try room.run("report", room.path("results.ndjson"))
+      #expect(report.status == 75 && report.output.contains("no worker has reported"), "\(report.output)")
+      #expect(try room.run("report", room.path("results.ndjson"), "--json").json().runs?.int == 0)
+    }
+  }
+
+  /// A store whose own name or whose folder's name is not UTF-8 is counted, and fails with the reason.
+  @Test func aNameThatIsNotTextIsTold() throws {
+    let room = try Room()
+    try fleet(room, 3)
+    let script =
+      #"cd -- "$0" && cp 0/*.sqlite "$(printf 'caf\351.sqlite')" && mkdir "$(printf 'd\351')" && "#
+      + #"cp 0/*.sqlite "$(printf 'd\351/x.sqlite')""#
+    let made = try room.wait(room.start(program: "/bin/sh", ["-c", script, room.path("fleet")]))
+    try #require(made.status == 0, "\(made.errors)")
+    let outcome = try scan(room)
+    #expect(outcome.status == 0)
+    for words in ["5 stores", "unreadable", "not UTF-8", "xe9", "hint: rename"] {
+      #expect(outcome.output.contains(words), "\(words) is missing in:\n\(outcome.output)")
+    }
+    #expect(try text(room.path("manifest.ndjson")).split(separator: "\n").count == 5)
+    #expect(try scan(room, "--resume", "--json").lines().count == 1, "a store that did not change was looked at again")
+    for source in [[room.path("fleet")], ["--manifest", room.path("manifest.ndjson")]] {
+      let work = try room.run(words: ["work"] + source + ["--models", room.model])
+      #expect(work.status == 65 && work.output.contains("2 failed"), "\(work.output)")
+      #expect(work.errors.contains("not UTF-8"), "\(work.errors)")
+    }
+    // Foundation may be unable to remove such names with the room.
+    _ = try room.wait(room.start(program: "/bin/sh", ["-c", "rm -r -- \"$0\"", room.path("fleet")]))
+  }
+
   private func wait(until isTrue: () throws -> Bool) throws -> Bool {
     for _ in 0..<40 {
       if try isTrue() { return true }

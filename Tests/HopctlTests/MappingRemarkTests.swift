@@ -2,6 +2,7 @@
 // that the way passes over; each remark once. And a text mapping that hopd would refuse is not printed as a good one.
 
 import BlockingTests
+import DurableFiles
 import Glibc
 import SystemPackage
 import Testing
@@ -79,6 +80,26 @@ struct MappingRemarkTests {
       "Bad.hopmap.toml", good.output.replacing(line, with: line + "attributes = { name = '$source.nothing' }\n"))
     let bad = try room.run("mapping", "show", file, "--models", room.model, "--text")
     #expect(bad.status == 65 && bad.output.isEmpty && bad.errors.contains("nothing"), "\(bad)")
+  }
+
+  @Test("A text mapping that cannot be written whole leaves no file beside the models")
+  func fullDisk() throws {
+    let room = try Room()
+    let file = room.path("Zoo to Zoo 2.hopmap.toml")
+    let words = ["mapping", "infer", room.model, "Zoo", "Zoo 2", "--output", file]
+    // As on a full disk, files can be made but not grow; what hopctl tells goes through a pipe.
+    let line = "(trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\") 2>&1 | cat"
+    let program = try #require(Program.path).string
+    let full = try room.wait(room.start(program: "/bin/sh", ["-c", line, program] + words))
+    #expect(full.output.contains("\(file): the file cannot be written"), "\(full)")
+    #expect(try LinuxFileSystem().names(in: room.path).allSatisfy { !$0.string.contains("hopmap") })
+    let made = try room.run(words: words)
+    #expect(made.status == 0, "\(made.errors)")
+    #expect(try room.run("mapping", "show", file, "--models", room.model).status == 0)
+    let again = try room.run(words: words)
+    #expect(again.status == 73 && again.errors.contains("the file is there already"), "\(again)")
+    let names = try LinuxFileSystem().names(in: room.path).map(\.string).filter { $0.contains("hopmap") }
+    #expect(names == ["Zoo to Zoo 2.hopmap.toml"])
   }
 }
 

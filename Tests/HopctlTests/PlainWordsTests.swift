@@ -192,6 +192,24 @@ struct PlainWordsTests {
     // A rule that no row needs is no reason to say anything, and changes nothing.
     let plan = try room.run("plan", store, "--models", room.model, "--invalid-rows", "Animal=skip")
     #expect(plan.status == 0 && plan.output.contains("inferred"), "\(plan.output)\(plan.errors)")
+    // Likewise in a configuration, with the line.
+    try room.file(
+      "rules.toml",
+      """
+      [[watch]]
+      name = "zoo"
+      directory = "\(room.path("stores"))"
+      models = ["\(room.model)"]
+      [watch.migration]
+      invalid_rows = { Animals = "skip", "*" = "fail" }
+      """)
+    for command in [["plan", store, "--config"], ["explain", store, "--config"], ["check-config"]] {
+      let outcome = try room.run(words: command + [room.path("rules.toml")])
+      #expect(outcome.status == 78, "\(command): \(outcome.output)\(outcome.errors)")
+      for words in ["rules.toml:6", "watch zoo", "did you mean Animal?"] {
+        #expect(outcome.errors.contains(words), "\(command): \(outcome.errors)")
+      }
+    }
     let migrated = try room.run("migrate", store, "--models", room.model, "--invalid-rows", "quarantine")
     #expect(migrated.status == 0, "\(migrated.errors)")
   }

@@ -1,14 +1,17 @@
 // A watch's rules for names of self many-to-many tables, mapping models, rows and policies reach the jobs of its
 // stores.
 
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
+import HopdConfiguration
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import StoreReplacement
+import StoreWatching
 import SystemPackage
 import Testing
 
@@ -74,6 +77,28 @@ import Testing
     #expect(set.unmappedEntities == .drop)
     // With or without its module.
     #expect(set.isBound("Library.BookPolicy") && set.isBound("BookPolicy") && !set.isBound("PagePolicy"))
+  }
+
+  @Test func aRuleForAnEntityOfNoVersionIsTold() throws {
+    let place = try DaemonTests.Place()
+    let rule = "invalid_rows = { Persn = \"quarantine\", \"*\" = \"fail\" }"
+    let error = #expect(throws: HopdError.self) { try request(place, rule) }
+    #expect(error?.code == .configurationInvalid && error?.hint == "did you mean Person?")
+    #expect(error?.place.file == place.configuration && error?.place.line == 7)
+    #expect(error?.place.key == "watch.w.migration.invalid_rows.Persn")
+    // It is no cause that time mends, so a daemon with this watch alone does not start.
+    #expect(throws: HopdError.self) {
+      try DaemonSetup(ConfigurationSource.file(place.configuration).load(), mayDegrade: true)
+    }
+  }
+
+  @Test func foldersOfBackupsAreNotWatched() throws {
+    let place = try DaemonTests.Place()
+    try place.configure("recursive = true\nbackup.directory = \"\(place.store("kept"))\"")
+    let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
+    let excluded = try #require(setup.directories.first).excludedFolders
+    #expect(excluded.contains { $0.matches(Array("a.sqlite-0a1b.hopd-backups".utf8)) })
+    #expect(setup.warnings.contains { $0.code == .backupsInWatch })
   }
 
   @Test func mappingModelsAreReadWithTheModels() throws {

@@ -160,6 +160,21 @@ import Testing
     for (path, quoted) in [
       ("/srv/a.sqlite", "/srv/a.sqlite"), ("/srv/with space.sqlite", "'/srv/with space.sqlite'"),
       ("/srv/it's", "'/srv/it'\\''s'"), ("/srv/$(reboot)", "'/srv/$(reboot)'"), ("", "''"),
-    ] { #expect(path.quotedForShell == quoted) }
+      // Neither a terminal nor the line below gets a control character.
+      ("/srv/a\nb", "$'/srv/a\\012b'"), ("/srv/\u{1b}[31m it's\\!", "$'/srv/\\033[31m it\\047s\\134\\041'"),
+      ("/srv/\u{202e}ü", "$'/srv/\\342\\200\\256\\303\\274'"),
+    ] {
+      #expect(path.quotedForShell == quoted)
+      if !path.isEmpty { #expect(FilePath(path).quotedForShell == quoted) }
+    }
+    let bytes: [CChar] = [0x2f, 0x61, CChar(bitPattern: 0xff), 0x62, 0]
+    #expect(FilePath(platformString: bytes).quotedForShell == "$'/a\\377b'")
+  }
+
+  @Test func aLongHintIsCutAtItsEnd() {
+    let path = "/" + String(repeating: "x'", count: 1000) + "; touch PWNED #"
+    let text = HopdError(.usage, "no", hint: "chmod go-w \(path.quotedForShell)").description
+    #expect(text.contains("hint: chmod go-w '/x") && text.hasSuffix("characters left out)"))
+    #expect(!text.contains("PWNED"))
   }
 }

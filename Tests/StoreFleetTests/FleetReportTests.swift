@@ -104,6 +104,12 @@ import Testing
     #expect(report.fleet == 6 && report.withoutResult == 5 && report.exit == .temporaryFailure)
   }
 
+  /// Nothing is known of the fleet: an empty file, or the torn first line of a worker that was killed.
+  @Test func withoutARunNothingIsDone() {
+    let report = FleetReportBuilder().made()
+    #expect(report.runs == 0 && report.exit == .temporaryFailure)
+  }
+
   /// The results of two workers that migrated the same store.
   @Test func aStoreThatWasMigratedTwiceIsTold() {
     var builder = FleetReportBuilder()

@@ -25,6 +25,18 @@ import Testing
     #expect(try manifest.next()?.store == "/srv/no newline.sqlite")
     #expect(try manifest.next() == nil)
     #expect(try manifest.next() == nil)
+    let hasSummary = manifest.hasSummary
+    #expect(hasSummary)
+  }
+
+  /// Only what a scan wrote shows that a fleet has no stores.
+  @Test(arguments: [("", false), ("# none\n\n", false), ("{}\n", false), ("{\"summary\":{\"stores\":0}}\n", true)])
+  func anEmptyFleetHasASummary(_ text: String, _ expected: Bool) throws {
+    let file = try Scratch().file(text)
+    var manifest = try Manifest(path: file.path)
+    #expect(try manifest.next() == nil)
+    let hasSummary = manifest.hasSummary
+    #expect(hasSummary == expected)
   }
 
   @Test(

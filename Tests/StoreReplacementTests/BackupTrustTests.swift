@@ -93,6 +93,50 @@ struct BackupTrustTests {
     #expect(restored.pin?.storeUUID == "THEIRS")
   }
 
+  @Test(
+    "A backup of another version than its label says is refused, or goes by what it is",
+    arguments: [true, false], ["two", "three"])
+  func otherVersion(_ isThere: Bool, _ digest: String) throws {
+    let world = try TestWorld(.rollback)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    try Connection.ofApp(backup).execute("UPDATE version SET digest = '\(digest)'")
+    if !isThere { try world.plain.unlink(world.location.database) }
+    let before = try world.everything()
+    let error = refusal { try world.restore(backup, job: "b2") }
+    #expect(error?.code == .otherVersion && error?.code.exit == .dataError)
+    #expect(error?.place.store == world.location.database && error?.place.file == backup)
+    #expect(error?.message.contains("says One, but the file is of another version") == true)
+    // The label names the version that replaced its own.
+    #expect(error?.message.hasSuffix(digest == "two" ? "version, Two" : "version") == true)
+    #expect(error?.hint?.contains("--anyway") == true)
+    #expect(try world.everything() == before)
+    #expect(try world.pins().read() == nil)
+    let restored = try world.restore(backup, job: "c3", options: RestoreOptions(goesOnAnyway: true))
+    let name = digest == "two" ? "Two" : "a version that its label does not name"
+    #expect(restored.replaced.version == StoreVersionMark(name: name, digest: digest))
+    #expect(restored.pin?.restored.name == name)
+    #expect(try world.content().version == digest)
+  }
+
+  @Test(
+    "The command in a hint is one command, whatever the name of the store is",
+    .enabled(if: access("/bin/bash", X_OK) == 0, "bash is not there"),
+    arguments: ["it's; touch PWNED #.sqlite", "a b\n$(touch PWNED)'.sqlite"])
+  func hostileName(_ name: String) throws {
+    let world = try TestWorld(.rollback, name: name)
+    let folder = try world.backups().directory
+    try world.plain.makeDirectory(folder, mode: 0o700)
+    #expect(chmod(folder.string, 0o777) == 0)
+    let error = refusal { try world.migrate(files: world.plain) }
+    #expect(error?.code == .backupFolderUnsafe)
+    let hint = try #require(error?.hint)
+    #expect(hint.utf8.allSatisfy { $0 >= 0x20 })
+    let start = try #require(hint.ranges(of: "chmod").first?.lowerBound)
+    try run("/bin/bash", "-c", String(hint[start...]))
+    #expect(try world.plain.status(folder)?.mode == 0o755)
+    #expect(access("PWNED", F_OK) != 0)
+  }
+
   @Test("External files that differ are named, and nothing is written over", arguments: [true, false])
   func externalFiles(_ isThere: Bool) throws {
     let world = try TestWorld(.wal, externalFiles: ["A0B1", "C2D3"])

@@ -234,6 +234,32 @@ import Testing
     #expect(log.count(of: "settled link", prefix: true) == 0)
   }
 
+  /// The folders of backups in a configured place have names without a leading dot, and what is in them looks like
+  /// stores.
+  @Test func foldersThatAreExcludedAreNotEntered() throws {
+    let folder = try Folder()
+    #expect(mkdir(folder.path("kept").string, 0o700) == 0)
+    try folder.write("kept/a-1.backups/old.sqlite", "1", making: "kept/a-1.backups")
+    var watch = folder.watch(recursive: true)
+    watch.excludedFolders = [Glob("*.backups")]
+    let log = try EventLog(watch)
+    #expect(log.waits(for: "scanned 0"))
+    // By events too: a new folder, and one that is given such a name.
+    try folder.write("kept/b-2.backups/old.sqlite", "1", making: "kept/b-2.backups")
+    try folder.write("kept/now/a.sqlite", "22", making: "kept/now")
+    #expect(log.waits(for: "settled kept/now/a.sqlite 2"))
+    #expect(rename(folder.path("kept/now").string, folder.path("kept/now.backups").string) == 0)
+    #expect(log.waits(for: "vanished kept/now/a.sqlite"))
+    try folder.write("last.sqlite", "333")
+    #expect(log.waits(for: "settled last.sqlite 3"))
+    #expect(log.count(of: "settled", prefix: true) == 2)
+    // The watched directory itself is served whatever its name.
+    var named = folder.watch("kept/a-1.backups", recursive: true)
+    named.excludedFolders = watch.excludedFolders
+    let other = try EventLog(named)
+    #expect(other.waits(for: "settled old.sqlite 1"))
+  }
+
   @Test func aDirectoryThatGoesAwayIsToldAndArmedAgain() throws {
     let folder = try Folder()
     try folder.write("stores/a.sqlite", "1", making: "stores")

@@ -54,8 +54,9 @@ package struct DaemonSetup: Sendable {
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
-    warnings = loaded.warnings
+    warnings = loaded.warnings + BackupOverlap.remarks(in: loaded)
     policies = PolicyPrograms.maker(configuration.policyBindings)
+    if let first = BackupOverlap.mistakes(in: loaded).first { throw first }
     let overlaps = WatchOverlap.findings(in: loaded)
     if let first = overlaps.first {
       throw overlaps.count == 1
@@ -67,6 +68,7 @@ package struct DaemonSetup: Sendable {
       do throws(HopdError) {
         serve(watch.name, try WatchModels.load(watch))
       } catch {
+        let error = error.placed(in: loaded)
         guard mayDegrade else { throw error }
         unserved[watch.name] = error
         last = error
@@ -138,8 +140,10 @@ package struct DaemonSetup: Sendable {
     configuration.watches.map { watch in
       WatchedDirectory(
         name: watch.name, path: watch.directory, include: watch.include.map { Glob($0) },
-        exclude: watch.exclude.map { Glob($0) }, recursive: watch.recursive, settle: watch.settle,
-        rescan: watch.rescan)
+        exclude: watch.exclude.map { Glob($0) }, recursive: watch.recursive,
+        // A configured directory for backups may lie in the tree, and the folders in it have names without a dot. A
+        // backup that is taken for a store is migrated, which makes the next backup, without end.
+        excludedFolders: [Glob("*" + BackupSet.folderSuffix)], settle: watch.settle, rescan: watch.rescan)
     }
   }
 

@@ -344,7 +344,8 @@ package struct MigrationReporter: Sendable {
       return "give the user of hopd the right to write the file and its directory; under systemd also name the "
         + "directory in ReadWritePaths= of the unit"
     }
-    return "`hopctl identify \(name)` says what the file is; `exclude` of the watch \(subject.watch) leaves it out"
+    return "`hopctl identify \(subject.store.quotedForShell)` says what the file is; "
+      + "`exclude` of the watch \(subject.watch) leaves it out"
   }
 
   func fields(_ values: [JournalField: String?]) -> [JournalField: String] {

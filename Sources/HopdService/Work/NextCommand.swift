@@ -24,10 +24,12 @@ struct NextCommand {
   /// The command for an error; empty if the operator can only wait.
   func text(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {
-      return "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.string.quotedForShell)")
+      return "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.quotedForShell)")
     }
-    let folder = store.removingLastComponent().string.quotedForShell
-    let store = store.string.quotedForShell
+    let folder = store.removingLastComponent().quotedForShell
+    // The journal's entries name a store as text.
+    let entry = "HOPD_STORE=" + store.printable.quotedForShell
+    let store = store.quotedForShell
     switch error.code {
     case .interrupted: return ""
     case .noSpace: return "df -h \(folder)"
@@ -36,9 +38,9 @@ struct NextCommand {
     case .heldBack: return "hopctl release \(store)"
     case .storeIncomplete, .notFound: return "ls -la \(folder)"
     case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
-    case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(store)"
+    case .storeEndsService, .internalError: return "journalctl -x \(entry)"
     case let code where code.exit == .unavailable: return "fuser -v \(store)"
-    case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(store)"
+    case let code where code.name.hasPrefix("policy-"): return "journalctl \(entry)"
     // Identification does not read all pages: only `hopctl verify` shows which are damaged.
     case .storeDamaged: return "hopctl verify \(options)"
     case let code where ["not-a-store", "store-encrypted"].contains(code.name):
@@ -48,10 +50,10 @@ struct NextCommand {
   }
 
   private var state: String {
-    stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(stateDirectory.string.quotedForShell)"
+    stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(stateDirectory.quotedForShell)"
   }
 
   private var options: String {
-    "\(store.string.quotedForShell) --config \(configuration.string.quotedForShell) --watch \(watch.quotedForShell)"
+    "\(store.quotedForShell) --config \(configuration.quotedForShell) --watch \(watch.quotedForShell)"
   }
 }

@@ -143,7 +143,7 @@ package final class StateRecorder: Sendable {
         + "\(error)",
       fields: [
         .error: error.code.name, .directory: stateDirectory.printable,
-        .hint: error.firstHint ?? "look for free space and rights: df -h -i \(stateDirectory.printable)",
+        .hint: error.firstHint ?? "look for free space and rights: df -h -i \(stateDirectory.quotedForShell)",
       ])
   }
 }

@@ -245,15 +245,24 @@ package struct CheckReport: Sendable {
     models.contains { $0.versions.contains { $0.verdict == .policy } } || stores.contains { $0.verdict == .policy }
   }
 
+  /// Whether no store of a version that was asked for reached the target, though nothing is red.
+  package var provesNothing: Bool { !isRed && !asked.isEmpty && good == 0 }
+
+  /// The versions of which a store was to be tried.
+  private var asked: [VersionCheck] {
+    models.flatMap(\.versions).filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
+  }
+
+  /// The number of these whose stores are at the target.
+  private var good: Int { asked.count { [.passed, .same].contains($0.verdict) } }
+
   /// The exit status: every version reaches the target, one does not, or policies lack their programs.
   package var status: ExitStatus { isRed ? .dataError : needsPolicies ? .configuration : .success }
 
   /// The result in one line, without times.
   package var summary: String {
     if let refusal { return "red: nothing was checked: \(refusal.message.printableLine)" }
-    let versions = models.flatMap(\.versions)
-    let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
-    let good = asked.count { [.passed, .same].contains($0.verdict) }
+    let (asked, good) = (self.asked, self.good)
     // The reason for a red result comes first, before the number of versions that reach the target.
     let problems = models.reduce(0) { $0 + $1.problems.count }
     var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
@@ -267,7 +276,8 @@ package struct CheckReport: Sendable {
     }
     let warnings = models.reduce(0) { $0 + $1.warnings.count }
     if warnings > 0 { parts.append(warnings.counted("warning")) }
-    return "\(isRed ? "red" : needsPolicies ? "not proven" : "green"): " + parts.joined(separator: ", ")
+    let result = isRed ? "red" : needsPolicies || provesNothing ? "not proven" : "green"
+    return "\(result): " + parts.joined(separator: ", ")
   }
 
   /// Why no version was tried.

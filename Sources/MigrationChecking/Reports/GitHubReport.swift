@@ -65,7 +65,7 @@ package enum GitHubReport {
       // The fence must be longer than any in the text.
       let ticks = remedy.text.split(whereSeparator: { $0 != "`" }).map(\.count).max() ?? 0
       let fence = String(repeating: "`", count: max(3, ticks + 1))
-      lines += ["", "    \(fence)"] + remedy.text.split(separator: "\n").map { "    \(String($0).printableLine)" }
+      lines += ["", "    \(fence)"] + remedy.text.split(separator: "\n").map { "    \(String($0).printableHint)" }
       lines += ["    \(fence)", ""]
     }
     if finding.remedies.isEmpty, let hint = finding.error.hint { lines.append("  - \(mark(hint))") }

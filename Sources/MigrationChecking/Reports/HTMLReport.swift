@@ -13,7 +13,7 @@ package struct HTMLReport {
 
   /// The page as HTML.
   package var text: String {
-    let state = report.isRed ? "red" : report.needsPolicies ? "unproven" : "green"
+    let state = report.isRed ? "red" : report.needsPolicies || report.provesNothing ? "unproven" : "green"
     let parts = report.models.map(section) + (report.stores.isEmpty ? [] : [stores])
     return """
       <!DOCTYPE html>

@@ -10,10 +10,9 @@ import PersistentStore
 import Synchronization
 
 extension StoreTrial {
-  /// Features that hopd does not support but Core Data may: they do not prove a mistake in the model.
-  static let limits: Set<HopdError.Code> = [
-    .layoutUnsupported, .derivationUnsupported, .joinTableNameUncertain, .mappingUnsupported,
-  ]
+  /// Parts of a version without which no store of it can be made for a trial. Core Data makes them, so they prove no
+  /// mistake in the model.
+  static let limits: Set<HopdError.Code> = [.layoutUnsupported, .derivationUnsupported]
 
   /// Whether the error is about this machine, so that it proves nothing about the model.
   static func isOfTheMachine(_ error: HopdError) -> Bool {

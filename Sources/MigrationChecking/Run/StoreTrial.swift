@@ -37,13 +37,7 @@ struct StoreTrial: Sendable {
     switch way {
     case .success(let steps): check.steps = steps
     case .failure(let error):
-      let leaves = Self.leaves(of: error)
-      // Core Data may follow what hopd cannot: nothing is proven.
-      if !leaves.isEmpty, leaves.allSatisfy({ Self.limits.contains($0.code) }) {
-        check.leaveUntried("hopd cannot follow it: \(leaves[0].message)", leaves)
-      } else {
-        check.fail(leaves.map { CheckFinding($0) })
-      }
+      check.fail(Self.leaves(of: error).map { CheckFinding($0) })
       return check
     }
     if let deadline, ContinuousClock.now >= deadline {
@@ -65,6 +59,7 @@ struct StoreTrial: Sendable {
     do throws(HopdError) {
       first = try attempt(sample, .everyKind, isUnhappy: false, in: folder)
     } catch  where Self.limits.contains(error.code) {
+      // Only the making of the store throws these; what a migration refuses is the result of the attempt.
       return check.leaveUntried("hopd cannot make a store of it: \(error.message)", Self.leaves(of: error))
     }
     (check.objects, check.bytes) = (first.objects, first.bytes)
@@ -159,10 +154,6 @@ struct StoreTrial: Sendable {
     _ check: inout VersionCheck, _ error: HopdError, _ sample: SampleStore, in folder: FilePath
   ) throws(HopdError) -> Attempt? {
     let leaves = Self.leaves(of: error)
-    if leaves.allSatisfy({ Self.limits.contains($0.code) }) {
-      check.leaveUntried("hopd cannot migrate it: \(leaves.first?.message ?? error.message)", leaves)
-      return nil
-    }
     if leaves.allSatisfy({ $0.code == .policyNotBound }) {
       check.verdict = .policy
       check.findings = leaves.map { Self.policyFinding($0) }

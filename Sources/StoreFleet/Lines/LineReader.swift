@@ -42,7 +42,7 @@ package struct LineReader: ~Copyable {
       let code = errno
       throw HopdError(
         code == ENOENT ? .notFound : code == EACCES ? .noPermission : .inputOutput, "the file cannot be opened",
-        at: Place(file: path), cause: Errno(rawValue: code), hint: "check the path: ls -l \(path.printable)")
+        at: Place(file: path), cause: Errno(rawValue: code), hint: "check the path: ls -l \(path.quotedForShell)")
     }
   }
 
@@ -95,6 +95,9 @@ package struct LineReader: ~Copyable {
 
 /// Reads a manifest.
 package struct Manifest: ~Copyable {
+  /// Whether the summary of a scan was among the lines so far.
+  package private(set) var hasSummary = false
+
   private var lines: LineReader
   private let decoder = JSONDecoder()
   private let allowsTornEnd: Bool
@@ -124,9 +127,15 @@ package struct Manifest: ~Copyable {
     return nil
   }
 
-  private func object(_ bytes: [UInt8]) throws(HopdError) -> StoreLine? {
+  private mutating func object(_ bytes: [UInt8]) throws(HopdError) -> StoreLine? {
     struct Named: Decodable {
       var store: String?
+    }
+    struct Last: Decodable {
+      struct Summary: Decodable {
+        var stores: Int
+      }
+      var summary: Summary
     }
     let data = Data(bytes)
     if let line = try? decoder.decode(StoreLine.self, from: data), !line.store.isEmpty, !line.store.utf8.contains(0) {
@@ -134,7 +143,10 @@ package struct Manifest: ~Copyable {
     }
     // A summary is not a store; half a line, or a field of another kind, is a mistake that must not hide a store.
     do {
-      if try decoder.decode(Named.self, from: data).store == nil { return nil }
+      if try decoder.decode(Named.self, from: data).store == nil {
+        if (try? decoder.decode(Last.self, from: data)) != nil { hasSummary = true }
+        return nil
+      }
     } catch {
       if lines.endsTorn, allowsTornEnd { return nil }
       throw bad(lines.endsTorn ? "the last line is cut off" : "the line is not a JSON object", cause: error)

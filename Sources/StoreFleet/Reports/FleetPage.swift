@@ -56,7 +56,9 @@ package enum FleetPage {
       """
     }
     return page(
-      "hopctl report", "\(report.fleet) stores in \(report.shards.count) shards",
+      "hopctl report",
+      report.runs == 0
+        ? "no worker has reported" : "\(report.fleet) stores in \(report.shards.count) shards",
       table("Stores", ["Result", "Stores", "Share"], rows)
         + table("Versions", ["Before", "After", "Stores"], versions)
         + table("Failures by cause", ["Cause", "Stores", "Example", "Next"], failures)

@@ -4,6 +4,8 @@ import Diagnostics
 
 /// The results of a fleet.
 package struct FleetReport: Encodable, Sendable {
+  /// Runs of workers that reported; without one, nothing is known of the fleet.
+  package internal(set) var runs = 0
   /// Stores in the manifest, as far as a run reported it.
   package internal(set) var fleet = 0
   package internal(set) var migrated = 0
@@ -84,9 +86,8 @@ package struct FleetReport: Encodable, Sendable {
 
   /// The contract with schedulers: 75 where workers should run again, 65 where only a person can help.
   package var exit: ExitStatus {
-    if waiting + withoutResult > 0 || shards.contains(where: { $0.state == .missing || $0.state == .unfinished }) {
-      return .temporaryFailure
-    }
+    if runs == 0 || waiting + withoutResult > 0 { return .temporaryFailure }
+    if shards.contains(where: { $0.state == .missing || $0.state == .unfinished }) { return .temporaryFailure }
     return failed > 0 ? .dataError : .success
   }
 }

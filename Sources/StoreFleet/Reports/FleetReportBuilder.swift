@@ -176,6 +176,7 @@ package struct FleetReportBuilder {
     }.sorted { ($1.stores, $0.before ?? "", $0.after ?? "") < ($0.stores, $1.before ?? "", $1.after ?? "") }
     report.failures = causeCounts.map { number, count in made(causeList[Int(number)], number, count) }
       .sorted { ($1.stores, $0.error.code, $0.example) < ($0.stores, $1.error.code, $1.example) }
+    report.runs = runs.count
     report.shards = shardStates()
     report.fleet = fleet(report.shards)
     report.withoutResult = max(0, report.fleet - entries.count)

@@ -38,7 +38,7 @@ package struct FleetScan {
     while true {
       let candidates = walk.next(Self.round)
       if candidates.isEmpty { return }
-      let fresh = candidates.filter { known[$0.path.string] != KnownStore($0) }
+      let fresh = candidates.filter { known[$0.name] != KnownStore($0) }
       let stores = try inParallel(fresh) { [look] file in
         StoreModels.mayBeStore(file.path) ? look.line(for: file) : nil
       }
@@ -65,6 +65,7 @@ package struct FleetScan {
   /// Lines of which only the path counts, completed by an inspection.
   package func completed(_ lines: [StoreLine]) throws -> [StoreLine] {
     try inParallel(lines) { [look] line in
+      guard !line.hasNoPath else { return line }
       let file = StoreWalk.Candidate(line) ?? StoreWalk.Candidate(path: FilePath(line.store), size: 0, modified: 0)
       return look.line(for: file)
     }

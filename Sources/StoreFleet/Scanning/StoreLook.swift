@@ -40,6 +40,7 @@ package final class StoreLook: Sendable {
   package func line(for file: StoreWalk.Candidate) -> StoreLine {
     let store = file.path
     var line = StoreLine(file)
+    guard !line.hasNoPath else { return line }
     do {
       let found = try StoreIdentifier.identify(
         StoreLocation(database: store), catalog: catalog, target: target, countsRows: false)

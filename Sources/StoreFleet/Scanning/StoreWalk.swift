@@ -2,10 +2,17 @@
 
 import Diagnostics
 import Glibc
+import StoreReplacement
 import SystemPackage
 
-/// Walks folders in the order of their names. Hidden entries are backups and staged stores, and are left out; links are
-/// not followed, because a folder could hold itself.
+extension HopdError.Code {
+  /// A path has bytes that are no text, so that no command and no line can name the store.
+  package static let pathNotText = HopdError.Code("path-not-utf8", exit: .dataError)
+}
+
+/// Walks folders in the order of their names. Hidden entries are backups and staged stores, and are left out, as are
+/// folders of backups in a configured place, whose names have no leading dot; links are not followed, because a folder
+/// could hold itself.
 package struct StoreWalk {
   /// A file that may be a store.
   package struct Candidate: Sendable, Hashable {
@@ -14,6 +21,17 @@ package struct StoreWalk {
     package var size: Int64
     /// Last change, nanoseconds since 1970.
     package var modified: Int64
+
+    /// The path as a line has it: where it is not UTF-8, with its bytes as `\xNN`.
+    package var name: String { String(validating: path) ?? path.printable }
+
+    /// Why no command can name the store; nil where its path is UTF-8.
+    fileprivate var refusal: HopdError? {
+      guard String(validating: path) == nil else { return nil }
+      return HopdError(
+        .pathNotText, "the path is not UTF-8, so hopd cannot name the store and its side files", at: Place(store: path),
+        hint: "rename the store together with its -wal, -shm and -journal files, or the folder above it")
+    }
   }
 
   /// The folders that could not be read, with the reason; the walk continues without them.
@@ -25,7 +43,8 @@ package struct StoreWalk {
   private var folder = FilePath()
   private var names: [String] = []
 
-  /// Prepares a walk. A path may also name a file.
+  /// Prepares a walk. A path may also name a file. What is named is visited whatever its name or the folders above it:
+  /// only who names a folder of backups, or a backup, can mean it.
   package init(_ paths: [FilePath]) throws(HopdError) {
     folders = []
     for path in paths {
@@ -49,7 +68,7 @@ package struct StoreWalk {
   package mutating func next(_ count: Int) -> [Candidate] {
     while found.count < count {
       if let name = names.popLast() {
-        look(at: name)
+        if let component = FilePath.Component(name) { look(at: component) }
       } else if let next = folders.popLast() {
         visit(next)
       } else {
@@ -60,8 +79,7 @@ package struct StoreWalk {
     return found
   }
 
-  private mutating func look(at name: String) {
-    guard let component = FilePath.Component(name) else { return }
+  private mutating func look(at component: FilePath.Component) {
     let path = folder.appending(component)
     var info = stat()
     // The header of a database has a hundred bytes.
@@ -78,26 +96,32 @@ package struct StoreWalk {
         unreadable.append(
           HopdError(
             code == EACCES ? .noPermission : .inputOutput, "the folder cannot be read", at: Place(file: folder),
-            cause: Errno(rawValue: code), hint: "ls -ld \(folder.printable)"))
+            cause: Errno(rawValue: code), hint: "ls -ld \(folder.quotedForShell)"))
       }
       return
     }
     defer { closedir(directory) }
     var below: [FilePath] = []
+    var strange: [FilePath.Component] = []
     self.folder = folder
     while let entry = readdir(directory) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(validatingCString: $0) }
+      let component = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) {
+          FilePath.Component(platformString: $0)
+        }
       }
-      // Every command refuses a store whose name is not UTF-8; its folder is walked all the same.
-      guard let name, !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
+      // Bytes that are not UTF-8 are replaced in the text.
+      guard let component, case let name = component.string, !name.hasPrefix(".") else { continue }
       switch Self.kind(entry, of: folder, component) {
-      case S_IFDIR: below.append(folder.appending(component))
+      case S_IFDIR where !name.hasSuffix(BackupSet.folderSuffix): below.append(folder.appending(component))
       // Side files belong to the store beside them.
-      case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix): names.append(name)
+      case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix):
+        if String(validating: component) == nil { strange.append(component) } else { names.append(name) }
       default: continue
       }
     }
+    // They come first: there are few of them, and none can be kept as text.
+    for component in strange.sorted(by: { $0.string < $1.string }) { look(at: component) }
     names.sort(by: >)
     folders += below.sorted { $0.string > $1.string }
   }
@@ -121,11 +145,17 @@ package struct StoreWalk {
 }
 
 extension StoreLine {
-  /// A file that was found, of which nothing else is known yet.
+  /// A file that was found, of which nothing else is known yet, unless its name is refused.
   package init(_ file: StoreWalk.Candidate) {
-    self.init(store: file.path.string)
+    self.init(store: file.name)
     (size, modified) = (file.size, file.modified)
+    guard let refusal = file.refusal else { return }
+    state = "unreadable"
+    error = LineError(refusal)
   }
+
+  /// Whether it stands for a store that no path names: only the walk that found it saw its bytes.
+  var hasNoPath: Bool { error?.code == HopdError.Code.pathNotText.name }
 }
 
 extension StoreWalk.Candidate {

@@ -32,6 +32,10 @@ package struct StoreTask: Sendable {
   /// back when the rest of the work mostly waits for the disk.
   package func migrate(_ line: StoreLine, stop: StopSignal, place: JobPlace? = nil) -> ResultLine {
     ResultLine.timed(line, run: run) { result in
+      guard !line.hasNoPath else {
+        result.error = line.error
+        return
+      }
       do {
         try work(line, stop, place, &result)
       } catch let failure as MigrationFailure {

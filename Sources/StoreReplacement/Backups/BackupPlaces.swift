@@ -38,7 +38,7 @@ extension BackupSet {
       throw HopdError(
         .backupFolderUnsafe,
         "others may write to the folder of backups (mode \(String(status.mode, radix: 8))), and could forge backups",
-        at: place, hint: "look at what is in it; then: chmod go-w \(folder.printable)")
+        at: place, hint: "look at what is in it; then: chmod go-w \(folder.quotedForShell)")
     }
   }
 

@@ -161,9 +161,9 @@ package struct BackupSet: Sendable {
     self.location = location
     self.files = files
     let label = NameLabel.label(of: location.fileName)
-    directory = location.directory.appending(".\(label).hopd-backups")
+    directory = location.directory.appending(".\(label)\(BackupSet.folderSuffix)")
     elsewhere = base?.path.appending(
-      "\(label)-\(PathText.digest(PathText.bytes(of: location.database))).hopd-backups")
+      "\(label)-\(PathText.digest(PathText.bytes(of: location.database)))\(BackupSet.folderSuffix)")
   }
 
   /// Complete generations, newest first.
@@ -221,6 +221,9 @@ package struct BackupSet: Sendable {
 
   /// The file name of a label.
   static let labelName = "backup.json"
+
+  /// The end of the name of every folder that holds the backups of one store, in either place.
+  package static let folderSuffix = ".hopd-backups"
 
   /// Directories that are no generation: half made, half removed, or whose database is still the store itself because
   /// the swap never came to the rename.

@@ -14,7 +14,7 @@ package struct BackupSurvey: Sendable {
   private let files: any DurableFileSystem
   /// The configured place for backups.
   private let base: CanonicalDirectory?
-  private static let suffix = ".hopd-backups"
+  private static let suffix = BackupSet.folderSuffix
 
   /// The backups of the stores in `directory`, or also below it; `rule` gives the other place of backups.
   package init(

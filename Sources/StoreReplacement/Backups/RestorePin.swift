@@ -69,8 +69,8 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// How a store is released.
   package static func release(_ store: FilePath) -> String {
-    "hopctl migrate migrates it now; hopctl release \(store.printable) lets hopd migrate it; hopd also migrates it "
-      + "when the watch gets another target"
+    "hopctl migrate migrates it now; hopctl release \(store.quotedForShell) lets hopd migrate it; hopd also "
+      + "migrates it when the watch gets another target"
   }
 
   /// Why the store is held back from a version.
@@ -100,7 +100,7 @@ package struct PinStore: Sendable {
     func unreadable(_ message: String, _ cause: (any Error)? = nil) -> HopdError {
       HopdError(
         .recordUnreadable, message, at: Place(store: backups.location.database, file: path), cause: cause,
-        hint: "hopctl release \(backups.location.database.printable) removes it")
+        hint: "hopctl release \(backups.location.database.quotedForShell) removes it")
     }
     guard status.kind == .regular, status.size <= 65_536 else {
       throw unreadable("the pin of a restore cannot be read")

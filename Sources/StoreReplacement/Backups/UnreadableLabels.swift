@@ -25,8 +25,8 @@ extension BackupSet {
       .recordUnreadable, "the label of a backup cannot be read, so hopd does not know which backups are newer",
       at: Place(store: location.database, file: label), cause: cause,
       hint: isRefused
-        ? "chown -R --reference=\(folder.removingLastComponent().printable) \(folder.printable)"
-        : "hopctl restore \(location.database.printable) --backup \(folder.printable) puts this backup back; "
-          + "hopctl prune \(folder.printable) removes it")
+        ? "chown -R --reference=\(folder.removingLastComponent().quotedForShell) \(folder.quotedForShell)"
+        : "hopctl restore \(location.database.quotedForShell) --backup \(folder.quotedForShell) puts this backup back; "
+          + "hopctl prune \(folder.quotedForShell) removes it")
   }
 }

@@ -65,7 +65,9 @@ extension HopdError {
     case 13:  // SQLITE_FULL
       return HopdError(.noSpace, "cannot \(doing): the file system is full", at: place, cause: error)
     default:
-      return HopdError(.inputOutput, "cannot \(doing)", at: place, cause: error)
+      return HopdError(
+        .inputOutput, "cannot \(doing)", at: place, cause: error,
+        hint: error.isInputOutput ? error.inputOutputHint : nil)
     }
   }
 

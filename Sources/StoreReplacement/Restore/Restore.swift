@@ -10,6 +10,8 @@ import SystemPackage
 extension HopdError.Code {
   /// The backup is of another store than the one that it would replace.
   package static let otherStore = HopdError.Code("other-store", exit: .dataError)
+  /// The file of the backup is of another version than its label says.
+  package static let otherVersion = HopdError.Code("other-version", exit: .dataError)
   /// External files of the store differ from those of the backup: one of the two is damaged.
   package static let externalDataDiffers = HopdError.Code("external-data-differs", exit: .dataError)
 }
@@ -18,10 +20,11 @@ extension HopdError.Code {
 package struct RestoreOptions: Sendable, Hashable {
   /// Whether the store is pinned to the version of the backup.
   package var pins = true
-  /// Whether it continues where the backup is of another store, and where external files differ.
+  /// Whether it continues where the backup is of another store or not what its label says, and where external files
+  /// differ.
   package var goesOnAnyway = false
 
-  /// By default pins the store, and refuses a backup of another store and differing external files.
+  /// By default pins the store, and refuses a backup of another store or version and differing external files.
   package init(pins: Bool = true, goesOnAnyway: Bool = false) {
     self.pins = pins
     self.goesOnAnyway = goesOnAnyway
@@ -69,7 +72,7 @@ package struct Restore {
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
         .notAStore, "the backup was left open by a program: some of its rows are in a side file", at: Place(file: file),
-        hint: "open and close it once: sqlite3 \(source.database.printable) 'PRAGMA quick_check'")
+        hint: "open and close it once: sqlite3 \(source.database.quotedForShell) 'PRAGMA quick_check'")
     }
     let job = Job(
       name: job, source: source, location: location, rule: BackupRule(keep: .max, directory: rule.directory), now: now,
@@ -227,7 +230,7 @@ package struct Restore {
     guard try files.status(job.source.database) != nil else {
       throw HopdError(
         .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),
-        hint: "choose another one: hopctl backups \(job.location.database.printable)")
+        hint: "choose another one: hopctl backups \(job.location.database.quotedForShell)")
     }
     return differing
   }
@@ -256,12 +259,31 @@ package struct Restore {
         let uuid = try? connection.text("SELECT Z_UUID FROM Z_METADATA LIMIT 1")
         return (digest: try swap.identify(connection), uuid: uuid)
       }
-      let name = record(of: source)?.from.name ?? knownName(facts.digest, job) ?? "the version of the backup"
+      let name = try name(of: facts.digest, job)
       return Copy(path: path, version: StoreVersionMark(name: name, digest: facts.digest), storeUUID: facts.uuid)
     } catch {
       try? area.remove(path)
       throw error
     }
+  }
+
+  /// The name of the copy's version. Throws `.otherVersion` where the label of the backup says another one: what it
+  /// says of the file is not to be believed then.
+  private func name(of digest: String, _ job: Job) throws -> String {
+    let label = record(of: job.source)?.from
+    if let label, label.digest == digest { return label.name }
+    let known = knownName(digest, job)
+    guard let label else { return known ?? "the version of the backup" }
+    guard job.options.goesOnAnyway else {
+      throw HopdError(
+        .otherVersion,
+        "the label of the backup says \(label.name), but the file is of another version"
+          + (known.map { ", \($0)" } ?? ""),
+        at: Place(store: job.location.database, file: job.source.database),
+        hint: "choose another one: hopctl backups \(job.location.database.quotedForShell); or give --anyway to restore "
+          + "what the file holds; nothing was changed")
+    }
+    return known ?? "a version that its label does not name"
   }
 
   private func placeWhereNoneIs(_ job: Job) throws -> RestoredStore {

@@ -6,10 +6,12 @@ import MigrationChecking
 import SystemPackage
 
 extension CheckReport {
-  /// `check`. The result is "policy" if nothing is red and a policy has no program.
+  /// `check`. The result is "policy" if nothing is red and a policy has no program, and "untried" if no store of a
+  /// version could be tried.
   var json: JSONObject {
     [
-      "result": isRed ? "red" : needsPolicies ? "policy" : "green", "models": models.map(\.json),
+      "result": isRed ? "red" : needsPolicies ? "policy" : provesNothing ? "untried" : "green",
+      "models": models.map(\.json),
       "stores": stores.map(\.json), "warnings": warnings.map(\.json), "seconds": seconds, "peakMemory": peakMemory,
     ]
   }

@@ -88,9 +88,9 @@ struct CheckText {
     if finding.isOfRows { lines.append("  stores whose rows are not like that get through") }
     for (number, remedy) in finding.remedies.enumerated() {
       lines.append("  \(number + 1). \(remedy.title.printableLine)" + (remedy.text.isEmpty ? "" : ":"))
-      lines += remedy.text.split(separator: "\n").map { "       \(String($0).printableLine)" }
+      lines += remedy.text.split(separator: "\n").map { "       \(String($0).printableHint)" }
     }
-    if finding.remedies.isEmpty, let hint = error.hint { lines.append("  hint: \(hint.printableLine)") }
+    if finding.remedies.isEmpty, let hint = error.hint { lines.append("  hint: \(hint.printableHint)") }
     return lines
   }
 
@@ -108,7 +108,7 @@ struct CheckText {
     for store in report.stores {
       for finding in store.findings {
         lines.append("\(store.path.printable): \(finding.error.headline) (\(finding.error.code))")
-        if let hint = finding.error.hint { lines.append("  hint: \(hint.printableLine)") }
+        if let hint = finding.error.hint { lines.append("  hint: \(hint.printableHint)") }
       }
     }
     return lines

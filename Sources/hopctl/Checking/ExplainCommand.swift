@@ -111,6 +111,7 @@ struct ExplainCommand: HopctlCommand {
     }
     let loaded = try source.load(for: location, withMappings: true)
     output.warn(loaded.warnings)
+    if let mistake = loaded.mistake { throw mistake }
     var request = CheckRequest(catalog: loaded.catalog)
     request.target = (to ?? loaded.watch?.target).map { .named($0) } ?? .current
     if let watch = loaded.watch {

@@ -68,7 +68,7 @@ struct Explanation {
 
   private var headline: String {
     switch state {
-    case "model": hops.isEmpty ? "every hop has a way" : "\(hops.count) hops have no way"
+    case "model": hops.isEmpty ? "every hop can be inferred or has a mapping model" : "\(hops.count) hops have no way"
     case "current": "at \(version ?? "?"), nothing to do"
     case "behind":
       findings.isEmpty && error == nil

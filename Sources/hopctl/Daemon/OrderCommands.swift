@@ -194,7 +194,7 @@ struct CancelCommand: HopctlCommand {
     try output.line(
       (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
         + FilePath(path).printable)
-    try output.line("hopctl resume \(FilePath(path).printable.quotedForShell)\(daemon.words) continues it")
+    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) continues it")
     try output.object(["order": "cancel", "stores": [path], "running": isRunning])
   }
 }

@@ -46,7 +46,7 @@ struct StatusCommand: HopctlCommand {
     for change in state.changes {
       try output.line("set until hopd restarts: \(change.key) = \(change.value) (configured: \(change.configured))")
     }
-    if let outdated = state.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit)") }
+    if let outdated = state.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit.quotedForShell)") }
     try output.line(StoreText.counts(all))
     if counts.count > 1 {
       try output.lines(MessageFormatter.table(counts.map { [$0.key, StoreText.counts($0.value)] }))

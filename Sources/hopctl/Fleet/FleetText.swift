@@ -78,7 +78,9 @@ enum FleetText {
   static func lines(of report: FleetReport) -> [String] {
     let ended = report.shards.count { $0.state == .ended }
     let shards =
-      report.shards.isEmpty ? "only a canary" : "\(ended) of \(count(report.shards.count, "shard", "shards")) done"
+      report.runs == 0
+      ? "no worker has reported"
+      : report.shards.isEmpty ? "only a canary" : "\(ended) of \(count(report.shards.count, "shard", "shards")) done"
     var lines = ["\(count(report.fleet, "store", "stores")), \(shards)"]
     let counts = [
       ("migrated", report.migrated, ""), ("current already", report.current, ""),

@@ -8,8 +8,8 @@ struct ReportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "report", abstract: "Makes one report of what all workers of a fleet wrote.",
     discussion: """
-      Exit status: 0 every store is current; 65 some failed and need you; 75 some wait or have no result, or a shard \
-      never reported: run the workers again.
+      Exit status: 0 every store is current; 65 some failed and need you; 75 some wait or have no result, or a \
+      shard or all workers never reported: run the workers again.
       """)
 
   @Argument(

@@ -147,6 +147,13 @@ struct ShareOptions: ParsableArguments {
     if let manifest {
       var list = try Manifest(path: FilePath(manifest))
       while let line = try list.next() { take(line) }
+      // A list that a failed command left empty must not look like a fleet whose stores are all current.
+      let isOfAScan = list.hasSummary
+      guard fleet > 0 || isOfAScan else {
+        throw HopdError(
+          .badManifest, "the manifest names no store", at: Place(file: FilePath(manifest)),
+          hint: "look whether the command that wrote it ended well; hopctl scan DIR --output FILE writes one")
+      }
     } else {
       var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })
       while case let files = walk.next(4096), !files.isEmpty {
@@ -179,9 +186,9 @@ struct LeaseOption: ParsableArguments {
     help: ArgumentHelp(
       "Lock each store with a folder beside it, for workers on several machines; take over after this time.",
       discussion: """
-        All workers of the stores need the option. A worker renews its locks four times in this time, as 2min. One \
-        that does not is taken for dead: another worker removes what it could still put in the store's place, and \
-        migrates the store.
+        All workers of the stores need the option. A worker renews its locks four times in this time, as 2min. If \
+        it does not, another worker takes the store over: it removes the silent worker's staged files, so that these \
+        can never replace the store, and migrates it.
         """, valueName: "time"))
   var lease: String?
 

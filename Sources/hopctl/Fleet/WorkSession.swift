@@ -90,7 +90,7 @@ struct WorkSession {
         let error = result.error
         StandardStreams.tell(
           "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
-            + (error?.hint.map { "\n  hint: \($0.printableLine)" } ?? ""))
+            + (error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
         if tally.failed == Self.told { StandardStreams.tell("hopctl: further failures are only in the results") }
       }
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)

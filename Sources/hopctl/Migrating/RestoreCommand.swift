@@ -35,7 +35,11 @@ struct RestoreCommand: HopctlCommand {
   @Flag(name: .customLong("no-pin"), help: "Let hopd migrate the restored store again.")
   var noPin = false
 
-  @Flag(help: "Restore also a backup of another store, and also if external files differ from the backup's.")
+  @Flag(
+    help: """
+      Restore also a backup of another store or of another version than its label says, and also if external files \
+      differ from the backup's.
+      """)
   var anyway = false
 
   @OptionGroup var replacement: ReplaceOptions
@@ -138,13 +142,13 @@ struct RestoreCommand: HopctlCommand {
         throw HopdError(
           .notFound, "no backup of this store is kept", at: Place(store: location.database),
           hint: "name one with --backup FILE, or the folder of backups with --backup-directory; "
-            + "hopctl backups \(location.directory.printable) lists those of all stores, also of renamed ones")
+            + "hopctl backups \(location.directory.quotedForShell) lists those of all stores, also of renamed ones")
       }
       if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
         throw HopdError(
           .recordUnreadable, "hopctl cannot tell which backup is the newest: the label of one cannot be read",
           at: error.place, cause: error.cause,
-          hint: "name the backup with --backup; hopctl backups \(location.database.printable) lists them")
+          hint: "name the backup with --backup; hopctl backups \(location.database.quotedForShell) lists them")
       }
       return Choice(database: newest.database, version: newest.record?.from.name)
     }
@@ -173,7 +177,8 @@ struct RestoreCommand: HopctlCommand {
   /// Restoring loses all later changes, so a person must confirm it, or a script must give --yes.
   private func ask(_ location: CanonicalStoreLocation, _ choice: Choice) throws {
     if yes { return }
-    let version = choice.version.map { " (\($0))" } ?? ""
+    // With --anyway the file may be another version than its label says.
+    let version = choice.version.map { anyway ? " (\($0) by its label)" : " (\($0))" } ?? ""
     try StandardStreams.write(
       "Replace \(store.text) by \(choice.database.printable)\(version)? The app loses what was changed since; the "
         + "present store is kept as a backup. [y/N] ", to: .error)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Diagnostics
+import DurableFiles
 import Glibc
 import ManagedObjectModel
 import MappingModel
@@ -57,18 +58,35 @@ struct MappingInferCommand: HopctlCommand {
   /// Writes a new file. An existing one is never replaced: it may hold an hour of edits.
   private static func write(_ text: String, to file: FilePath) throws(HopdError) {
     do {
-      let descriptor = try FileDescriptor.open(
-        file, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
-        permissions: [.ownerReadWrite, .groupRead, .otherRead])
-      _ = try descriptor.closeAfter { try descriptor.writeAll(text.utf8) }
+      try create(file, Array(text.utf8))
     } catch {
-      let code = error as? Errno
+      let known = error as? HopdError
+      let code = known?.errno ?? error as? Errno
+      let isThere = code == .fileExists
       throw HopdError(
-        code == .noSpace ? .noSpace : .cannotCreateMapping,
-        code == .fileExists ? "the file is there already" : "the file cannot be written", at: Place(file: file),
-        cause: code == .fileExists ? nil : error,
-        hint: code == .fileExists ? "give another name, or remove it first" : nil)
+        known?.code == .noSpace ? .noSpace : .cannotCreateMapping,
+        isThere ? "the file is there already" : "the file cannot be written", at: Place(file: file),
+        // The name in the error of a system call is that of the hidden file.
+        cause: isThere ? nil : code.map { $0 as any Error } ?? error,
+        hint: isThere ? "give another name, or remove it first" : known?.hint)
     }
+  }
+
+  /// The name appears when the content is complete: every command that reads the models beside it reads the file too,
+  /// and an empty one would make them all fail.
+  private static func create(_ file: FilePath, _ content: [UInt8]) throws {
+    let files = LinuxFileSystem()
+    let path = try file.resolvedInFolder()
+    guard let name = path.lastComponent, try files.status(path) == nil else { throw Errno.fileExists }
+    let hidden = path.removingLastComponent().appending(".\(name.string).hop-\(RequestOptions.jobName()).tmp")
+    try files.createFile(hidden, content, mode: 0o644)
+    do {
+      try files.renameNoReplace(hidden, to: path)
+    } catch {
+      _ = try? files.unlinkIfPresent(hidden)
+      throw error
+    }
+    try files.syncDirectory(path.removingLastComponent())
   }
 }
 

@@ -87,15 +87,10 @@ struct MappingOptions: ParsableArguments {
 
   /// Throws if `--invalid-rows ENTITY=RULE` names an entity that no version has: the rule would never be used.
   func requireKnownEntities(of catalog: ModelCatalog) throws(HopdError) {
-    let known = Set(catalog.versions.flatMap { $0.model.entities.map(\.name) })
-    for name in invalidRows.compactMap(\.entity) where !known.contains(name) {
-      let near = NearestName.among(known, to: name)
-      let some = known.sorted().prefix(8).map(\.printableLine).joined(separator: ", ")
-      throw HopdError(
-        .usage, "--invalid-rows names the entity \(name.printableLine), which no version of the models has",
-        hint: near.map { "did you mean \($0.printableLine)?" } ?? "the entities are: \(some)"
-          + (known.count > 8 ? " and \(known.count - 8) more" : ""))
-    }
+    guard let unknown = catalog.unknownEntity(among: invalidRows.compactMap(\.entity)) else { return }
+    throw HopdError(
+      .usage, "--invalid-rows names the entity \(unknown.name.printableLine), which no version of the models has",
+      hint: unknown.hint)
   }
 }
 

@@ -86,6 +86,8 @@ struct ModelOptions: ParsableArguments {
     let watch: Configuration.Watch?
     /// The configured `memory_limit`: bytes of memory for pages.
     let memoryLimit: Int64?
+    /// The mistake in the watch's rules that these models show; commands that only identify stores need no rules.
+    var mistake: HopdError?
     /// Programs of policies that the configuration names.
     var policies: [String: PolicyBinding] = [:]
     /// Remarks on the configuration and the models.
@@ -113,6 +115,7 @@ struct ModelOptions: ParsableArguments {
     let catalog = try catalog(chosen.models, chosen.mappings, chosen.versions)
     return Loaded(
       catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
+      mistake: chosen.unknownEntityRule(in: catalog)?.placed(in: loaded),
       policies: loaded.configuration.policyBindings, warnings: loaded.warnings + catalog.warnings)
   }
 

@@ -45,6 +45,7 @@ struct RequestOptions: ParsableArguments {
     _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
   ) throws -> MigrationRequest {
     let watch = loaded.watch
+    if let mistake = loaded.mistake { throw mistake }
     try mapping.requireKnownEntities(of: loaded.catalog)
     var request = MigrationRequest(
       location: location, catalog: loaded.catalog, target: target.target(watch), naming: try target.naming(loaded),

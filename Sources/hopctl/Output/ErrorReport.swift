@@ -12,7 +12,8 @@ enum ErrorReport {
     case let error as HopdError: error
     case let failure as MigrationFailure: failure.error
     case let error as SQLiteError where error.isFull: HopdError(.noSpace, "the disk is full", cause: error)
-    case let error as SQLiteError where error.isInputOutput: HopdError(.inputOutput, "the disk failed", cause: error)
+    case let error as SQLiteError where error.isInputOutput:
+      HopdError(.inputOutput, "the disk failed", cause: error, hint: error.inputOutputHint)
     default: HopdError(.internalError, "an unexpected error", cause: error, hint: "please report this")
     }
   }
