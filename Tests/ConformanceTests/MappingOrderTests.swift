@@ -1,4 +1,5 @@
-// Text mappings whose entity mappings stand in any order, and whose relationships have any names: the result is the same.
+// Text mappings whose entity mappings stand in any order, and whose relationships have any names: the result is the
+// same.
 
 import Diagnostics
 import FoundationEssentials

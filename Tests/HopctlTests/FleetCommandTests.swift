@@ -166,6 +166,10 @@ struct FleetCommandTests {
     let scan = try room.run("scan", room.path("fleet"), "--models", room.model, "--json")
     try room.file("list", scan.output)
     #expect(try room.run("work", "--manifest", room.path("list"), "--models", room.model).status == 0)
+    #expect(
+      try room.run("scan", room.path("fleet"), "--models", room.model, "--output", room.path("list of a scan")).status
+        == 0)
+    #expect(try room.run("work", "--manifest", room.path("list of a scan"), "--models", room.model).status == 0)
     for text in ["", "{\"event\":\"begin\",\"run\":\"a"] {
       try room.file("results.ndjson", text)
       let report = try room.run("report", room.path("results.ndjson"))

@@ -96,6 +96,21 @@ struct IntentStoreTests {
     #expect(try intents.all().count == 1)
   }
 
+  @Test("What an unfinished `create` leaves is no lost store")
+  func neverThere() throws {
+    let world = try TestWorld(.wal)
+    let location = CanonicalStoreLocation(evenIfGone: world.stores.appending("a b.sqlite"), files: world.plain)
+    let staged = try StagingArea(location: location, job: "ab12", files: world.plain).create(hop: nil)
+    let runner = RecoveryRunner(
+      files: world.plain, intents: try world.intents(world.plain), lockDirectory: world.locks,
+      identify: TestWorld.identify)
+    let outcome = try runner.recover(location)
+    #expect(outcome.decision == .quarantine(.storeMissing))
+    let error = try #require(outcome.error)
+    #expect(error.message.contains("--output") && error.hint?.contains("rm '\(staged.string)'*") == true, "\(error)")
+    #expect(try world.plain.status(staged) != nil, "nothing is removed: it may be all that is left")
+  }
+
   @Test("Staged work goes on only for the same plan, boot and source")
   func resume() throws {
     let world = try TestWorld(.hotLog)

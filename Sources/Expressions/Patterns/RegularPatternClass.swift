@@ -1,5 +1,5 @@
-// The classes \w, \d and \s, and what \b passes over, as ICU has them (docs/formats/expressions.md, "Strings"). ASCII is
-// decided without Unicode's tables, because most texts have nothing else.
+// The classes \w, \d and \s, and what \b passes over, as ICU has them (docs/formats/expressions.md, "Strings"). ASCII
+// is decided without Unicode's tables, because most texts have nothing else.
 
 extension RegularPattern {
   /// What \w, \d or \s accepts, or with a capital letter every other character.

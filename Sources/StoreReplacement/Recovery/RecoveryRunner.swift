@@ -116,7 +116,7 @@ package struct RecoveryRunner {
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
-      error: explain(decision, location, record, old))
+      error: explain(decision, location, record, old, leftovers))
   }
 
   /// Removes a rollback journal whose header is zeroed: a kill between SQLite's commit and its last unlink leaves one.
@@ -247,10 +247,18 @@ package struct RecoveryRunner {
 
   private func explain(
     _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ record: IntentStore.Finding,
-    _ backups: [FilePath]
+    _ backups: [FilePath], _ leftovers: [StagingArea.Leftover]
   ) -> HopdError? {
     guard case .quarantine(let reason) = decision else { return nil }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }
+    // There may never have been a store; but if there was one, its staged store may be all that is left of it.
+    if case .none = record, reason == .storeMissing, backups.isEmpty, let first = leftovers.first {
+      return HopdError(
+        .storeQuarantined,
+        "there is no store of this name and no record of a migration: `hopctl create` or --output was cut off here",
+        at: Place(store: location.database, file: first.path),
+        hint: "begin again; to remove what is left: rm \(first.path.quotedForShell)*")
+    }
     let message =
       switch reason {
       case .storeMissing: "the store is missing; hopd does not create it again"

@@ -34,7 +34,7 @@ enum FleetText {
       if let hint = error.hint { lines.append("    hint: \(hint)") }
     }
     if summary.otherDatabases > 0 {
-      lines.append("  \(count(summary.otherDatabases, "other database is", "other databases are")) no Core Data stores")
+      lines.append("  \(count(summary.otherDatabases, "other database", "other databases")) without a Core Data store")
     }
     if summary.seconds > 0 {
       lines.append(

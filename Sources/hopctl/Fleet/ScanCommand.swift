@@ -87,6 +87,8 @@ struct ScanCommand: HopctlCommand {
       }
     }
     output.warn(unreadable)
+    // An empty manifest is what a failed command leaves: one of a fleet without stores says so.
+    if summary.stores == 0, known.isEmpty { try target?.append(LastLine(summary: summary)) }
     if resume, let file {
       let others = summary.otherDatabases
       summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())
@@ -124,12 +126,12 @@ struct ScanCommand: HopctlCommand {
       try output.line(
         "next: hopctl work --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
     }
-    if output.json {
-      struct Last: Encodable {
-        let summary: FleetSummary
-      }
-      try StandardStreams.write(LineFile.bytes(of: Last(summary: summary)), to: .output)
-    }
+    if output.json { try StandardStreams.write(LineFile.bytes(of: LastLine(summary: summary)), to: .output) }
+  }
+
+  /// The line after those of the stores.
+  private struct LastLine: Encodable {
+    let summary: FleetSummary
   }
 }
 
