@@ -61,7 +61,7 @@ struct DerivationDecision {
   private mutating func refuse(_ derivation: SchemaDerivation, _ version: Int, _ reason: String) {
     findings.add(
       .derivationUnsupported,
-      "hopd cannot write the triggers of this derived attribute, and those of the store cannot stay: " + reason,
+      "hopd cannot write the triggers of this derived attribute, and cannot take them from the store: " + reason,
       at: Place(hop: migrationPath.hop(to: version), entity: derivation.entity, property: derivation.attribute),
       hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
         + "is changed in the version after")
