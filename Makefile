@@ -32,7 +32,7 @@ help:
 	@echo 'make test-swift   only the unit tests'
 	@echo 'make test-package only the Debian package, man pages, completions and the root of the container image'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
-	@echo 'make test-faults  only the sample of crashes, power cuts and errors (90 seconds; make soak has all)'
+	@echo 'make test-faults  only the sample of crashes, power cuts and errors (120 seconds; make soak has all)'
 	@echo 'make test-full    test, more random worlds, self-tests of the tools, and ten minutes of make soak'
 	@echo 'make coverage     which lines of the replacement and its file calls the tests run; fails below 95 %'
 	@echo 'make simulate     every power cut and every failing call of a replacement on the simulated disk'

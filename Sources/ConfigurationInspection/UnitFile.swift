@@ -1,6 +1,7 @@
 // The settings of the installed unit that limit where the service may write. They are read from its files, so no
 // program is started, and it works without a running systemd.
 
+import Diagnostics
 import Glibc
 import SystemPackage
 
@@ -163,12 +164,11 @@ package struct UnitFile: Sendable {
   }
 
   private static func names(_ folder: FilePath) -> [String] {
-    guard let stream = folder.withPlatformString({ opendir($0) }) else { return [] }
-    defer { closedir(stream) }
     var names: [String] = []
-    while let entry = readdir(stream) {
-      guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
-      names.append(String(cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)))
+    // The unit only explains what may stop hopd, so what cannot be read is left out.
+    try? folder.readEntries { entry in
+      names.append(String(cString: entry.name))
+      return true
     }
     return names
   }

@@ -154,20 +154,21 @@ package struct ConfigurationLoader: Sendable {
 
   /// The `.toml` files of a folder in the order of their names; empty if there is no folder.
   private static func dropIns(in folder: FilePath) throws(HopdError) -> [FilePath] {
-    guard let stream = folder.withPlatformString({ opendir($0) }) else {
-      if errno == ENOENT || errno == ENOTDIR { return [] }
-      throw HopdError(
-        .noPermission, "the folder of drop-ins cannot be read: \(Errno(rawValue: errno))", at: Place(file: folder))
-    }
-    defer { closedir(stream) }
     var files: [FilePath] = []
-    while let entry = readdir(stream) {
-      guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
-      let name = (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
-      guard let component = FilePath.Component(platformString: name) else { continue }
-      if component.extension == "toml", component.stem.isEmpty == false, !component.string.hasPrefix(".") {
-        files.append(folder.appending(component))
+    do throws(Errno) {
+      try folder.readEntries { entry in
+        if let component = entry.component, component.extension == "toml", component.stem.isEmpty == false,
+          !component.string.hasPrefix(".")
+        {
+          files.append(folder.appending(component))
+        }
+        return true
       }
+    } catch {
+      if error == .noSuchFileOrDirectory || error == .notDirectory { return [] }
+      throw HopdError(
+        error == .permissionDenied ? .noPermission : .inputOutput, "the folder of drop-ins cannot be read",
+        at: Place(file: folder), cause: error, hint: "ls -ld \(folder.quotedForShell)")
     }
     return files.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
   }

@@ -51,24 +51,23 @@ enum LeaseOutlook {
   /// Returns a file of the watch that another user owns.
   private static func stranger(in watch: Configuration.Watch, user: UInt32) -> FilePath? {
     let patterns = watch.include.map { Glob($0) }
-    guard let stream = watch.directory.withPlatformString({ opendir($0) }) else { return nil }
-    defer { closedir(stream) }
     var seen = 0
-    while seen < mostFiles, let entry = readdir(stream) {
-      guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
-      let name = (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
-      let bytes = UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
-      guard patterns.contains(where: { $0.matches(bytes) }), let component = FilePath.Component(platformString: name)
-      else {
-        continue
-      }
+    var stranger: FilePath?
+    // The outlook is a warning, so a folder that cannot be read has none; the scan of the watch reports it.
+    try? watch.directory.readEntries { entry in
+      let bytes = UnsafeBufferPointer(start: entry.name, count: strlen(entry.name)).map { UInt8(bitPattern: $0) }
+      guard patterns.contains(where: { $0.matches(bytes) }), let component = entry.component else { return true }
       seen += 1
       let path = watch.directory.appending(component)
       var status = stat()
-      guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-      if status.st_uid != user { return path }
+      if path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
+        status.st_uid != user
+      {
+        stranger = path
+      }
+      return stranger == nil && seen < mostFiles
     }
-    return nil
+    return stranger
   }
 
   /// Returns the type of a network file system, whose kernel modules support leases only in part; nil for a local one.

@@ -38,26 +38,19 @@ package enum ModelFiles {
 
   /// Returns the names in a folder in the order of their bytes, without `.` and `..`.
   package static func names(in path: FilePath) throws(HopdError) -> [String] {
-    guard let directory = path.withPlatformString({ opendir($0) }) else {
-      throw error(errno, "cannot read the folder", path)
-    }
-    defer { closedir(directory) }
+    let most = 100_000
     var names: [String] = []
-    while true {
-      errno = 0
-      guard let entry = readdir(directory) else {
-        guard errno == 0 else { throw error(errno, "cannot read the folder", path) }
-        break
+    do throws(Errno) {
+      try path.readEntries { entry in
+        // A name that is not UTF-8 cannot be a model's.
+        if let name = String(validatingCString: entry.name), name != ".", name != ".." { names.append(name) }
+        return names.count <= most
       }
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        // A name is at most 255 bytes and ends with NUL. One that is not UTF-8 cannot be a model's.
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
-      }
-      guard let name, name != ".", name != ".." else { continue }
-      guard names.count < 100_000 else {
-        throw HopdError(.modelTooLarge, "the folder has more than 100000 entries", at: Place(file: path))
-      }
-      names.append(name)
+    } catch let reason {
+      throw error(reason.rawValue, "cannot read the folder", path)
+    }
+    guard names.count <= most else {
+      throw HopdError(.modelTooLarge, "the folder has more than \(most) entries", at: Place(file: path))
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

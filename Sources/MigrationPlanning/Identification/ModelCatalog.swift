@@ -130,7 +130,7 @@ package struct ModelCatalog: Sendable {
     in folder: FilePath, declaredOrder: [String], _ seen: inout Set<FilePath>, _ failures: inout [HopdError]
   ) throws(HopdError) -> [ModelBundle] {
     var parts: [ModelBundle] = []
-    for store in StoreFolder.stores(in: folder) where seen.insert(resolved(store)).inserted {
+    for store in StoreFolder.stores(in: folder, &failures) where seen.insert(resolved(store)).inserted {
       do throws(HopdError) {
         parts.append(try StoreModels.bundle(ofStoreAt: store))
       } catch {

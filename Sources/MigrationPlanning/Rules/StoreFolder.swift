@@ -20,37 +20,73 @@ package enum StoreFolder {
     guard let real = path.resolvingLinks else {
       throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
     }
-    return StoreModels.isStore(real) ? [real] : stores(in: real)
+    if StoreModels.isStore(real) { return [real] }
+    var failures: [HopdError] = []
+    let found = stores(in: real, &failures)
+    if let first = failures.first { throw first }
+    return found
   }
 
   /// Returns the stores below a folder, in the natural order of their paths, without hidden ones, which are backups and
-  /// staged stores.
-  static func stores(in folder: FilePath) -> [FilePath] {
-    var (found, entries): ([FilePath], Int) = ([], 0)
-    visit(folder, depth: 0, &found, &entries)
-    return found.sorted { NaturalOrder.precedes($0.string, $1.string) }
+  /// staged stores. Adds why a folder could not be read to its end: the stores in it may be the newest.
+  static func stores(in folder: FilePath, _ failures: inout [HopdError]) -> [FilePath] {
+    var search = Search()
+    search.visit(folder, depth: 0)
+    failures += search.failures
+    return search.found.sorted { NaturalOrder.precedes($0.string, $1.string) }
   }
 
-  private static func visit(_ folder: FilePath, depth: Int, _ found: inout [FilePath], _ entries: inout Int) {
-    guard depth <= Self.depth, let directory = folder.withPlatformString({ opendir($0) }) else { return }
-    defer { closedir(directory) }
-    while entries < most, let entry = readdir(directory) {
-      entries += 1
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
+  /// A search below a folder.
+  private struct Search {
+    var found: [FilePath] = []
+    var failures: [HopdError] = []
+    private var entries = 0
+
+    mutating func visit(_ folder: FilePath, depth: Int) {
+      guard depth <= StoreFolder.depth, entries < StoreFolder.most else { return }
+      var names: [FilePath.Component] = []
+      do throws(Errno) {
+        try folder.readEntries { entry in
+          if let name = String(validatingCString: entry.name), !name.hasPrefix("."),
+            let component = FilePath.Component(name)
+          {
+            entries += 1
+            names.append(component)
+          }
+          return entries < StoreFolder.most
+        }
+      } catch {
+        note(error, folder)
       }
-      guard !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
-      let path = folder.appending(component)
+      if entries == StoreFolder.most {
+        failures.append(
+          HopdError(
+            .modelTooLarge, "only the first \(StoreFolder.most) files and folders are searched for stores",
+            at: Place(file: folder),
+            hint: "name a folder that holds only the stores of the versions"))
+      }
+      for name in names { look(at: folder.appending(name), depth: depth) }
+    }
+
+    private mutating func look(at path: FilePath, depth: Int) {
       var info = stat()
       // Links are not followed: a folder could contain itself.
-      guard path.withPlatformString({ lstat($0, &info) }) == 0 else { continue }
+      guard path.withPlatformString({ lstat($0, &info) }) == 0 else { return note(Errno(rawValue: errno), path) }
       if info.st_mode & S_IFMT == S_IFDIR {
-        visit(path, depth: depth + 1, &found, &entries)
-      } else if info.st_mode & S_IFMT == S_IFREG, extensions.contains(component.extension ?? ""),
+        visit(path, depth: depth + 1)
+      } else if info.st_mode & S_IFMT == S_IFREG, StoreFolder.extensions.contains(path.extension ?? ""),
         StoreModels.isStore(path)
       {
         found.append(path)
       }
+    }
+
+    private mutating func note(_ code: Errno, _ path: FilePath) {
+      guard code != .noSuchFileOrDirectory else { return }
+      failures.append(
+        HopdError(
+          code == .permissionDenied ? .noPermission : .inputOutput, "it cannot be searched for stores",
+          at: Place(file: path), cause: code, hint: "ls -ld \(path.quotedForShell)"))
     }
   }
 

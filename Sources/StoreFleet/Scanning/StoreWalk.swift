@@ -34,7 +34,8 @@ package struct StoreWalk {
     }
   }
 
-  /// The folders that could not be read, with the reason; the walk continues without them.
+  /// The folders and files that could not be read, with the reason; the walk continues without them. Whoever takes
+  /// what it found for the whole fleet must look here first.
   package private(set) var unreadable: [HopdError] = []
 
   private var folders: [FilePath]
@@ -82,43 +83,35 @@ package struct StoreWalk {
   private mutating func look(at component: FilePath.Component) {
     let path = folder.appending(component)
     var info = stat()
+    guard path.withPlatformString({ lstat($0, &info) }) == 0 else {
+      return note(Errno(rawValue: errno), "the file cannot be inspected", path)
+    }
     // The header of a database has a hundred bytes.
-    guard path.withPlatformString({ lstat($0, &info) }) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_size >= 100
-    else { return }
+    guard info.st_mode & S_IFMT == S_IFREG, info.st_size >= 100 else { return }
     found.append(Candidate(path, info))
   }
 
   private mutating func visit(_ folder: FilePath) {
-    guard let directory = folder.withPlatformString({ opendir($0) }) else {
-      let code = errno
-      // A folder that disappeared meanwhile holds no store now.
-      if code != ENOENT {
-        unreadable.append(
-          HopdError(
-            code == EACCES ? .noPermission : .inputOutput, "the folder cannot be read", at: Place(file: folder),
-            cause: Errno(rawValue: code), hint: "ls -ld \(folder.quotedForShell)"))
-      }
-      return
-    }
-    defer { closedir(directory) }
     var below: [FilePath] = []
     var strange: [FilePath.Component] = []
     self.folder = folder
-    while let entry = readdir(directory) {
-      let component = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) {
-          FilePath.Component(platformString: $0)
+    do throws(Errno) {
+      try folder.readEntries { entry in
+        // Bytes that are not UTF-8 are replaced in the text.
+        guard let component = entry.component, case let name = component.string, !name.hasPrefix(".") else {
+          return true
         }
+        switch Self.kind(entry, of: folder, component) {
+        case S_IFDIR where !name.hasSuffix(BackupSet.folderSuffix): below.append(folder.appending(component))
+        // Side files belong to the store beside them.
+        case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix):
+          if String(validating: component) == nil { strange.append(component) } else { names.append(name) }
+        default: break
+        }
+        return true
       }
-      // Bytes that are not UTF-8 are replaced in the text.
-      guard let component, case let name = component.string, !name.hasPrefix(".") else { continue }
-      switch Self.kind(entry, of: folder, component) {
-      case S_IFDIR where !name.hasSuffix(BackupSet.folderSuffix): below.append(folder.appending(component))
-      // Side files belong to the store beside them.
-      case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix):
-        if String(validating: component) == nil { strange.append(component) } else { names.append(name) }
-      default: continue
-      }
+    } catch {
+      note(error, "the folder cannot be read", folder)
     }
     // They come first: there are few of them, and none can be kept as text.
     for component in strange.sorted(by: { $0.string < $1.string }) { look(at: component) }
@@ -126,16 +119,24 @@ package struct StoreWalk {
     folders += below.sorted { $0.string > $1.string }
   }
 
+  /// Keeps the reason why a folder or file could not be read. One that disappeared meanwhile is no store now.
+  private mutating func note(_ code: Errno, _ message: String, _ path: FilePath) {
+    guard code != .noSuchFileOrDirectory else { return }
+    unreadable.append(
+      HopdError(
+        code == .permissionDenied ? .noPermission : .inputOutput, message, at: Place(file: path), cause: code,
+        hint: "ls -ld \(path.quotedForShell)"))
+  }
+
   /// The kind of an entry. Not every file system returns it with the name.
-  private static func kind(
-    _ entry: UnsafeMutablePointer<dirent>, of folder: FilePath, _ name: FilePath.Component
-  ) -> mode_t {
-    switch Int(entry.pointee.d_type) {
+  private static func kind(_ entry: FolderEntry, of folder: FilePath, _ name: FilePath.Component) -> mode_t {
+    switch entry.type {
     case Int(DT_REG): return S_IFREG
     case Int(DT_DIR): return S_IFDIR
     case Int(DT_UNKNOWN):
       var info = stat()
-      guard folder.appending(name).withPlatformString({ lstat($0, &info) }) == 0 else { return 0 }
+      // One that cannot be inspected counts as a file, so that the reason is noted when it is its turn.
+      guard folder.appending(name).withPlatformString({ lstat($0, &info) }) == 0 else { return S_IFREG }
       return info.st_mode & S_IFMT
     default: return 0
     }
