@@ -85,7 +85,10 @@ extension FilePath {
 
   /// The path as one word for a shell, byte for byte, for a command in a hint.
   package var quotedForShell: String {
-    if let text = String(validating: self) { return text.quotedForShell }
+    if let text = String(validating: self) {
+      // A command would take the name for an option.
+      return (text.hasPrefix("-") ? "./\(text)" : text).quotedForShell
+    }
     return withPlatformString { pointer in
       UnsafeRawBufferPointer(start: pointer, count: strlen(pointer)).withDigitsForShell
     }

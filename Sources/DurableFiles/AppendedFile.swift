@@ -143,9 +143,28 @@ package final class AppendedFile: Sendable {
       // A power cut costs at most the lines of a second; the stores themselves hold the truth.
       let now = ContinuousClock.now
       if now - state.lastSync > .seconds(1) {
-        fdatasync(descriptor)
+        try sync(&state)
         state.lastSync = now
       }
     }
+  }
+
+  /// Makes all lines durable: some file systems report only here that there was no room for them.
+  package func finish() throws(HopdError) {
+    try state.withLock { state throws(HopdError) in
+      if let failure = state.failure { throw failure }
+      try sync(&state)
+    }
+  }
+
+  private func sync(_ state: inout State) throws(HopdError) {
+    // Not every file can be synced: a pipe or /dev/null returns EINVAL.
+    guard fdatasync(descriptor) != 0, errno != EINVAL, errno != EROFS else { return }
+    let code = Errno(rawValue: errno)
+    let error = HopdError(
+      [.noSpace, .diskQuotaExceeded].contains(code) ? .noSpace : .inputOutput, "the file cannot be made durable",
+      at: Place(file: path), cause: code, hint: "free space, or look at the kernel's log; then write the file anew")
+    state.failure = error
+    throw error
   }
 }

@@ -1,5 +1,6 @@
 // Orders of an operator to the queue: again, first, not now.
 
+import Diagnostics
 import Glibc
 import SystemPackage
 import Testing
@@ -153,9 +154,17 @@ import Testing
     let done7 = again.resume()
     #expect(done7)
     #expect(Pauses(stateDirectory: room).isEmpty && access(file, F_OK) != 0)
-    // A file that is not a list of pauses pauses nothing.
+    // A file that is not a list of pauses may have been one, so everything is paused, and an operator is told.
     close(open(file, O_CREAT | O_WRONLY, 0o600))
-    #expect(Pauses(stateDirectory: room).isEmpty)
+    var lost = Pauses(stateDirectory: room)
+    #expect(lost.all && lost.problem?.place.file?.string == file)
+    let ends = lost.resume()
+    #expect(ends && lost.problem == nil && Pauses(stateDirectory: room).isEmpty)
+    // A pause that cannot be stored is in force, and the order fails.
+    try #require(mkdir(file, 0o700) == 0)
+    defer { rmdir(file) }
+    lost.pause(all: true)
+    #expect(lost.all && lost.problem != nil)
   }
 
   @Test func thePaceOfTheQueue() {

@@ -167,6 +167,8 @@ import Testing
       #expect(path.quotedForShell == quoted)
       if !path.isEmpty { #expect(FilePath(path).quotedForShell == quoted) }
     }
+    // A command takes no path for an option.
+    #expect(FilePath("-a b.sqlite").quotedForShell == "'./-a b.sqlite'")
     let bytes: [CChar] = [0x2f, 0x61, CChar(bitPattern: 0xff), 0x62, 0]
     #expect(FilePath(platformString: bytes).quotedForShell == "$'/a\\377b'")
   }

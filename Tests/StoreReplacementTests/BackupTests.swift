@@ -36,6 +36,24 @@ struct BackupTests {
     #expect(world.names.contains(".Library.sqlite.hopd-backups") == (keep > 0))
   }
 
+  @Test("A database of another name among the backups is reported, and never removed", arguments: [true, false])
+  func otherNames(_ hasLabel: Bool) throws {
+    let world = try TestWorld(.wal)
+    let old = try #require(try world.migrate(files: LinuxFileSystem(), job: "aa").backup)
+    let folder = old.removingLastComponent()
+    let renamed = folder.appending("before.sqlite")
+    try world.plain.rename(old, to: renamed)
+    if !hasLabel { try world.plain.unlink(folder.appending("backup.json")) }
+    #expect(try set(world).unfinished().isEmpty && set(world).generations().isEmpty)
+    #expect(try set(world).unreadableLabels().map(\.place.file) == [folder])
+    #expect(try set(world).prune(BackupRule(keep: 0), now: 2_000_000_000).isEmpty)
+    try setBack(world)
+    let result = try world.migrate(files: LinuxFileSystem(), job: "bb", backup: BackupRule(keep: 0), now: 2_000_000_000)
+    #expect(result.warnings.contains { $0.place.file == folder })
+    _ = try world.recover()
+    #expect(try world.plain.status(renamed)?.kind == .regular)
+  }
+
   @Test("A clock that was set back does not cost the newest backup")
   func clockSetBack() throws {
     let world = try TestWorld(.wal)

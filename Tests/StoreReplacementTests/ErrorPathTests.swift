@@ -163,6 +163,28 @@ struct ErrorPathTests {
     #expect(try world.recover().decision == .nothingToDo)
   }
 
+  @Test("A rename whose outcome cannot be read takes nothing back: the backup may be the only old store")
+  func unknownRename() throws {
+    let world = try TestWorld(.hotLog, externalFiles: ["A0B1"])
+    let database = world.location.database
+    let isLost = Mutex(false)
+    let files = HookedFileSystem(
+      before: { call, path in
+        guard call == "status", path == database, isLost.withLock({ $0 }) else { return }
+        throw HopdError(errno: EIO, "status", at: path)
+      },
+      after: { call, path in
+        guard call == "rename", path == database else { return }
+        isLost.withLock { $0 = true }
+        throw HopdError(errno: EIO, "rename", at: path)
+      })
+    #expect(code { try world.migrate(files: files) } == .replacementUnconfirmed)
+    let backups = try BackupSet(location: world.location, rule: BackupRule(), files: world.plain)
+    #expect(try backups.generations().count == 1)
+    #expect(try world.recover().decision == .completed([.syncDirectory]))
+    #expect(try world.content().version == "two" && backups.generations().count == 1)
+  }
+
   @Test("A new store that does not read back is not confirmed", arguments: [true, false], [true, false])
   func unreadable(_ isDamaged: Bool, _ isSmall: Bool) throws {
     let world = try TestWorld(.rollback)

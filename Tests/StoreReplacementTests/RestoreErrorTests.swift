@@ -3,6 +3,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import Synchronization
@@ -65,6 +66,34 @@ struct RestoreErrorTests {
     #expect(error?.code == .storeDamaged && error?.place.file == damaged)
     #expect(try world.everything() == before)
     try checkRetry(world, backup)
+  }
+
+  @Test("The store itself is no backup, and the pin of a newer hopd is not written over")
+  func itselfAndNewerPin() throws {
+    let (world, backup) = try scene()
+    let before = try world.everything()
+    let error = refusal { try restore(world, world.location.database) }
+    #expect(error?.code == .otherStore && error?.hint?.contains("hopctl backups ") == true)
+    #expect(try world.everything() == before)
+    let pins = PinStore(location: world.location, files: world.plain)
+    try restore(world, backup)
+    let written = String(decoding: try world.plain.read(pins.path, limit: 65_536), as: UTF8.self)
+    let format = try #require(written.firstRange(of: /"format" ?: ?1/))
+    let newer = written[..<format.lowerBound] + #""format":99"# + written[format.upperBound...]
+    try pins.remove()
+    try world.plain.createFile(pins.path, Array(newer.utf8), mode: 0o600)
+    #expect(refusal { try restore(world, backup) }?.code == .recordNewer)
+    #expect(try world.plain.read(pins.path, limit: 65_536) == Array(newer.utf8))
+    try pins.remove()
+    try checkRetry(world, backup)
+  }
+
+  @Test("A store without metadata is moved away by hand: the refusal says so")
+  func noMetadata() throws {
+    let (world, backup) = try scene(.rollback)
+    try Connection.ofApp(world.location.database).execute("DROP TABLE version")
+    let error = refusal { try restore(world, backup) }
+    #expect(error?.code == .storeDamaged && error?.hint?.contains("then restore again") == true, "\(error as Any)")
   }
 
   @Test("A store that appears where none was is not written over")

@@ -174,6 +174,9 @@ extension DaemonCoordinator {
   /// The reply with what is paused now, and which pauses the order began or ended.
   private func pauseAnswer(_ before: [String]) -> ControlReply {
     recordPaused()
+    if let problem = scheduler.pauses.problem {
+      return .notPossible(problem.code.name, problem.message, hint: problem.hint)
+    }
     let now = pausedNames
     let changed = now.filter { !before.contains($0) } + before.filter { !now.contains($0) }
     return ControlReply(.object(["paused": .strings(now), "changed": .strings(changed)]))

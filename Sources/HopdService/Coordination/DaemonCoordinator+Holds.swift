@@ -31,7 +31,11 @@ extension DaemonCoordinator {
 
   private func updatePauseFile() {
     let wasPaused = isPaused
-    isPaused = surroundings.pauseFile.withPlatformString { access($0, F_OK) } == 0
+    if surroundings.pauseFile.withPlatformString({ access($0, F_OK) }) == 0 {
+      isPaused = true
+    } else if errno == ENOENT || errno == ENOTDIR {
+      isPaused = false
+    }  // else it cannot be looked at, and what was known stays true
     guard isPaused != wasPaused else { return }
     let file = surroundings.pauseFile.printable
     logger.notice(

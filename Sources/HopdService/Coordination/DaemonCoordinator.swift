@@ -171,6 +171,7 @@ package actor DaemonCoordinator {
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
     let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
     scheduler.pauses = Pauses(stateDirectory: surroundings.stateDirectory)
+    if let problem = scheduler.pauses.problem { surroundings.logger.error("\(problem.description.joiningLines)") }
     jobPrefix = String(repeating: "0", count: 6 - digits.count) + digits
     let now = ContinuousClock.now
     watchdog = surroundings.watchdogInterval.map { WatchdogPolicy(interval: $0, now: now) }

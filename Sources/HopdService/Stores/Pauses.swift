@@ -1,6 +1,7 @@
 // What an operator has paused: everything, watches, stores. A small file in the state directory keeps it, because an
 // operator must be able to rely on a pause across a restart or a reboot.
 
+import Diagnostics
 import DurableFiles
 import FoundationEssentials
 import SystemPackage
@@ -14,6 +15,8 @@ package struct Pauses: Sendable {
   }
 
   private let file: FilePath?
+  /// Why the file could not be read or written; nil where it holds what is paused here.
+  package private(set) var problem: HopdError?
   /// Whether everything is paused.
   package private(set) var all = false
   /// Names of paused watches.
@@ -24,16 +27,23 @@ package struct Pauses: Sendable {
   /// Nothing is paused, and no file is written.
   package init() { file = nil }
 
-  /// Reads the file in the state directory. A file that cannot be read pauses nothing.
+  /// Reads the file in the state directory. A file that cannot be read pauses everything, because what an operator had
+  /// paused must not begin; `problem` says so.
   package init(stateDirectory: FilePath) {
     let file = stateDirectory.appending("paused.json")
     self.file = file
-    guard let bytes = try? LinuxFileSystem().read(file, limit: 1 << 24),
-      let record = try? JSONDecoder().decode(Record.self, from: Data(bytes))
-    else { return }
-    all = record.all
-    watches = Set(record.watches)
-    stores = Set(record.stores.map { FilePath($0) })
+    do {
+      guard try LinuxFileSystem().status(file) != nil else { return }
+      let record = try JSONDecoder().decode(Record.self, from: Data(LinuxFileSystem().read(file, limit: 1 << 24)))
+      all = record.all
+      watches = Set(record.watches)
+      stores = Set(record.stores.map { FilePath($0) })
+    } catch {
+      all = true
+      problem = HopdError(
+        .inputOutput, "the list of what is paused cannot be read, so everything is paused", at: Place(file: file),
+        cause: error, hint: "hopctl resume ends the pause; hopctl pause WATCH or STORE makes the list anew")
+    }
   }
 
   /// Whether nothing is paused.
@@ -65,15 +75,21 @@ package struct Pauses: Sendable {
     return was
   }
 
-  private func save() {
+  private mutating func save() {
     guard let file else { return }
     let files = LinuxFileSystem()
-    guard !isEmpty else {
-      _ = try? files.unlinkIfPresent(file)
-      return
+    do {
+      problem = nil
+      guard !isEmpty else {
+        try files.unlinkIfPresent(file)
+        return
+      }
+      let record = Record(all: all, watches: watches.sorted(), stores: stores.map(\.string).sorted())
+      try files.writeDurably(Array(JSONEncoder().encode(record)), to: file)
+    } catch {
+      problem = HopdError(
+        .inputOutput, "the list of what is paused cannot be written, so it holds only until hopd ends",
+        at: Place(file: file), cause: error, hint: "look at the disk of the state directory, and repeat the order")
     }
-    let record = Record(all: all, watches: watches.sorted(), stores: stores.map(\.string).sorted())
-    guard let data = try? JSONEncoder().encode(record) else { return }
-    try? files.writeDurably(Array(data), to: file)
   }
 }

@@ -5,6 +5,7 @@
 import Diagnostics
 import Dispatch
 import DurableFiles
+import Glibc
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
@@ -224,12 +225,20 @@ extension JobOutcome {
     self =
       switch error.code {
       case .interrupted: .interrupted
-      case .notFound where error.place.file == nil && [.identify, .lock].contains(failure.stage): .gone
+      case .notFound where error.place.file == nil && [.identify, .lock].contains(failure.stage):
+        // SQLite also says of a store that is there that it cannot be opened.
+        Self.isGone(error.place.store) ? .gone : .failed(code: error.code.name)
       case let code where code.exit == .unavailable: .busy(code: code.name)
       case let code where error.liesOutsideTheStore: .outside(code: code.name)
       case let code where code.isRetryable: .failed(code: code.name)
       // The text is part of the reason, because a store may be refused for a different reason than before.
       case let code: .refused(reason: "\(code.name) \(error.message)")
       }
+  }
+
+  private static func isGone(_ store: FilePath?) -> Bool {
+    var status = stat()
+    guard let store, store.withPlatformString({ lstat($0, &status) }) != 0 else { return store == nil }
+    return errno == ENOENT || errno == ENOTDIR
   }
 }

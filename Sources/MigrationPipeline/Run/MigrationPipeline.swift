@@ -115,9 +115,8 @@ package struct MigrationPipeline: Sendable {
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
-    guard let lock = try? LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
-      return nil
-    }
+    // Whoever has the lock may release it before the store is opened, so the store is not opened at all then.
+    let lock = try LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files)
     defer { lock.release() }
     return try LateFiles(
       location: location, files: files, identify: ReplacementEnvironment.identify, keepAlive: keepAlive

@@ -12,8 +12,11 @@ extension MigrationRun {
   ) throws -> Result {
     stage = .lock
     guard let locks = request.locks else {
-      // The code that opens the store reports a missing one.
-      if let location = try? storeLocation() { try WorkerLock.requireFree(location, files: files) }
+      let location: CanonicalStoreLocation?
+      do { location = try storeLocation() } catch let error as HopdError where error.code == .notFound {
+        location = nil  // the code that opens the store reports that it is missing
+      }
+      if let location { try WorkerLock.requireFree(location, files: files) }
       return try body()
     }
     let lock = try locks.take(storeLocation(), onLoss: onLoss)

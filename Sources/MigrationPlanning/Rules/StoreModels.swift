@@ -29,7 +29,8 @@ package enum StoreModels {
     }
     defer { close(descriptor) }
     var info = stat()
-    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return false }
+    guard fstat(descriptor, &info) == 0 else { throw Errno(rawValue: errno) }
+    guard info.st_mode & S_IFMT == S_IFREG else { return false }
     let magic = Array("SQLite format 3\0".utf8)
     var bytes = [UInt8](repeating: 0, count: magic.count)
     let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }

@@ -269,12 +269,9 @@ extension StoreReader {
   }
 
   private static func stamps(of location: StoreLocation) throws(HopdError) -> FileStamps {
-    var status = stat()
     let place = Place(store: location.database)
-    guard location.database.withPlatformString({ lstat($0, &status) }) == 0 else {
-      throw errno == EACCES
-        ? HopdError(.noPermission, "the store may not be read", at: place, hint: "give hopd the right to read it")
-        : HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
+    guard let status = try status(of: location.database, place) else {
+      throw HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw HopdError(
@@ -282,28 +279,44 @@ extension StoreReader {
         hint: "symbolic links, directories, pipes and devices are never treated as stores")
     }
     var stamps = FileStamps(status)
-    for file in location.sideFiles where file.withPlatformString({ lstat($0, &status) }) == 0 {
-      guard status.st_mode & S_IFMT == S_IFREG else {
-        throw HopdError(
-          .notAStore, "its side file \(file.printable) is not a plain file", at: place,
-          hint: "move it away: beside a store there are only files that SQLite made")
-      }
+    for file in location.sideFiles {
+      guard let status = try self.status(of: file, place), status.st_mode & S_IFMT != S_IFREG else { continue }
+      throw HopdError(
+        .notAStore, "its side file \(file.printable) is not a plain file", at: place,
+        hint: "move it away: beside a store there are only files that SQLite made")
     }
-    if location.writeAheadLog.withPlatformString({ lstat($0, &status) }) == 0 {
+    if let status = try self.status(of: location.writeAheadLog, place) {
       stamps.logBytes = Int64(status.st_size)
       stamps.modified += FileStamps.modified(status)
     }
-    if location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0 {
+    if let status = try self.status(of: location.rollbackJournal, place) {
       // A journal with a zeroed header is not hot: PERSIST mode leaves such files.
       stamps.journalBytes = try isHotJournal(location.rollbackJournal) ? Int64(status.st_size) : 0
     }
     return stamps
   }
 
+  /// The status of a store's file; nil where there is none. A log that cannot be inspected may hold the newest rows, so
+  /// every error but its absence is thrown.
+  private static func status(of file: FilePath, _ store: Place) throws(HopdError) -> stat? {
+    var status = stat()
+    guard file.withPlatformString({ lstat($0, &status) }) != 0 else { return status }
+    let code = Errno(rawValue: errno)
+    switch code {
+    case .noSuchFileOrDirectory, .notDirectory, .fileNameTooLong, .tooManySymbolicLinkLevels: return nil
+    case .permissionDenied:
+      throw HopdError(.noPermission, "the store may not be read", at: store, hint: "give hopd the right to read it")
+    default:
+      throw HopdError(
+        .inputOutput, "\(file.printable) cannot be inspected", at: store, cause: code,
+        hint: "look at the kernel's log: dmesg")
+    }
+  }
+
   /// Whether a store has a rollback journal with content, of a running writer or of one that died.
   package static func hasHotJournal(_ location: StoreLocation) throws(HopdError) -> Bool {
-    var status = stat()
-    guard location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG
+    guard let status = try status(of: location.rollbackJournal, Place(store: location.database)),
+      status.st_mode & S_IFMT == S_IFREG
     else { return false }
     return try isHotJournal(location.rollbackJournal)
   }

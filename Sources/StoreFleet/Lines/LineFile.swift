@@ -21,6 +21,9 @@ package final class LineFile: Sendable {
   /// Appends a value as one line.
   package func append(_ value: some Encodable) throws(HopdError) { try file.append(Self.bytes(of: value)) }
 
+  /// Makes all lines durable; throws where some are lost.
+  package func finish() throws(HopdError) { try file.finish() }
+
   /// A value as one line of JSON with its newline, keys sorted.
   package static func bytes(of value: some Encodable) throws(HopdError) -> [UInt8] {
     let encoder = JSONEncoder()

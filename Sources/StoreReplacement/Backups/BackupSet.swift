@@ -120,6 +120,9 @@ struct BackupFolder {
   let database: FileStatus?
   /// Its label; nil where there is none, or where it cannot be read.
   let record: BackupRecord?
+  /// Whether it has a file besides its label, but no database of the store's name: that may be the database under
+  /// another name.
+  var hasOtherFile = false
 
   /// Whether it is a copy that is still being made, or was not finished.
   var isPart: Bool { path.lastComponent?.string.hasSuffix(".part") == true }
@@ -234,7 +237,9 @@ package struct BackupSet: Sendable {
     let living = try files.status(location.database)?.identity
     return folders.filter { folder in
       guard !folder.isComplete(besides: living) else { return false }
-      // If the store and its folder of backups were renamed, the backups are complete under the former name.
+      // If the store and its folder of backups were renamed, the backups are complete under the former name. hopd
+      // leaves no other file without the database, so whoever put it there must say what becomes of it.
+      guard !folder.hasOtherFile else { return false }
       guard let name = folder.record?.store.path.lastComponent else { return true }
       return name.string == location.fileName
     }
@@ -243,6 +248,8 @@ package struct BackupSet: Sendable {
   /// Removes a generation or the rest of one. The database goes first, and durably: otherwise a power cut could keep
   /// only the later removals, and what is left would count as complete, or as a backup without a label.
   package func remove(_ folder: FilePath) throws {
+    // Before anything goes: a folder that has to stay must stay whole.
+    try files.checkWritable(folder.removingLastComponent())
     let database = folder.appending(location.fileName)
     if try files.status(database) != nil {
       try files.unlink(database)
@@ -311,9 +318,16 @@ package struct BackupSet: Sendable {
   /// The folders in both places, with what they hold; throws where another user could have put them there.
   func folders() throws -> [BackupFolder] {
     try paths().map { path in
-      BackupFolder(
-        path: path, database: try files.status(path.appending(location.fileName)),
-        record: BackupSet.record(in: path, files: files))
+      let database = try files.status(path.appending(location.fileName))
+      var folder = BackupFolder(path: path, database: database, record: BackupSet.record(in: path, files: files))
+      if database == nil, !folder.isPart { folder.hasOtherFile = try hasOtherFile(than: BackupSet.labelName, in: path) }
+      return folder
+    }
+  }
+
+  private func hasOtherFile(than name: String, in folder: FilePath) throws -> Bool {
+    try files.names(in: folder).contains { file in
+      try file.string != name && files.status(folder.appending(file))?.kind == .regular
     }
   }
 

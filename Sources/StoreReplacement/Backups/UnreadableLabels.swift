@@ -12,8 +12,25 @@ extension BackupSet {
 
   /// The same for these folders.
   func unreadableLabels(among folders: [BackupFolder]) -> [HopdError] {
-    folders.filter { !$0.isPart && $0.record == nil && $0.database?.kind == .regular }
-      .map { unreadableLabel(in: $0.path) }
+    folders.compactMap { folder in
+      if folder.hasOtherFile {
+        // With another store's label it is a backup from before the store was renamed.
+        let name = folder.record?.store.path.lastComponent?.string ?? location.fileName
+        return name == location.fileName ? strange(folder.path) : nil
+      }
+      guard !folder.isPart, folder.record == nil, folder.database?.kind == .regular else { return nil }
+      return unreadableLabel(in: folder.path)
+    }
+  }
+
+  /// The report of a folder with files but no database of the store's name. hopd does not know what they are.
+  private func strange(_ folder: FilePath) -> HopdError {
+    HopdError(
+      .recordUnreadable,
+      "the folder is among the backups, but the database in it has another name, so hopd neither counts nor removes it",
+      at: Place(store: location.database, file: folder),
+      hint: "ls -la \(folder.quotedForShell) shows it; "
+        + "hopctl restore \(location.database.quotedForShell) --backup FILE puts a database in it back")
   }
 
   private func unreadableLabel(in folder: FilePath) -> HopdError {

@@ -69,6 +69,11 @@ package struct Restore {
     options: RestoreOptions = RestoreOptions()
   ) throws -> RestoredStore {
     let source = StoreLocation(database: database)
+    if let store = try files.status(location.database), try files.status(database)?.identity == store.identity {
+      throw HopdError(
+        .otherStore, "the backup is the store itself", at: Place(store: location.database, file: database),
+        hint: "hopctl backups \(location.database.quotedForShell) lists its backups; nothing was changed")
+    }
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
         .notAStore, "the backup was left open by a program: some of its rows are in a side file", at: Place(file: file),
@@ -84,9 +89,8 @@ package struct Restore {
     let held: LockedStore
     do {
       held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
-    } catch var error as HopdError where error.code == .storeDamaged {
-      error.hint = "move the damaged file and its -wal, -shm and -journal files away, then restore again"
-      throw error
+    } catch let error as HopdError where error.code == .storeDamaged {
+      throw Self.askingToMoveAway(error)
     }
     defer { held.release() }
     return try replace(held, fingerprint, job)
@@ -124,7 +128,7 @@ package struct Restore {
         bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: held.journalMode,
         from: current, to: copy.version, storeUUID: held.storeUUID, startedAt: job.now)
       differing = try bringExternalDataBack(job)
-      former = try? pins.read()
+      former = try formerPin(pins)
       if job.options.pins {
         let over = former?.matching(storeUUID: held.storeUUID, digest: current.digest)
         try pins.write(pin(copy, job, replaced: [current], over: over))
@@ -160,6 +164,11 @@ package struct Restore {
           cause: error))
     }
     return nil
+  }
+
+  /// The pin that the store has. A damaged one says nothing that could be kept; a newer hopd's is not overwritten.
+  private func formerPin(_ pins: PinStore) throws -> RestorePin? {
+    do { return try pins.read() } catch let error as HopdError where error.code == .recordUnreadable { return nil }
   }
 
   private func putBack(_ former: RestorePin?, _ pins: PinStore) {
@@ -310,7 +319,7 @@ package struct Restore {
     let backups = BackupSet(location: location, base: nil, files: files)
     let backupLock = try job.options.pins ? backups.lock(making: backups.directory) : nil
     defer { backupLock?.release() }
-    let former = try? pins.read()
+    let former = try formerPin(pins)
     var isPinned = false
     var differing: [String] = []
     do {
@@ -358,8 +367,20 @@ package struct Restore {
   }
 
   private func currentVersion(_ held: LockedStore, _ job: Job) throws -> StoreVersionMark {
-    let digest = try swap.identify(held.connection)
+    let digest: String
+    do { digest = try swap.identify(held.connection) } catch let error as SQLiteError {
+      let error = StoreReader.explained(error, location: job.location.store)
+      throw error.code == .storeDamaged ? Self.askingToMoveAway(error) : error
+    } catch let error as HopdError where error.code.exit == .dataError {
+      throw Self.askingToMoveAway(error)
+    }
     return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
+  }
+
+  private static func askingToMoveAway(_ error: HopdError) -> HopdError {
+    var error = error
+    error.hint = "move the damaged file and its -wal, -shm and -journal files away, then restore again"
+    return error
   }
 
   /// The name of a version, if a label of the store's backups contains it.

@@ -198,7 +198,7 @@ package struct StoreSwap {
 
     let intent = try announced(given, held, staged, rule, journalMode, backups, now)
     var undo = Undo()
-    var opened = false
+    var (isRenaming, opened) = (false, false)
     defer { undo.lock?.release() }
     do {
       try held.requireRenameKeepsEverything()
@@ -217,13 +217,15 @@ package struct StoreSwap {
       try observer(.backedUp)
       lease = try stillAlone(lease, held)
       try requireHeld()  // the last call before the rename: a worker that takes over later removes the staged store
+      isRenaming = true
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false
     } catch {
-      // A rename that returns an error may have been made all the same (a network file system).
-      let isRenamed = undo.staged != nil && (try? files.status(location.database))?.identity == undo.staged
-      guard isRenamed else { throw undone(error, undo, held, backups, staged) }
-      throw unconfirmed(error, held, old)
+      // A rename that returns an error may have been made all the same (a network file system). Where that cannot be
+      // read either, the backup may be the only old store, so nothing is taken back.
+      let isOld = !isRenaming || (try? files.status(location.database)).map { $0?.identity != undo.staged } ?? false
+      guard isOld else { throw unconfirmed(error, held, old) }
+      throw undone(error, undo, held, backups, staged)
     }
     let late: [HopdError]
     do {

@@ -172,9 +172,8 @@ struct CheckSubject: ParsableArguments {
     guard bundles.contains(model.extension ?? "") else { return StoreModels.isStore(model) ? [] : [model] }
     let parent = model.removingLastComponent()
     let folder: FilePath = parent.isEmpty ? "." : parent
-    // The check continues without these mapping models if the parent cannot be listed.
-    let names = (try? ModelFiles.names(in: folder)) ?? []
-    return names.filter { name in
+    // A mapping model in a parent that cannot be listed may decide a hop, and the check would try another hop.
+    return try ModelFiles.names(in: folder).filter { name in
       [".xcmappingmodel", ".cdm", TextMapping.fileNameEnd].contains { name.hasSuffix($0) } && !name.hasPrefix(".")
     }.map { folder.appending($0) }
   }

@@ -89,6 +89,7 @@ struct ScanCommand: HopctlCommand {
     output.warn(unreadable)
     // An empty manifest is what a failed command leaves: one of a fleet without stores says so.
     if summary.stores == 0, known.isEmpty { try target?.append(LastLine(summary: summary)) }
+    try target?.finish()
     if resume, let file {
       let others = summary.otherDatabases
       summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())

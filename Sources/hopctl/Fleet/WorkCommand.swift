@@ -86,6 +86,7 @@ struct WorkCommand: HopctlCommand {
       stores.removeAll { done.contains($0.store) }
     }
     let outcome = try session.run(limits.order.sorted(stores), isCanary: false, mayEnd: false)
+    try file?.finish()
     if let name = file?.path.string { try output.line("  hopctl report \(name.quotedForShell)") }
     throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software)
   }

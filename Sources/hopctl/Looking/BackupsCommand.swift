@@ -28,7 +28,7 @@ struct BackupsCommand: HopctlCommand {
     var stores: [StoreBackups] = []
     var problems: [HopdError] = []
     let add: (BackupSet) throws -> Bool = { backups in
-      if let store = try describe(backups, rule) { stores.append(store) }
+      if let store = try describe(backups, rule, problem: { problems.append($0) }) { stores.append(store) }
       problems += try backups.unreadableLabels()
       return true
     }
@@ -37,7 +37,13 @@ struct BackupsCommand: HopctlCommand {
       try BackupSurvey(of: directory, recursive: isRecursive, rule: rule, files: files).forEach(
         add, problem: { problems.append($0) })
     case .store(let location), .generation(_, let location):
-      _ = try add(BackupSet(location: location, rule: rule, files: files))
+      let backups = try BackupSet(location: location, rule: rule, files: files)
+      _ = try add(backups)
+      guard try !stores.isEmpty || !problems.isEmpty || backups.isStoreThere() else {
+        throw HopdError(
+          .notFound, "there is neither such a store or folder nor a backup of it", at: Place(file: FilePath(path)),
+          hint: "check the path; hopctl backups DIR lists the backups of all stores of a folder, also of lost ones")
+      }
     }
     stores.sort { $0.store < $1.store }
     for store in stores { try tell(store) }
@@ -53,10 +59,18 @@ struct BackupsCommand: HopctlCommand {
     if let first = problems.first { throw Finished(status: first.code.exit) }
   }
 
-  private func describe(_ backups: BackupSet, _ rule: BackupRule) throws -> StoreBackups? {
+  private func describe(
+    _ backups: BackupSet, _ rule: BackupRule, problem: (HopdError) -> Void
+  ) throws -> StoreBackups? {
     let generations = try backups.generations()
     let unfinished = try backups.unfinished()
-    let pin = try? PinStore(location: backups.location, files: LinuxFileSystem()).read()
+    let pin: RestorePin?
+    do {
+      pin = try PinStore(location: backups.location, files: LinuxFileSystem()).read()
+    } catch let error as HopdError {
+      problem(error)
+      pin = nil
+    }
     if generations.isEmpty, unfinished.isEmpty, pin == nil { return nil }
     let isThere = try backups.isStoreThere()
     let uuid = isThere ? livingUUID(backups.location) : nil
@@ -66,7 +80,7 @@ struct BackupsCommand: HopctlCommand {
     ) { first, _ in first }
     return StoreBackups(
       store: backups.location.database.string, present: isThere,
-      pin: (pin ?? nil).map { PinShape($0) },
+      pin: pin.map { PinShape($0) },
       backups: generations.map { generation in
         let record = generation.record
         let isOrphaned = generation.isOrphaned(storeIsThere: isThere, uuid: uuid)
