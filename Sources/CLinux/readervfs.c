@@ -161,15 +161,3 @@ static sqlite3_vfs reader_vfs = {
 int clinux_register_reader_vfs(void) { return sqlite3_vfs_register(&reader_vfs, 0); }
 
 void clinux_reader_vfs_reads(void *file) { next = file; }
-
-int64_t clinux_store_vfs_size(void *file) {
-  sqlite3_file *real = file;
-  sqlite3_int64 size = 0;
-  return real->pMethods->xFileSize(real, &size) == SQLITE_OK ? size : -1;
-}
-
-int clinux_store_vfs_read(void *file, void *bytes, int64_t count) {
-  sqlite3_file *real = file;
-  if (count > INT32_MAX) return SQLITE_TOOBIG;
-  return real->pMethods->xRead(real, bytes, (int)count, 0);
-}

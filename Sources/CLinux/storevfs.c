@@ -444,11 +444,6 @@ static const sqlite3_io_methods methods = {
 
 // MARK: The VFS
 
-int clinux_store_vfs_is_plain(void) {
-  sqlite3_vfs *base = sqlite3_vfs_find(NULL);
-  return base && is_linux(base);
-}
-
 void *clinux_store_vfs_file(sqlite3 *db, const char *schema) {
   sqlite3_file *file = NULL;
   if (sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return NULL;

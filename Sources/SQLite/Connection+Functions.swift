@@ -32,24 +32,21 @@ extension Connection {
   /// Core Data's triggers for derived attributes call functions that exist only in processes with Core Data
   /// (docs/formats/store-layout.md, "Derived attributes").
   package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
-    try create(
-      FunctionName(text: name, argumentCount: argumentCount, flags: SQLITE_INNOCUOUS),
-      call: { context, _, _ in sqlite3_result_null(context) })
+    try create(name, argumentCount, SQLITE_INNOCUOUS, call: { context, _, _ in sqlite3_result_null(context) })
   }
 
   /// Registers the functions of `ColumnAffinity.stored`. The schema of a store cannot call them.
   package func registerAffinityFunctions() throws(SQLiteError) {
-    guard !hasAffinityFunctions else { return }
     let code = clinux_sqlite3_register_affinities(handle)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
-    hasAffinityFunctions = true
   }
 
   /// Registers a deterministic function from values to a value.
   package func registerFunction(
     _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue
   ) throws(SQLiteError) {
-    try create(name, argumentCount, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nil, body)
+    try create(
+      name, argumentCount, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, by: FunctionBox(body), call: FunctionBox.call)
   }
 
   /// Registers a function from values to a value that may fail. Then the statement fails, and `takeFunctionFailure`
@@ -61,9 +58,10 @@ extension Connection {
     _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
     _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
   ) throws(SQLiteError) {
+    let box = FunctionBox(mapping: mapping) { [unowned self] values in caught { try body(values) } }
     try create(
-      name, argumentCount, SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0), mapping
-    ) { [unowned self] values in caught { try body(values) } }
+      name, argumentCount, SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0), by: box,
+      call: FunctionBox.call)
   }
 
   /// Registers an aggregate function of `argumentCount` arguments. It may fail as in `registerFailingFunction`. `start`
@@ -72,44 +70,24 @@ extension Connection {
     _ name: String, argumentCount: Int32, start: @escaping () -> State,
     step: @escaping (inout State, [SQLiteValue]) throws -> Void, finish: @escaping (State) throws -> SQLiteValue
   ) throws(SQLiteError) {
-    let make = { [unowned self] in
+    let box = AggregateBox { [unowned self] in
       var state = start()
       return AggregateGroup(
         step: { values in self.caught { try step(&state, values) } != nil },
         finish: { self.caught { try finish(state) } })
     }
-    let key = FunctionName(text: name, argumentCount: argumentCount, flags: SQLITE_DIRECTONLY)
-    if let known = functions[key] as? AggregateBox {
-      known.start = make
-    } else {
-      try create(key, by: AggregateBox(make), step: AggregateBox.step, finish: AggregateBox.finish)
-    }
-  }
-
-  /// Creates an SQL function. One that was created before only gets another body: SQLite would compile every statement
-  /// of the connection again.
-  private func create(
-    _ name: String, _ argumentCount: Int32, _ flags: Int32, _ mapping: CaseMapping?,
-    _ body: @escaping ([SQLiteValue]) -> SQLiteValue?
-  ) throws(SQLiteError) {
-    let key = FunctionName(text: name, argumentCount: argumentCount, flags: flags)
-    if let known = functions[key] as? FunctionBox {
-      known.body = body
-      known.mapping = mapping
-    } else {
-      try create(key, by: FunctionBox(mapping: mapping, body), call: FunctionBox.call)
-    }
+    try create(name, argumentCount, SQLITE_DIRECTONLY, by: box, step: AggregateBox.step, finish: AggregateBox.finish)
   }
 
   /// Creates an SQL function; `box`, which SQLite passes to every call, lives as long as the connection.
-  func create(
-    _ name: FunctionName, by box: AnyObject? = nil, call: FunctionBox.Call? = nil, step: FunctionBox.Call? = nil,
-    finish: AggregateBox.Finish? = nil
+  private func create(
+    _ name: String, _ argumentCount: Int32, _ flags: Int32, by box: AnyObject? = nil, call: FunctionBox.Call? = nil,
+    step: FunctionBox.Call? = nil, finish: AggregateBox.Finish? = nil
   ) throws(SQLiteError) {
-    functions[name] = box
+    if let box { functions.append(box) }
     let code = sqlite3_create_function_v2(
-      handle, name.text, name.argumentCount, SQLITE_UTF8 | name.flags,
-      box.map { Unmanaged.passUnretained($0).toOpaque() }, call, step, finish, nil)
+      handle, name, argumentCount, SQLITE_UTF8 | flags, box.map { Unmanaged.passUnretained($0).toOpaque() }, call, step,
+      finish, nil)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
@@ -139,11 +117,4 @@ extension Connection {
 
   /// Version of the SQLite library at run time, as "3.40.1".
   package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
-}
-
-/// What identifies a function of a connection.
-struct FunctionName: Hashable {
-  let text: String
-  let argumentCount: Int32
-  let flags: Int32
 }

@@ -11,11 +11,7 @@ package final class Connection {
   let handle: OpaquePointer
   let watch = ConnectionGuard()
   var progress: ProgressBox?
-  /// The functions that were registered, by name and number of arguments.
-  var functions: [FunctionName: AnyObject] = [:]
-  var hasAffinityFunctions = false
-  /// The state that outlives a store; nil for a connection that ends with its store.
-  var kept: KeptState?
+  var functions: [AnyObject] = []
   /// The error that a registered function threw in its last failed call.
   var functionFailure: (any Error)?
 
@@ -34,8 +30,6 @@ package final class Connection {
   private static let vfsCode = clinux_register_store_vfs()
   /// Registers the VFS of connections that read through another connection's file (CLinux/readervfs.c).
   private static let readerCode = clinux_register_reader_vfs()
-  /// Registers the VFS of databases whose content is exchanged (CLinux/imagevfs.c).
-  static let imageCode = vfsCode == SQLITE_OK ? clinux_register_image_vfs() : vfsCode
 
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
@@ -57,15 +51,11 @@ package final class Connection {
     case unlocked
     /// A private database in memory.
     case memory
-    /// Read only, the bytes that the image VFS was told to open. Other databases of the connection may be written if it
-    /// `builds` one.
-    case image(builds: Bool)
 
     /// Whether files from strangers are opened with it, for reading only.
     var isOfStranger: Bool {
       switch self {
       case .readOnly, .immutable, .unlocked: true
-      case .image(let builds): !builds
       case .readWrite, .create, .exclusive, .memory: false
       }
     }
@@ -82,7 +72,21 @@ package final class Connection {
 
   /// Opens `path` on a named VFS; nil is SQLite's own, which other programs use: tests play such programs.
   init(path: FilePath, access: Access, busyTimeout: Duration = .zero, vfs: String?) throws(SQLiteError) {
-    let (name, flags) = Connection.opening(path, access)
+    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
+    var parameters = ""
+    switch access {
+    case .readOnly: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+    case .readWrite, .exclusive: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW
+    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW
+    case .immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      parameters = "?immutable=1"
+    case .unlocked:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      // The VFS without locks, not `nolock=1`: with that, SQLite refuses a log.
+      parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
+    case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
+    }
     _ = Connection.isConfigured
     guard Connection.vfsCode == SQLITE_OK else {
       throw SQLiteError(extendedCode: Connection.vfsCode, message: "the VFS of connections cannot be registered")
@@ -90,6 +94,7 @@ package final class Connection {
     // Drops a refusal of an earlier call that SQLite ignored.
     _ = clinux_store_vfs_take_refusal()
     var opened: OpaquePointer?
+    let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
     let code = sqlite3_open_v2(name, &opened, flags, vfs)
     guard code == SQLITE_OK, let opened else {
       let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
@@ -124,34 +129,7 @@ package final class Connection {
     endSchemaReading(of: "main")
   }
 
-  /// What SQLite is asked to open: a name as a URI, and flags.
-  private static func opening(_ path: FilePath, _ access: Access) -> (name: String, flags: Int32) {
-    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
-    var parameters = ""
-    switch access {
-    case .readOnly: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-    case .readWrite, .exclusive: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW
-    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW
-    case .immutable:
-      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-      parameters = "?immutable=1"
-    case .unlocked:
-      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-      // The VFS without locks, not `nolock=1`: with that, SQLite refuses a log.
-      parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
-    case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
-    case .image:
-      // Databases that are attached may be written; no mode of theirs may exceed the connection's.
-      flags |= SQLITE_OPEN_READWRITE
-      parameters = "?mode=ro"
-    }
-    return (access == .memory ? "file::memory:" : Connection.uri(path) + parameters, flags)
-  }
-
-  deinit {
-    kept = nil
-    sqlite3_close_v2(handle)
-  }
+  deinit { sqlite3_close_v2(handle) }
 
   /// The open file of one connection, through which another connection of any thread can read.
   ///
@@ -224,17 +202,13 @@ package final class Connection {
 
   /// Prepares one statement.
   package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
-    let known = keptStatements(sql)
-    if let handle = known?.handles.popLast() {
-      return Statement(handle: handle, connection: self, sql: sql, kept: known)
-    }
     var statement: OpaquePointer?
     let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
     guard code == SQLITE_OK else { throw error(code, sql: sql) }
     guard let statement else {
       throw SQLiteError(extendedCode: SQLITE_MISUSE, message: "no statement in the text", sql: sql)
     }
-    return Statement(handle: statement, connection: self, sql: sql, kept: known)
+    return Statement(handle: statement, connection: self, sql: sql)
   }
 
   /// Runs one statement with its parameters.
@@ -386,8 +360,6 @@ package final class Connection {
 
   /// Detaches a schema.
   package func detach(_ schema: String) throws(SQLiteError) {
-    kept?.images[schema] = nil
-    kept?.facts[schema] = nil
     try watch.attaching { () throws(SQLiteError) in
       try execute("DETACH DATABASE \(SQLiteIdentifier.quoted(schema))")
     }

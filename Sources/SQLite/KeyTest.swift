@@ -7,31 +7,26 @@ extension Connection {
   /// Registers a function of a key, or of a key and a number, that returns 0 if `isKnown` is true or the key is NULL,
   /// and 1 otherwise, also for a value that is not an integer. With one argument the number is 0.
   ///
-  /// Calls fail after `removeKeyTest`. The schema of a store cannot call it.
+  /// It exists until `removeKeyTest`. The schema of a store cannot call it.
   package func registerKeyTest(
     _ name: String, argumentCount: Int32, _ isKnown: @escaping (_ key: Int64, _ number: Int64) -> Bool
   ) throws(SQLiteError) {
-    let key = keyTest(name, argumentCount)
-    if let known = functions[key] as? KeyTestBox {
-      known.isKnown = isKnown
-    } else {
-      try create(key, by: KeyTestBox(isKnown), call: KeyTestBox.call)
-    }
+    let box = Unmanaged.passRetained(KeyTestBox(isKnown))
+    // SQLite releases the box: when the function is removed, and also if it cannot be created.
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, box.toOpaque(), KeyTestBox.call, nil, nil,
+      KeyTestBox.release)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
-  /// Releases the closure of `registerKeyTest`. The function stays: without it SQLite would compile every statement of
-  /// the connection again.
+  /// Removes a function of `registerKeyTest` and releases its closure.
   package func removeKeyTest(_ name: String, argumentCount: Int32) {
-    (functions[keyTest(name, argumentCount)] as? KeyTestBox)?.isKnown = nil
-  }
-
-  private func keyTest(_ name: String, _ argumentCount: Int32) -> FunctionName {
-    FunctionName(text: name, argumentCount: argumentCount, flags: SQLITE_DIRECTONLY)
+    _ = sqlite3_create_function_v2(handle, name, argumentCount, SQLITE_UTF8, nil, nil, nil, nil, nil)
   }
 }
 
 private final class KeyTestBox {
-  var isKnown: ((Int64, Int64) -> Bool)?
+  let isKnown: (Int64, Int64) -> Bool
 
   init(_ isKnown: @escaping (Int64, Int64) -> Bool) { self.isKnown = isKnown }
 
@@ -49,9 +44,11 @@ private final class KeyTestBox {
       }
       number = sqlite3_value_int64(second)
     }
-    guard let isKnown = Unmanaged<KeyTestBox>.fromOpaque(data).takeUnretainedValue().isKnown else {
-      return sqlite3_result_error(context, "a test of keys was called after its end", -1)
-    }
-    sqlite3_result_int(context, isKnown(sqlite3_value_int64(key), number) ? 0 : 1)
+    let box = Unmanaged<KeyTestBox>.fromOpaque(data).takeUnretainedValue()
+    sqlite3_result_int(context, box.isKnown(sqlite3_value_int64(key), number) ? 0 : 1)
+  }
+
+  static let release: @convention(c) (UnsafeMutableRawPointer?) -> Void = { data in
+    if let data { Unmanaged<KeyTestBox>.fromOpaque(data).release() }
   }
 }

@@ -7,17 +7,14 @@ package final class Statement {
   private let connection: Connection
   /// The statement's text.
   package let sql: String
-  /// Where it is kept after its use; nil if it is not.
-  private let kept: KeptStatements?
 
-  init(handle: OpaquePointer, connection: Connection, sql: String, kept: KeptStatements? = nil) {
-    self.kept = kept
+  init(handle: OpaquePointer, connection: Connection, sql: String) {
     self.handle = handle
     self.connection = connection
     self.sql = sql
   }
 
-  deinit { connection.end(handle, kept) }
+  deinit { sqlite3_finalize(handle) }
 
   /// Binds a value to parameter `index` (from 1).
   package func bind(_ value: SQLiteValue, at index: Int32) throws(SQLiteError) {

@@ -31,15 +31,11 @@ package struct StoreVerifier {
   private let keepAlive: () -> Bool
   /// Called with the steps of SQLite's own check so far, before `keepAlive`.
   private let looked: (Int) -> Void
-  /// The connections for small stores; nil opens each file.
-  private let kept: KeptConnections.Shelf?
 
   /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
-    depth: VerificationDepth, kept: KeptConnections.Shelf? = nil, looked: @escaping (Int) -> Void = { _ in },
-    keepAlive: @escaping () -> Bool = { true }
+    depth: VerificationDepth, looked: @escaping (Int) -> Void = { _ in }, keepAlive: @escaping () -> Bool = { true }
   ) {
-    self.kept = kept
     self.depth = depth
     self.looked = looked
     self.keepAlive = keepAlive
@@ -70,7 +66,6 @@ package struct StoreVerifier {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
     var rows: [String: Int64] = [:]
-    var content: [UInt8]?
     let history = try hop.history.map { carry in
       guard let source else {
         throw HopdError(.internalError, "the history of a store cannot be compared with that of no store")
@@ -80,8 +75,8 @@ package struct StoreVerifier {
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history,
-      read: { content = $0 }, counted: { rows = try $0.rowsByEntity() })
+      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history
+    ) { content in rows = try content.rowsByEntity() }
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
@@ -92,41 +87,28 @@ package struct StoreVerifier {
     }
     return VerifiedStore(
       staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks,
-      rows: rows, content: content)
+      rows: rows)
   }
 
-  /// Runs every check on a closed store file; a failure does not stop the others. `read` gets the bytes that were
-  /// checked, if the file was read as a whole. `counted` is called after the rows were counted.
+  /// Runs every check on a closed store file; a failure does not stop the others. `counted` is called after the rows
+  /// were counted.
   func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
     external: ExternalDataDirectory, tableTexts: [String: String],
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)? = nil,
-    read: ([UInt8]) -> Void = { _ in }, counted: (ContentChecks) throws -> Void = { _ in }
+    counted: (ContentChecks) throws -> Void = { _ in }
   ) throws -> [VerificationCheck] {
-    func checks(_ connection: Connection, _ pages: PageCheck?) throws -> [VerificationCheck] {
-      try self.checks(
-        of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages, history: history,
-        counted: counted)
-    }
     do {
-      // The bytes that a small file has by now are checked by a connection that has checked others.
-      var bytes: [UInt8]?
-      func content() -> [UInt8]? {
-        bytes = Connection.content(of: database, atMost: KeptConnections.largestStore)
-        return bytes
-      }
-      if let done = try kept?.with(.check, content, { try checks($0, nil) }) {
-        if let bytes { read(bytes) }
-        return done
-      }
       let connection = try Connection(path: database, access: .readOnly)
       // The file is locked once, and not for each of some thirty queries.
       try connection.execute("BEGIN")
       // Reading the file's size takes the lock. The check reads through the same open file.
       let pages = PageCheck(reading: "main", of: connection, pragma: pragma, isUrgent: true)
       defer { pages?.cancel() }
-      return try checks(connection, pages)
+      return try checks(
+        of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages, history: history,
+        counted: counted)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {

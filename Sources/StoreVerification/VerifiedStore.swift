@@ -16,8 +16,6 @@ package struct VerifiedStore: Sendable {
   package let checks: [VerificationCheck]
   /// The rows by concrete entity, as counted for the checks.
   package internal(set) var rows: [String: Int64] = [:]
-  /// The bytes that were checked, if a small file was read as a whole.
-  package internal(set) var content: [UInt8]?
 }
 
 /// One check of a store, and its result.

@@ -20,13 +20,7 @@ import Testing
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 
-  private enum Way: CaseIterable { case whole, tinyChunks, interrupted, kept }
-
-  /// One connection for the stores of all worlds.
-  private final class KeptOne {
-    var connection: Connection?
-    var uses = 0
-  }
+  private enum Way: CaseIterable { case whole, tinyChunks, interrupted }
 
   private struct Tally {
     var compared = 0
@@ -37,9 +31,7 @@ import Testing
 
   @Test func everyPathGivesTheObjectsOfTheOracle() throws {
     var tally = Tally()
-    let kept = KeptOne()
-    for seed in Self.first..<(Self.first + UInt64(Self.count)) { try tryWorld(seed, kept, &tally) }
-    #expect(kept.uses > Self.count / 2)
+    for seed in Self.first..<(Self.first + UInt64(Self.count)) { try tryWorld(seed, &tally) }
     print(
       "\(Self.count) worlds: \(tally.refusedAtCompile) refused by name, \(tally.refusedAtRows) refused for their rows,"
         + " \(tally.compared) objects compared, \(tally.merged) merged")
@@ -47,7 +39,7 @@ import Testing
     #expect(tally.refusedAtCompile * 2 < Self.count)
   }
 
-  private func tryWorld(_ seed: UInt64, _ kept: KeptOne, _ tally: inout Tally) throws {
+  private func tryWorld(_ seed: UInt64, _ tally: inout Tally) throws {
     let world = RandomMappedHop(seed: seed)
     let (source, destination) = (world.source, world.destination)
     let layout = StoreSchema(model: source, frameworkVersion: 1344)
@@ -67,9 +59,7 @@ import Testing
       let staged = environment.folder.appending("staged-\(way).sqlite")
       let result: StagedStore
       do {
-        result =
-          way == .kept
-          ? try runKept(hop, from: location, into: staged, kept) : try run(hop, from: location, into: staged, way)
+        result = try run(hop, from: location, into: staged, way)
       } catch let error as HopdError {
         if error.code == .mappingUnsupported {
           tally.refusedAtCompile += 1
@@ -129,35 +119,6 @@ import Testing
       }
     }
     throw HopdError(.internalError, "it never ends")
-  }
-
-  /// Builds the store in memory, with a connection that has built those of other worlds: twice with a template, once
-  /// without.
-  private func runKept(
-    _ hop: Hop, from location: StoreLocation, into staged: FilePath, _ kept: KeptOne
-  ) throws -> StagedStore {
-    let image = try [UInt8](Data(contentsOf: URL(filePath: location.database.string)))
-    let memo = Memo(limit: 64)
-    var result: StagedStore?
-    for memo in [memo, memo, nil] {
-      if let known = kept.connection, try known.exchange("main", for: image) {
-        kept.uses += 1
-      } else {
-        kept.connection = try Connection(keptFor: image, builds: true)
-      }
-      let connection = try #require(kept.connection)
-      // After an error it is not used again.
-      kept.connection = nil
-      let manager = MigrationManager(
-        connection: connection, hop: hop, source: .schema("main"), isFinal: true,
-        identity: Checkpoint.Identity(plan: "p", source: "s", boot: "b"), options: EngineOptions(),
-        medium: .memory(maximumBytes: 4 << 20), memo: memo)
-      result = try manager.run(into: staged) { _ in true }
-      try Data(try manager.sealedImage()).write(to: URL(filePath: staged.string))
-      connection.finishStore()
-      kept.connection = connection
-    }
-    return try #require(result)
   }
 
   private func compare(

@@ -50,8 +50,7 @@ struct PlainTableTests {
     let connection = try Connection(path: "", access: .memory)
     try connection.execute(text)
     do {
-      let reader = StoreReader(connection: connection)
-      try reader.requirePlainTables(reader.schemaObjects(), at: Place())
+      try StoreReader.requirePlainTables(StoreReader(connection: connection).schemaObjects(), at: Place())
       return false
     } catch let error as HopdError {
       #expect(error.code.name == "schema-foreign")

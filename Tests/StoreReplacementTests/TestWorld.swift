@@ -38,10 +38,6 @@ final class TestWorld {
   /// Rows that were committed before the migration path.
   static let rows: Int64 = 60
   let plain = LinuxFileSystem()
-  /// Whether the staged store is verified as a small one, with its bytes.
-  var keepsContent = false
-  /// How often a version was read in swaps.
-  private(set) var identified = 0
 
   /// Lies in memory where there is a file system for that: what is simulated here are kills, which lose nothing that
   /// the kernel has; syncs only cost time. `onDisk` is for what memory does not keep.
@@ -101,7 +97,7 @@ final class TestWorld {
     try connection.text("SELECT digest FROM version") ?? ""
   }
 
-  /// Version 2 of the store, written beside it; with its bytes if `keepsContent`.
+  /// Version 2 of the store, written beside it.
   func stage(_ held: LockedStore, _ area: StagingArea) throws -> VerifiedStore {
     let path = try area.create(hop: nil)
     let target = try Connection(path: path, access: .create)
@@ -115,9 +111,7 @@ final class TestWorld {
       try target.run("INSERT INTO book(id, title) VALUES(?, ?)", [.integer(row.0), .text(row.1 ?? "")])
     }
     try target.execute("COMMIT")
-    var verified = VerifiedStore(staged: path, version: "Two", versionHashes: [:], checks: [])
-    if keepsContent { verified.content = try plain.read(path, limit: 1 << 20) }
-    return verified
+    return VerifiedStore(staged: path, version: "Two", versionHashes: [:], checks: [])
   }
 
   func intent(_ held: LockedStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
@@ -159,11 +153,9 @@ final class TestWorld {
     let verified = try stage(held, area)
     try meanwhile(held)
     var swap = StoreSwap(
-      files: files, intents: intents,
-      identify: {
-        self.identified += 1
-        return try TestWorld.identify($0)
-      }, mode: mode, keepAlive: keepAlive, observer: observer, inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
+      files: files, intents: intents, identify: TestWorld.identify, mode: mode, keepAlive: keepAlive,
+      observer: observer,
+      inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
     // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
     swap.asksForOpeners = patience != nil
     swap.patience = patience ?? swap.patience

@@ -154,9 +154,6 @@ enum {
 };
 int clinux_store_vfs_take_refusal(void);
 
-/// Whether the store VFS is over SQLite's own VFS for Linux: a path is that of a plain file.
-int clinux_store_vfs_is_plain(void);
-
 /// The file that a connection on the store VFS reads a schema from, as the VFS below has it; NULL where there is none.
 /// It lives as long as the connection.
 void *clinux_store_vfs_file(struct sqlite3 *database, const char *schema);
@@ -177,30 +174,6 @@ int clinux_register_reader_vfs(void);
 
 /// The next connection that this thread opens on the reader VFS reads that file, of clinux_store_vfs_file.
 void clinux_reader_vfs_reads(void *file);
-
-/// The VFS of databases in memory whose content is exchanged (imagevfs.c), and its registration, after that of the
-/// store VFS.
-#define CLINUX_IMAGE_VFS "hopd-image"
-int clinux_register_image_vfs(void);
-
-/// The next database that this thread opens on the image VFS begins with a copy of these bytes and the schema cookie 1.
-void clinux_image_vfs_opens(const void *bytes, int64_t count);
-
-/// Replaces the content of a database on the image VFS by a copy of these bytes, with that schema cookie and a change
-/// counter that it never had. 0, or SQLite's code: SQLITE_BUSY while a statement holds a lock on it, SQLITE_MISMATCH
-/// where SQLite would have to open it anew.
-int clinux_image_exchange(struct sqlite3 *database, const char *schema, const void *bytes, int64_t count,
-                          uint32_t cookie);
-
-/// The content of a database on the image VFS until the next statement; NULL on another VFS, or while a statement holds
-/// a lock on it.
-const void *clinux_image_bytes(struct sqlite3 *database, const char *schema, int64_t *count);
-
-/// The size in bytes of a file of clinux_store_vfs_file; -1 if it is not known.
-int64_t clinux_store_vfs_size(void *file);
-
-/// Reads the first `count` bytes of such a file. 0, or SQLite's code.
-int clinux_store_vfs_read(void *file, void *bytes, int64_t count);
 
 /// The data read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ are its schema, and bounded: so many
 /// objects, bytes of pages, seconds of the processor. A model of a thousand entities with five indexes each has 6,000

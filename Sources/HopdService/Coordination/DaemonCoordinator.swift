@@ -306,10 +306,7 @@ package actor DaemonCoordinator {
     else { return }
     restsAt = nil
     restedAt = now
-    BlockingWork.run("rest") { [work = surroundings.work] in
-      work.rest()
-      ProgramMemory.giveBack()
-    }
+    BlockingWork.run("rest") { ProgramMemory.giveBack() }
   }
 
   /// Extends the timeout of a start during recovery, and of a stop while its jobs make progress.

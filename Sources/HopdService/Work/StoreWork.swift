@@ -73,13 +73,6 @@ package protocol StoreWork: Sendable {
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
     around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
   ) throws(HopdError) -> [RecoveredStore]
-  /// Releases what is kept from one store for the next, while there is no work.
-  func rest()
-}
-
-extension StoreWork {
-  /// Keeps nothing.
-  package func rest() {}
 }
 
 /// The work as the pipeline does it.
@@ -87,8 +80,6 @@ package struct PipelineWork: StoreWork {
   /// The lower bound of the size limit of one value, in bytes: apps may keep videos in their rows.
   private static let valueFloor: Int64 = 256 << 20
   private let pipeline = MigrationPipeline()
-
-  package func rest() { pipeline.rest() }
 
   package func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
@@ -113,8 +104,7 @@ package struct PipelineWork: StoreWork {
       {
         throw late
       }
-      let kept = pipeline.kept(request.catalog)
-      let assessment = try StoreReader.withUnchangedStore(at: request.location, kept: kept) { reader in
+      let assessment = try StoreReader.withUnchangedStore(at: request.location) { reader in
         reader.connection.setProgressHandler {
           beat()
           return !stop.isStopping

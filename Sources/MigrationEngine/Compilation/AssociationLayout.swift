@@ -55,15 +55,6 @@ package struct AssociationLayout: Sendable, Hashable {
 
     /// Whether keys alone determine the associated objects.
     package var isArithmetic: Bool { kind == .each }
-
-    /// The table of hopd's own that has its groups or pairs; nil if it needs none.
-    var scratchTable: String? {
-      switch kind {
-      case .grouped, .deduplicated: AssociationLayout.groupTable(index)
-      case .expanded: AssociationLayout.expandedTable(index)
-      case .each, .policy: nil
-      }
-    }
   }
 
   /// The lanes in the order of execution; mappings without source or destination have none.

@@ -5,7 +5,6 @@ import Diagnostics
 import MigrationPlanning
 import PersistentStore
 import SQLite
-import Synchronization
 
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
@@ -18,24 +17,8 @@ package struct HopProgram: Sendable, Hashable {
   /// Statements that create hopd's own tables in the staged store, together with the store's tables. The tables are
   /// removed before it is sealed.
   package var scratch: [String] = []
-  /// The same tables where they are temporary, with their indexes.
-  var temporaries: [Temporary] = []
-  /// The schema of these tables.
-  var scratchSchema: String { temporaries.isEmpty ? destination : Self.temporarySchema }
-
-  /// SQLite's name for the connection's temporary database.
-  static let temporarySchema = "temp"
-
-  /// A temporary table, which a connection that is kept makes once.
-  struct Temporary: Sendable, Hashable {
-    let table: String
-    /// The statements that create it and its index.
-    let sql: String
-  }
   /// The steps in order; checkpoints refer to positions in this list.
-  package internal(set) var steps: [Step] { didSet { derived = Derived() } }
-  /// What follows from the steps.
-  private(set) var derived = Derived()
+  package internal(set) var steps: [Step]
   /// Whether the steps create the tables of Core Data's bookkeeping.
   var makesBookkeeping = false
   /// Whether the steps create the tables of persistent history.
@@ -51,23 +34,6 @@ package struct HopProgram: Sendable, Hashable {
 
   /// Whether the destination's indexes are built. A store between passes has none.
   var buildsIndexes: Bool { steps.contains { if case .index = $0 { true } else { false } } }
-
-  /// Keeps a result that follows from a program, because stores with the same hops share programs. It is no part of the
-  /// program's identity.
-  final class Derived: Sendable, Hashable {
-    private let tables = Mutex<(hop: Int, written: SourceTables?)?>(nil)
-
-    /// Returns the tables that the program of a hop writes as `make` describes them.
-    func written(hop: Int, _ make: () -> SourceTables?) -> SourceTables? {
-      if let known = tables.withLock({ $0 }), known.hop == hop { return known.written }
-      let made = make()
-      tables.withLock { $0 = (hop, made) }
-      return made
-    }
-
-    static func == (_: Derived, _: Derived) -> Bool { true }
-    func hash(into _: inout Hasher) {}
-  }
 
   /// A check of the source.
   package struct Precondition: Sendable, Hashable {

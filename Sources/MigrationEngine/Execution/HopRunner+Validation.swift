@@ -119,9 +119,8 @@ extension HopRunner {
     done.isComplete = true
     try Self.commit(medium, connection) {
       if isImage {
-        tallies.merged = try mapped?.scratch.merged(connection, schema: program.scratchSchema) ?? [:]
+        tallies.merged = try mapped?.scratch.merged(connection, schema: program.destination) ?? [:]
         try mapped?.scratch.clearRun(connection, schema: program.destination, usesPairs: program.usesPairs)
-        try MappedScratch.empty(program.temporaries, connection)
       } else {
         try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
       }

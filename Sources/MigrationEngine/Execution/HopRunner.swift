@@ -49,13 +49,12 @@ struct HopRunner {
   /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
   var medium = StagedMedium.file
-  /// The empty store to begin with, with its indexes and bookkeeping; nil if they are made by the hop.
-  var template: StoreTemplate?
   /// The values made for other stores on the same migration path.
   var memo: Memo?
   /// The facts known about references in the source tables.
   let references: ReferenceMemory
-  var hasTemplate: Bool { template != nil }
+  /// Whether the staged store began as a template, with its indexes and bookkeeping.
+  private(set) var hasTemplate = false
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -143,9 +142,9 @@ struct HopRunner {
     // "P6: Build").
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
-    if let template {
-      // On a connection that is kept it is there since the store was attached.
-      if !connection.hasImage(program.destination) { try connection.load(template.image, into: program.destination) }
+    if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {
+      try connection.load(template.image, into: program.destination)
+      hasTemplate = true
     } else {
       try writer.prepareFile(
         pageSize: pageSize, autoVacuum: autoVacuum,
@@ -157,8 +156,18 @@ struct HopRunner {
       if !hasTemplate { try writer.createTables(hop.destinationSchema) }
       if !isImage { try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0) }
       for statement in program.scratch { try connection.run(statement) }
-      try MappedScratch.prepare(program.temporaries, connection)
     }
+  }
+
+  /// Returns the empty store to begin with, if the hop is built in memory; made for the first store of a migration
+  /// path.
+  private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
+    guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
+      // An attached database has the encoding of the connection's main database.
+      try connection.text("PRAGMA encoding") == "UTF-8"
+    else { return nil }
+    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
+    return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 
   /// Runs one transaction with its checkpoint. A store in memory needs neither: if it stops, it is built again.

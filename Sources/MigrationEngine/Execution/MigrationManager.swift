@@ -68,8 +68,7 @@ package struct MigrationManager {
   /// `staging-stale` if the file cannot be resumed.
   package func run(into staged: FilePath, _ observer: HopProgress.Observer) throws -> StagedStore {
     try withoutActuallyEscaping(observer) { observer in
-      let template = try template()
-      try attach(staged, beginningWith: template)
+      try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
       let (compiled, mapped) = try compile()
@@ -94,13 +93,13 @@ package struct MigrationManager {
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
-      func runner(_ memo: Memo?, _ template: StoreTemplate?) -> HopRunner {
+      func runner(_ memo: Memo?) -> HopRunner {
         HopRunner(
           connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-          options: options, note: note, observer: observer, mapped: mapped, medium: medium,
-          template: template, memo: memo, references: references)
+          options: options, note: note, observer: observer, mapped: mapped, medium: medium, memo: memo,
+          references: references)
       }
-      var first = runner(programs.memo, template)
+      var first = runner(programs.memo)
       do {
         return try first.run(into: staged)
       } catch let error as SQLiteError {
@@ -110,7 +109,7 @@ package struct MigrationManager {
       // a store in a file, and rows that a rule removes are gone before the index is created.
       try connection.detach(destinationSchema)
       try attach(staged)
-      var second = runner(nil, nil)
+      var second = runner(nil)
       do {
         return try second.run(into: staged)
       } catch let error as SQLiteError {
@@ -137,7 +136,7 @@ package struct MigrationManager {
     func compiler(_ isSound: @escaping ProgramCache.Asking) -> MappedHopCompiler {
       MappedHopCompiler(
         hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-        withIndexes: isFinal, scratchSchema: hasTemporaryTables ? HopProgram.temporarySchema : nil, isSound: isSound)
+        withIndexes: isFinal, isSound: isSound)
     }
     var own: (compiler: MappedHopCompiler, program: HopProgram)?
     let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
@@ -160,29 +159,7 @@ package struct MigrationManager {
   }
 
   private func key(_ layout: AssociationLayout?) -> ProgramCache.Key? {
-    ProgramCache.Key(
-      hop: hop, source: source, options: options, layout: layout, isFinal: isFinal,
-      hasTemporaryTables: hasTemporaryTables)
-  }
-
-  /// Whether hopd's own tables of the hop are temporary: a connection that is kept makes them once, and the staged
-  /// store's schema never changes.
-  private var hasTemporaryTables: Bool {
-    if case .memory = medium { isFinal && connection.isKept } else { false }
-  }
-
-  /// Returns the empty store to begin with, if the last hop is built in memory; made for the first store of a migration
-  /// path.
-  private func template() throws -> StoreTemplate? {
-    guard case .memory = medium, isFinal, let memo = programs.memo, StoreTemplate.serves(hop),
-      // An attached database has the encoding of the connection's main database.
-      try connection.text("PRAGMA encoding") == "UTF-8"
-    else { return nil }
-    let prefix = "PRAGMA \(SQLiteIdentifier.quoted(source.fileSchema))."
-    let key = StoreTemplate.Key(
-      hop: hop.index, pageSize: try connection.integer("\(prefix)page_size") ?? 4096,
-      autoVacuum: try connection.integer("\(prefix)auto_vacuum") ?? 2)
-    return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
+    ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: the value of `now()` in a hop that begins.
@@ -214,7 +191,7 @@ package struct MigrationManager {
     }
   }
 
-  func attach(_ staged: FilePath, beginningWith template: StoreTemplate? = nil) throws {
+  func attach(_ staged: FilePath) throws {
     do {
       // From here on the stores of earlier hops are only read.
       let earlier = Set((0..<hop.index).map { StagedStore.schemaName(ofHop: $0) })
@@ -224,11 +201,7 @@ package struct MigrationManager {
       }
       // Those before the source are hardly read any more.
       if case .file = medium, hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
-      // An earlier store of a connection that is kept began there with a template.
-      if template == nil, connection.hasImage(destinationSchema) { try connection.detach(destinationSchema) }
       switch medium {
-      case .memory where template != nil && connection.isKept:
-        if let template, try attachImage(template.image) { return }
       case .file:
         try connection.attach(staged, as: destinationSchema)
         // Nobody else opens it. Without this each of the hundreds of statements that prepare the hop locks the file and
@@ -248,17 +221,6 @@ package struct MigrationManager {
         .stagingStale, "the staged store cannot be opened", at: Place(file: staged), cause: error,
         hint: "the hop starts over automatically")
     }
-  }
-
-  /// Puts a template into the database of a connection that is kept; true if it was attached for an earlier store.
-  private func attachImage(_ template: [UInt8]) throws(SQLiteError) -> Bool {
-    if connection.hasImage(destinationSchema) {
-      if try connection.exchange(destinationSchema, for: template) { return true }
-      try connection.detach(destinationSchema)
-    }
-    try connection.attachImage(template, as: destinationSchema)
-    try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).journal_mode = MEMORY")
-    return false
   }
 
   /// Throws `staging-stale` unless the staged store that is attached as a source is a complete one of this run.
@@ -283,8 +245,7 @@ package struct MigrationManager {
   package func sealedImage() throws -> [UInt8] {
     try sealing {
       let image = try connection.image(of: destinationSchema)
-      // On a connection that is kept the next store is built there.
-      if !connection.hasImage(destinationSchema) { try connection.detach(destinationSchema) }
+      try connection.detach(destinationSchema)
       return image
     }
   }

@@ -20,7 +20,7 @@ struct HopChain {
   let plan: MigrationPlan
   let passes: Passes
   let area: StagingArea
-  private(set) var connection: Connection
+  let connection: Connection
   /// Schema name of the source store in the connection.
   let sourceSchema: String
   let identity: Checkpoint.Identity
@@ -44,13 +44,6 @@ struct HopChain {
 
   /// The writing of the last staged store to the disk.
   let writeBack = StagedWriteBack()
-
-  /// Returns the same chain over another connection to the same store.
-  func over(_ connection: Connection) -> HopChain {
-    var chain = self
-    chain.connection = connection
-    return chain
-  }
 
   /// The result of the chain.
   struct Outcome {
@@ -356,8 +349,7 @@ struct HopChain {
       let schema = StagedStore.schemaName(ofHop: index)
       let isAttached = try connection.integer(
         "SELECT count(*) FROM pragma_database_list WHERE name = ?", [.text(schema)])
-      // A connection that is kept builds the next store there.
-      if isAttached == 1, !connection.hasImage(schema) { try connection.detach(schema) }
+      if isAttached == 1 { try connection.detach(schema) }
     }
   }
 }

@@ -24,7 +24,6 @@ extension HopdError.Code {
 package struct MigrationPipeline: Sendable {
   let files: any DurableFileSystem
   private let leftovers = LeftoverIndex()
-  private let connections = KeptConnections()
 
   /// Makes a pipeline on a file system.
   package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
@@ -40,7 +39,6 @@ package struct MigrationPipeline: Sendable {
     let own = StopSignal(parent: stop)
     let run = MigrationRun(request: request, files: files, stop: own, observer: observer)
     run.leftovers = leftovers
-    run.kept = kept(request.catalog)
     do {
       let report = try SignsOfLife.shown(to: run.heartbeat()) {
         request.output == nil
@@ -52,12 +50,6 @@ package struct MigrationPipeline: Sendable {
       throw run.failure(error)
     }
   }
-
-  /// The connections for small stores of a catalog's models.
-  package func kept(_ catalog: ModelCatalog) -> KeptConnections.Shelf { connections.shelf(of: catalog.memo) }
-
-  /// Releases what is kept for the next small store.
-  package func rest() { connections.release() }
 
   /// Recovers a store after a crash, without migrating it, as hopd does at its start.
   ///

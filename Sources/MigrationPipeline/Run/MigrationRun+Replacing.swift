@@ -54,7 +54,7 @@ extension MigrationRun {
     if !request.isKnownBehind,
       try identified(
         StoreIdentifier.identify(
-          request.location, catalog: request.catalog, target: request.target, countsRows: false, kept: kept)) == nil
+          request.location, catalog: request.catalog, target: request.target, countsRows: false)) == nil
     {
       return report(.current)
     }
@@ -127,9 +127,9 @@ extension MigrationRun {
       observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
     }
     try held.requireReplaceable(by: replacement)
-    let own = reader(over: try held.connection)
-    let copied = try keptConnection(held)
-    let reader = copied.map(self.reader(over:)) ?? own
+    let reader = StoreReader(connection: try held.connection)
+    reader.connection.setProgressHandler(every: 200_000, heartbeat())
+    if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
     // The state may have changed since the inspection without the lock: only this one counts.
     guard
       let store = try identified(
@@ -145,15 +145,12 @@ extension MigrationRun {
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = try newIntent(held, store, plan, passes, fingerprint)
-    // Files are written by the connection that has the lock.
-    let chain = chain(plan, passes, area, own, source: fingerprint.text, boot: intent.bootIdentifier)
+    let chain = chain(plan, passes, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
-      let memory = passes.groups.count == 1 ? chain.over(reader.connection) : chain
-      if let built = try buildInMemory(memory, held, intent: &intent, environment: environment) { return built }
+      if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
       if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
       return try build(chain, intent: &intent, environment: environment)
     }
-    if let copied, outcome.image != nil { kept?.putBack(copied, .build) }
 
     stage = .replace
     observer(.replacing)
@@ -278,7 +275,6 @@ extension MigrationRun {
         case .copied, .compared, .writing, .durable, .confirmed: break
         }
       })
-    swap.kept = kept
     if let workerLock { swap.requireHeld = { try workerLock.requireHeld() } }
     return swap
   }

@@ -10,7 +10,6 @@ import MappingModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
-import SQLite
 import StoreReplacement
 import StoreVerification
 import SystemPackage
@@ -41,21 +40,6 @@ enum SmallStore {
 }
 
 extension MigrationRun {
-  /// A connection of an earlier store, or one that is kept for the next, with a copy of a small store; nil where the
-  /// store's own connection is to be used.
-  func keptConnection(_ held: LockedStore) throws -> Connection? {
-    guard interrupted == nil, (try files.status(held.location.writeAheadLog)?.size ?? 0) == 0 else { return nil }
-    let most = min(request.engine.smallStoreMax, KeptConnections.largestStore)
-    return try kept?.take(.build) { try held.connection.content(of: "main", atMost: most) }
-  }
-
-  /// Reads the store over a connection, within the bounds of the request.
-  func reader(over connection: Connection) -> StoreReader {
-    connection.setProgressHandler(every: 200_000, heartbeat())
-    if let most = request.engine.valueMax { connection.limitValues(toBytes: most) }
-    return StoreReader(connection: connection)
-  }
-
   /// Builds a small store in memory, writes it and verifies the file; nil where it must be built in files.
   func buildInMemory(
     _ files: HopChain, _ held: LockedStore, intent: inout ReplacementIntent, environment: ReplacementEnvironment

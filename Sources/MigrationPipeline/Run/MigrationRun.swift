@@ -47,8 +47,6 @@ final class MigrationRun {
   var targetName: String?
   /// The cached names of staged stores in directories; nil lists them again for each store.
   var leftovers: LeftoverIndex?
-  /// The connections of earlier small stores; nil if none is kept.
-  var kept: KeptConnections.Shelf?
   /// From then on the swap owns the intent record.
   var hasSwapBegun = false
   /// How this store is replaced; final once it is held.
@@ -303,7 +301,7 @@ final class MigrationRun {
     try checkStop()
     let expectation = try known ?? chain.expectation()
     let verifier = StoreVerifier(
-      depth: request.verification, kept: kept, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
+      depth: request.verification, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, altered: chain.passes.alterProgram?.origins ?? [:],
       source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))

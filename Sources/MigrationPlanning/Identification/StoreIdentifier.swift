@@ -15,11 +15,10 @@ package enum StoreIdentifier {
   /// A file that is not a store, damaged or encrypted is a result, not an error. Throws if there is no result: the file
   /// is missing, may not be read, is busy, or the models contradict each other.
   package static func identify(
-    _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, countsRows: Bool = true,
-    kept: KeptConnections.Shelf? = nil
+    _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, countsRows: Bool = true
   ) throws -> StoreAssessment {
     do {
-      return try StoreReader.withUnchangedStore(at: location, kept: kept) { reader in
+      return try StoreReader.withUnchangedStore(at: location) { reader in
         try identify(reader: reader, location: location, catalog: catalog, target: target, countsRows: countsRows)
       }
     } catch let error as HopdError {
@@ -80,7 +79,7 @@ package enum StoreIdentifier {
         .storeDamaged, "the store lacks Z_PRIMARYKEY, which numbers its entities", at: place,
         hint: "restore the store from a backup")
     }
-    try reader.requirePlainTables(objects, at: place)
+    try StoreReader.requirePlainTables(objects, at: place)
     guard try reader.connection.text("PRAGMA encoding") == "UTF-8" else {
       throw HopdError(
         .schemaForeign, "the file keeps its text in UTF-16, which no store of Core Data does", at: place,

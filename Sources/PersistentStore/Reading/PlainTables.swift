@@ -10,7 +10,7 @@ extension StoreReader {
   /// Called before the first row is read. Texts of tables that Core Data made contain none of the refused words (40
   /// stores of fw 419 to 1344). R-Tree indexes are virtual tables with names of another form
   /// (docs/formats/store-layout.md, "R-Tree indexes").
-  static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
+  package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
     for object in objects {
       if object.type == "table" || object.type == "view", isFunctionName(object.name) {
         throw HopdError(

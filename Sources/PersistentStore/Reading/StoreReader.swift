@@ -58,7 +58,7 @@ package struct StoreReader {
   package let space: SourceTables
   /// The counts that are already known.
   package let memory: RowCountCache?
-  private let catalog: SchemaCatalog
+  private let catalog = SchemaCatalog()
   /// Whether a second thread may read the file beside the connection: nothing writes to it, and its log is empty.
   package var isReadBeside = false
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
@@ -76,8 +76,6 @@ package struct StoreReader {
     self.connection = connection
     self.space = space
     self.memory = memory
-    // Stores of the same schema have the same rows of sqlite_master.
-    catalog = connection.keptFact(of: space.schemaName) { SchemaCatalog() }
   }
 
   /// The name of a table with the schema.
@@ -97,14 +95,6 @@ package struct StoreReader {
     }
     catalog.version = version
     return catalog.objects
-  }
-
-  /// Throws where a table may compute values (`requirePlainTables`); once for each version of the schema. `objects` are
-  /// those of `schemaObjects`.
-  package func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
-    if let version = catalog.version, version == catalog.plainVersion { return }
-    try Self.requirePlainTables(objects, at: place)
-    catalog.plainVersion = catalog.version
   }
 
   /// Returns column names and declared types of a table, in order.
@@ -191,8 +181,7 @@ extension StoreReader {
   /// With `attachedAs` the store is attached under that name to a connection that may also write other files: a
   /// connection opened read-only cannot attach a writable database.
   package static func withUnchangedStore<Result>(
-    at location: StoreLocation, attachedAs schema: String? = nil, kept: KeptConnections.Shelf? = nil,
-    _ body: (StoreReader) throws -> Result
+    at location: StoreLocation, attachedAs schema: String? = nil, _ body: (StoreReader) throws -> Result
   ) throws -> Result {
     let place = Place(store: location.database)
     let before = try stamps(of: location)
@@ -211,17 +200,6 @@ extension StoreReader {
         "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
     }
     do {
-      func unchanged(_ result: Result) throws -> Result {
-        guard try stamps(of: location) == before else {
-          throw busy("the store was written while it was read", "try again when the app is done")
-        }
-        return result
-      }
-      if let kept, before.logBytes == 0, before.bytes <= KeptConnections.largestStore {
-        let content = { Connection.content(of: location.database, atMost: KeptConnections.largestStore) }
-        let result = try kept.with(.look, content) { try body(StoreReader(connection: $0)) }
-        if let result { return try unchanged(result) }
-      }
       let access: Connection.Access = before.logBytes > 0 ? .unlocked : .immutable
       let connection: Connection
       if let schema {
@@ -230,7 +208,11 @@ extension StoreReader {
       } else {
         connection = try Connection(path: location.database, access: access)
       }
-      return try unchanged(body(StoreReader(connection: connection, schema: schema ?? "main")))
+      let result = try body(StoreReader(connection: connection, schema: schema ?? "main"))
+      guard try stamps(of: location) == before else {
+        throw busy("the store was written while it was read", "try again when the app is done")
+      }
+      return result
     } catch let error as SQLiteError {
       // A torn read looks like damage; a second comparison of the files distinguishes it from real damage.
       if let after = try? stamps(of: location), after != before {

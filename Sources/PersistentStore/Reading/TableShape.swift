@@ -49,8 +49,6 @@ package struct TableShape: Sendable {
 final class SchemaCatalog {
   var version: Int64?
   var objects: [SchemaObject] = []
-  /// The version whose tables were found to be plain.
-  var plainVersion: Int64?
 }
 
 extension StoreReader {

@@ -18,8 +18,7 @@ final class AggregateGroup {
 
 /// One registered aggregate function.
 final class AggregateBox {
-  /// It is replaced when the function is registered again.
-  var start: () -> AggregateGroup
+  let start: () -> AggregateGroup
   init(_ start: @escaping () -> AggregateGroup) { self.start = start }
 
   private typealias Slot = UnsafeMutablePointer<UnsafeMutableRawPointer?>

@@ -11,10 +11,10 @@ final class FunctionBox {
   /// not import).
   static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
-  /// Returns nil if it failed. It is replaced when the function is registered again.
-  var body: ([SQLiteValue]) -> SQLiteValue?
+  /// Returns nil if it failed.
+  let body: ([SQLiteValue]) -> SQLiteValue?
   /// The effect of the function on its only argument, if that needs no values.
-  var mapping: CaseMapping?
+  let mapping: CaseMapping?
 
   init(mapping: CaseMapping? = nil, _ body: @escaping ([SQLiteValue]) -> SQLiteValue?) {
     self.mapping = mapping

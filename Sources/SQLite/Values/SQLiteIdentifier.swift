@@ -31,18 +31,8 @@ package enum SQLiteIdentifier {
   /// Works on bytes, as SQLite does: a mark followed by a combining character is not a Character of its own, but still
   /// a mark.
   private static func enclosed(_ text: String, in mark: UInt8) -> String {
-    guard text.utf8.contains(mark) else {
-      let count = text.utf8.count + 2
-      return String(unsafeUninitializedCapacity: count) { result in
-        var place = 1
-        for byte in text.utf8 {
-          result[place] = byte
-          place += 1
-        }
-        (result[0], result[place]) = (mark, mark)
-        return count
-      }
-    }
+    let side = String(UnicodeScalar(mark))
+    guard text.utf8.contains(mark) else { return side + text + side }
     var bytes = [mark]
     bytes.reserveCapacity(text.utf8.count + 8)
     for byte in text.utf8 {

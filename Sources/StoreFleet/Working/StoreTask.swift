@@ -56,8 +56,7 @@ package struct StoreTask: Sendable {
     // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
     // lock.
     let look = try? StoreIdentifier.identify(
-      request.location, catalog: request.catalog, target: request.target, countsRows: false,
-      kept: pipeline.kept(request.catalog))
+      request.location, catalog: request.catalog, target: request.target, countsRows: false)
     if let look {
       result.storeUUID = look.metadata?.uuid ?? result.storeUUID
       result.model = look.version?.modelName ?? result.model

@@ -89,10 +89,6 @@ package struct StoreSwap {
   let pagesPerStep: Int32
   /// Throws where a worker on another machine may have taken the store over (docs/formats/worker-lock.md).
   package var requireHeld: () throws -> Void = {}
-  /// The connections for small stores; nil opens each file.
-  package var kept: KeptConnections.Shelf?
-  /// The bytes of the staged store as they were checked; nil if it is not small.
-  private(set) var checked: [UInt8]?
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
@@ -125,10 +121,7 @@ package struct StoreSwap {
     _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacedStore {
-    var swap = self
-    swap.checked = verified.content
-    return try swap.swap(
-      held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
+    try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
   /// Writes the record of a swap whose staged store does not exist yet, and returns it: one record where nothing is

@@ -33,28 +33,14 @@ extension StoreSwap {
   }
 
   private func readBack(_ location: CanonicalStoreLocation, _ version: StoreVersionMark) throws {
-    // The same bytes would pass the same checks. What cannot be read is explained below.
-    if let checked, let found = try? files.read(location.database, limit: checked.count), Self.isSame(found, checked) {
-      return
-    }
     try HopdError.sqlite("read the new store back", location.database) {
-      func require(_ connection: Connection) throws {
-        connection.setProgressHandler(every: 200_000) { [keepAlive] in
-          keepAlive()
-          return true
-        }
-        try requireSound(connection, version, at: location)
+      let connection = try Connection(path: location.database, access: .immutable)
+      connection.setProgressHandler(every: 200_000) { [keepAlive] in
+        keepAlive()
+        return true
       }
-      let content = { Connection.content(of: location.database, atMost: KeptConnections.largestStore) }
-      if try kept?.with(.check, content, require) == nil {
-        try require(try Connection(path: location.database, access: .immutable))
-      }
+      try requireSound(connection, version, at: location)
     }
-  }
-
-  /// Compares as memory: `==` takes several instructions for each byte.
-  private static func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-    one.count == other.count && memcmp(one, other, one.count) == 0
   }
 
   /// Throws `.storeDamaged` unless the new store reads as a sound store of its version.

@@ -52,9 +52,8 @@ package enum HopViews {
     }
   }
 
-  /// Removes the views of a hop if they exist. A connection that is kept has them for the next store.
+  /// Removes the views of a hop if they exist.
   package static func drop(hop: Int, connection: Connection) throws(SQLiteError) {
-    if connection.isKept { return }
     let names = try connection.rows(
       "SELECT name FROM sqlite_temp_schema WHERE type = 'view' AND name LIKE ?", [.text("hop\(hop) %")]
     ) { row in row.text(at: 0) ?? "" }

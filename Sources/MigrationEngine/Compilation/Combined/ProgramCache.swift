@@ -21,13 +21,10 @@ struct ProgramCache {
     let source: SourceTables
     let options: EngineOptions
     let isFinal: Bool
-    /// Whether hopd's own tables are temporary.
-    let hasTemporaryTables: Bool
 
     /// Returns nil for a hop that derives keys from those of this store.
     init?(
-      hop: Hop, source: SourceTables, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool,
-      hasTemporaryTables: Bool = false
+      hop: Hop, source: SourceTables, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
     ) {
       for lane in layout?.lanes ?? [] {
         if case .expanded = lane.kind { return nil }
@@ -37,7 +34,6 @@ struct ProgramCache {
       self.source = source
       self.options = options
       self.isFinal = isFinal
-      self.hasTemporaryTables = hasTemporaryTables
     }
   }
 

@@ -22,18 +22,17 @@ struct ViewDefinitions: Sendable {
   /// The destination model's rules for rows in `space`, except those that follow from the views; empty for a hop
   /// without mapping models.
   let demands: [ValidationRule]
-  private let statements: [(view: String, sql: String)]
+  private let statements: [String]
 
   /// Writes the statements of a program over `source`.
   init(_ program: IntermediateHop, hop: Hop, source: SourceTables) {
     let names = SourceTables.views(ofHop: hop.index, over: source, origins: [:])
     let affinities = ViewTable.affinities(of: hop.sourceSchema)
     var origins: [String: SourceTables.Origin] = [:]
-    var statements: [(view: String, sql: String)] = []
+    var statements: [String] = []
     for table in program.tables {
       let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:]).text
-      let view = names.name(of: table.table)
-      statements.append((view, "CREATE TEMP VIEW \(SQLiteIdentifier.quoted(view)) AS \(select)"))
+      statements.append("CREATE TEMP VIEW \(SQLiteIdentifier.quoted(names.name(of: table.table))) AS \(select)")
       origins[table.table] =
         table.origin
         ?? SourceTables.Origin(
@@ -64,6 +63,6 @@ struct ViewDefinitions: Sendable {
 
   /// Creates the views.
   func create(on connection: Connection) throws(SQLiteError) {
-    for statement in statements { try connection.createTemporary("VIEW", statement.view, statement.sql) }
+    for statement in statements { try connection.execute(statement) }
   }
 }

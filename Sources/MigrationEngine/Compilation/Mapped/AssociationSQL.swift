@@ -14,18 +14,12 @@ package struct AssociationSQL {
   let layout: AssociationLayout
   let expressions: MappedExpressions
   let destinationSchema: String
-  /// The schema of hopd's own tables: the staged store's, or "temp".
-  let scratchSchema: String
 
-  /// Uses the staged store that is attached as `destinationSchema`. hopd's own tables are there too, unless another
-  /// schema is given for them.
-  package init(
-    layout: AssociationLayout, expressions: MappedExpressions, destinationSchema: String, scratchSchema: String? = nil
-  ) {
+  /// Uses the staged store that is attached as `destinationSchema`.
+  package init(layout: AssociationLayout, expressions: MappedExpressions, destinationSchema: String) {
     self.layout = layout
     self.expressions = expressions
     self.destinationSchema = destinationSchema
-    self.scratchSchema = scratchSchema ?? destinationSchema
   }
 
   /// The destination objects of a source row under one mapping.
@@ -54,13 +48,9 @@ package struct AssociationSQL {
     let number: SQLExpression
   }
 
-  /// The qualified name of one of hopd's own tables, or of its index.
-  func own(_ table: String) -> String {
-    SQLiteIdentifier.quoted(scratchSchema) + "." + SQLiteIdentifier.quoted(table)
+  private func own(_ table: String) -> String {
+    SQLiteIdentifier.quoted(destinationSchema) + "." + SQLiteIdentifier.quoted(table)
   }
-
-  /// Whether hopd's own tables are temporary. Such tables are made once for a connection, with their indexes.
-  var hasTemporaryTables: Bool { scratchSchema == HopProgram.temporarySchema }
 
   func sum(_ key: SQLExpression, _ offset: Int64) -> SQLExpression { offset == 0 ? key : "\(key) + \(offset)" }
 
@@ -219,23 +209,6 @@ package struct AssociationSQL {
   }
 
   // MARK: Tables
-
-  /// The tables of `scratchTables` as temporary ones. No policy takes part.
-  var temporaries: [HopProgram.Temporary] {
-    zip(layout.lanes.filter { $0.scratchTable != nil }, scratchTables).compactMap { lane, sql in
-      lane.scratchTable.map { table in
-        let statements = [sql] + (groupIndex(of: lane).map { [$0] } ?? [])
-        return HopProgram.Temporary(table: table, sql: statements.joined(separator: "; "))
-      }
-    }
-  }
-
-  /// The statement for the index over the keys of a table of groups; nil for another table.
-  func groupIndex(of lane: AssociationLayout.Lane) -> String? {
-    guard let table = lane.scratchTable, lane.kind == .grouped || lane.kind == .deduplicated else { return nil }
-    let columns = keys(of: lane).indices.map { "\"k\($0)\"" }.joined(separator: ", ")
-    return "CREATE UNIQUE INDEX \(own("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(columns))"
-  }
 
   /// The statements for the tables that grouping, expanding and policy mappings need.
   var scratchTables: [String] {

@@ -44,11 +44,10 @@ package struct MappedHopCompiler {
   let expressions: MappedExpressions
   let associations: AssociationSQL
 
-  /// Prepares to compile `hop`; `layout` must match its current source, and `moment` is the value of `now()`. The
-  /// tables of hopd's own are in the destination's schema unless another one is given.
+  /// Prepares to compile `hop`; `layout` must match its current source, and `moment` is the value of `now()`.
   package init(
     hop: Hop, layout: AssociationLayout, source: SourceTables, destinationSchema: String, moment: Double,
-    withIndexes: Bool, scratchSchema: String? = nil,
+    withIndexes: Bool,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) {
     self.isSound = isSound
@@ -61,8 +60,7 @@ package struct MappedHopCompiler {
     fallbacks = ExpressionFallbacks()
     expressions = MappedExpressions(
       hop: hop, source: source, moment: moment, fallbacks: fallbacks)
-    associations = AssociationSQL(
-      layout: layout, expressions: expressions, destinationSchema: destinationSchema, scratchSchema: scratchSchema)
+    associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
   }
 
   /// Returns the execution of each entity mapping of a hop, by its name. Throws for a mapping that cannot run.
@@ -117,11 +115,9 @@ package struct MappedHopCompiler {
     if !ends.isEmpty { steps.append(.validate) }
     steps += HopCompiler.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
-    let isTemporary = associations.hasTemporaryTables
     return HopProgram(
-      source: source, destination: destinationSchema, preconditions: [],
-      scratch: isTemporary ? [] : associations.scratchTables,
-      temporaries: isTemporary ? associations.temporaries : [], steps: steps)
+      source: source, destination: destinationSchema, preconditions: [], scratch: associations.scratchTables,
+      steps: steps)
   }
 
   func qualified(_ table: String) -> String {
@@ -167,25 +163,20 @@ package struct MappedHopCompiler {
         + " WHERE \(range)\(conditions.joined(separator: " AND "))) WHERE"
         + " \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND "))"
     }
-    let head =
-      "INSERT INTO \(associations.own(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
-    // A temporary table has its index already.
-    let index: [HopProgram.Step] =
-      associations.hasTemporaryTables
-      ? []
-      : associations.groupIndex(of: lane).map {
-        [.update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, text: $0))]
-      } ?? []
+    let head = "INSERT INTO \(qualified(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
+    let index: SQLExpression =
+      "CREATE UNIQUE INDEX \(qualified("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(list))"
     if case .latest = keep {
       // Rows are read by their keys, so the lowest of equal ones is kept.
       let sql: SQLExpression =
         "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
         + " ON CONFLICT (\(list)) DO UPDATE SET \(Self.latestUpdate)"
-      return index + [
+      return [
+        .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
         .chunks(
           HopProgram.ChunkStep(
             subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
-            actions: [HopProgram.Action(.scratch, sql, isRanged: true)]))
+            actions: [HopProgram.Action(.scratch, sql, isRanged: true)])),
       ]
     }
     let representative = keep == .lowest ? "min(\"key\")" : "max(\"key\")"
@@ -195,8 +186,9 @@ package struct MappedHopCompiler {
       .update(
         HopProgram.StatementStep(
           subject: lane.mapping.name, .scratch,
-          "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")"))
-    ] + index
+          "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")")),
+      .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
+    ]
   }
 
   /// Assignments that count a member and make the later of two objects represent their group.
@@ -215,7 +207,7 @@ package struct MappedHopCompiler {
     conditions += try associations.membership(lane, row: row) + reached.conditions
     let numbers = hop.sourceSchema.numbersOfSubtree(of: member).map(String.init).joined(separator: ", ")
     conditions.append("\(reached.alias).\"Z_ENT\" IN (\(numbers))")
-    let own = associations.own(AssociationLayout.expandedTable(lane.index))
+    let own = qualified(AssociationLayout.expandedTable(lane.index))
     // Lower keys belong to the ranges of all offsets and to earlier mappings of the table.
     let earlier = layout.lanes.filter {
       guard case .expanded = $0.kind else { return false }
@@ -224,7 +216,7 @@ package struct MappedHopCompiler {
     let bases =
       [String(layout.reservedKeys[lane.destinationTable] ?? 0), "0"]
       + earlier.map {
-        "coalesce((SELECT max(\"destination\") FROM \(associations.own(AssociationLayout.expandedTable($0.index)))), 0)"
+        "coalesce((SELECT max(\"destination\") FROM \(qualified(AssociationLayout.expandedTable($0.index)))), 0)"
       }
     let source = expressions.qualified(lane.sourceTable)
     let tables: [SQLExpression] = ["\(source) AS s"] + reached.tables

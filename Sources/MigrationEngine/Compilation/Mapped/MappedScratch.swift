@@ -66,24 +66,7 @@ struct MappedScratch: Sendable, Hashable {
         || $0.hasPrefix(QuarantineTables.rowsPrefix)
     }
     guard usesPairs else { return }
-    // A connection that is kept has them for the next store, without a row.
-    try connection.execute(
-      connection.isKept
-        ? "DELETE FROM \(Self.pairs); DELETE FROM \(Self.owners)"
-        : "DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
-  }
-
-  /// Makes the temporary tables of a program, without a row.
-  static func prepare(_ temporaries: [HopProgram.Temporary], _ connection: Connection) throws(SQLiteError) {
-    for temporary in temporaries { try connection.createTemporary("TABLE", temporary.table, temporary.sql) }
-    try empty(temporaries, connection)
-  }
-
-  /// Removes every row of the temporary tables of a program.
-  static func empty(_ temporaries: [HopProgram.Temporary], _ connection: Connection) throws(SQLiteError) {
-    for temporary in temporaries {
-      try connection.run("DELETE FROM temp.\(SQLiteIdentifier.quoted(temporary.table))")
-    }
+    try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
   }
 
   /// Removes hopd's own tables from a staged store; Core Data's tables begin with Z or A.

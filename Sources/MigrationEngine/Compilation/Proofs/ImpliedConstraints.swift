@@ -8,9 +8,7 @@ import SQLite
 extension HopProgram {
   /// Returns the staged store's tables described as views over the source: those that only insertions write. nil if
   /// policies write, because they may write anything.
-  func written(_ hop: Hop) -> SourceTables? { derived.written(hop: hop.index) { tablesWritten(hop) } }
-
-  private func tablesWritten(_ hop: Hop) -> SourceTables? {
+  func written(_ hop: Hop) -> SourceTables? {
     var rows: [Insertion] = []
     var touched: Set<String> = []
     for step in steps {
