@@ -51,7 +51,7 @@ package struct Configuration: Sendable, Hashable {
   package struct Daemon: Sendable, Hashable {
     /// `log_level`.
     package var logLevel: LogLevel
-    /// `jobs`: stores migrated at the same time. Above one, as many small ones may wait for the disk beside them.
+    /// `jobs`: stores migrated at the same time.
     package var jobs: Int
     /// `memory_limit` in bytes, for the chunks of all jobs together.
     package var memoryLimit: Int64

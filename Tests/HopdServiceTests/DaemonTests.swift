@@ -116,28 +116,6 @@ import Testing
 
   static let facts = StoreFacts(uuid: "U", model: "A", version: "A", frameworkVersion: 1)
 
-  @Test(arguments: [true, false]) func aStoreThatIsBuiltInMemoryLetsAnotherBegin(isInMemory: Bool) async throws {
-    let place = try Place(jobs: 2)
-    let counts = Mutex((begun: 0, now: 0, most: 0))
-    let mayEnd = Mutex(false)
-    let work = FakeWork(
-      onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
-      onMigrate: { request, _, observer in
-        counts.withLock { $0 = ($0.begun + 1, $0.now + 1, max($0.most, $0.now + 1)) }
-        if isInMemory { observer(.builtInMemory) }
-        while !mayEnd.withLock({ $0 }) { usleep(1000) }
-        counts.withLock { $0.now -= 1 }
-        return .success(.sample(request.location.database))
-      })
-    for number in 0..<6 { try place.write("stores/\(number).sqlite", "x") }
-    try await running(place, try place.coordinator(work)) {
-      try await eventually("begun") { counts.withLock { $0.begun } == (isInMemory ? 4 : 2) }
-      mayEnd.withLock { $0 = true }
-      try await eventually("migrated") { place.log.all(.storeMigrated).count >= 6 }
-    }
-    #expect(counts.withLock { $0.most } == (isInMemory ? 4 : 2))
-  }
-
   @Test func aStoreThatArrivesIsLookedAtMigratedAndTold() async throws {
     let place = try Place()
     let isDone = Mutex(false)

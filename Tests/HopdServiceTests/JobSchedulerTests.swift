@@ -20,7 +20,6 @@ private final class Queue {
   @discardableResult func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
     value.start(holdingMigrations: isHeld)
   }
-  @discardableResult func builtInMemory(_ key: FilePath) -> Bool { value.builtInMemory(key) }
   func wake(now: JobScheduler.Instant) { value.wake(now: now) }
   func nextAlarm() -> JobScheduler.Instant? { value.nextAlarm() }
   @discardableResult func finished(_ key: FilePath, _ outcome: JobOutcome, now: JobScheduler.Instant) -> JobVerdict {
@@ -214,38 +213,6 @@ private final class Queue {
     while let ticket = queue.start() { tickets.append(ticket) }
     #expect(tickets.count == jobs)
     #expect(Set(tickets.map(\.job)).count == jobs)
-  }
-
-  /// While a small store waits for the disk, its job's place is free; but at most one such store waits for each job,
-  /// and a single job is one store at a time.
-  @Test(arguments: 1...4) func storesThatWaitForTheDiskTakeNoPlace(jobs: Int) {
-    let queue = scheduler(jobs: jobs)
-    let count = 4 * jobs
-    for number in 0..<count {
-      queue.found(.sample("\(number)", inode: UInt64(number)), step: .migrate, now: start)
-    }
-    var running: [JobTicket] = []
-    func fill() { while let ticket = queue.start() { running.append(ticket) } }
-    fill()
-    for ticket in running {
-      #expect(queue.builtInMemory(ticket.store.key) == (jobs > 1))
-      #expect(!queue.builtInMemory(ticket.store.key))
-    }
-    fill()
-    #expect(running.count == (jobs > 1 ? 2 * jobs : 1))
-    // No more wait for the disk than there are jobs.
-    for ticket in running.suffix(jobs) { #expect(!queue.builtInMemory(ticket.store.key)) }
-    #expect(queue.start() == nil)
-    // The end of each frees a place, whichever it had.
-    var ended = 0
-    while !running.isEmpty {
-      queue.finished(running.remove(at: ended % running.count).store.key, .migrated, now: start)
-      ended += 1
-      fill()
-      #expect(running.count >= min(jobs, count - ended) && running.count <= 2 * jobs)
-    }
-    #expect(ended == count && queue.counts.migrating == 0)
-    #expect(!queue.builtInMemory(a.key))
   }
 
   @Test func aLongMigrationKeepsNoStoreFromBeingLookedAt() throws {

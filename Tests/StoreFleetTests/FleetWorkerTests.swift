@@ -1,4 +1,4 @@
-// How many stores a worker has at a time: its jobs, and beside them as many small stores that wait for the disk.
+// How many stores a worker has at a time: its jobs.
 
 import Diagnostics
 import Glibc
@@ -20,24 +20,22 @@ import Testing
     func leave() { counts.withLock { $0.now -= 1 } }
   }
 
-  @Test(arguments: [1, 2, 3], [true, false])
-  func storesAtATime(_ jobs: Int, _ givesBack: Bool) throws {
+  @Test(arguments: [1, 2, 3])
+  func storesAtATime(_ jobs: Int) throws {
     let presence = Presence()
     let stores = (0..<24).map { StoreLine(store: "/stores/\($0)") }
-    let all = jobs > 1 && givesBack ? 2 * jobs : jobs
     let worker = FleetWorker(
-      task: { line, _, place in
+      task: { line, _ in
         presence.enter()
-        if givesBack { place.giveBack() }
         // Waits for as many others as can be there, so that the test depends on no speed.
         let end = ContinuousClock.now + .seconds(10)
-        while presence.most < all, ContinuousClock.now < end { usleep(1000) }
+        while presence.most < jobs, ContinuousClock.now < end { usleep(1000) }
         presence.leave()
         return ResultLine(store: line.store, result: .migrated, seconds: 0, time: Moment(milliseconds: 1), run: "r")
       }, limits: FleetWorker.Limits(jobs: jobs), signal: StopSignal(), keep: { _ in })
     let outcome = try worker.run(stores) { _, _ in }
     #expect(outcome.migrated == 24)
-    #expect(presence.most == all)
+    #expect(presence.most == jobs)
     #expect(presence.now == 0)
   }
 }

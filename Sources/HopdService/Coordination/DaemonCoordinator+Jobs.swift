@@ -84,10 +84,7 @@ extension DaemonCoordinator {
       let result: Result<MigrationReport, JobFailure>
       do throws(JobFailure) {
         try claim()
-        let report = try work.migrate(request, stop: stop) { event in
-          teller.handle(event)
-          if case .builtInMemory = event { self.post(.builtInMemory(key)) }
-        }
+        let report = try work.migrate(request, stop: stop) { teller.handle($0) }
         teller.end()
         reporter.finished(report)
         result = .success(report)

@@ -10,7 +10,7 @@ extension JobScheduler {
   /// Starts the next piece of work; nil if nothing waits or every slot is taken. Looks continue while migrations are
   /// held back.
   package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    if !isHeld, counts.migrating - onDisk.count < jobs, let item = nextMigration() {
+    if !isHeld, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
       return begin(item.key, .migrate, ordinal: lastOrdinal)
     }
@@ -19,14 +19,6 @@ extension JobScheduler {
       return begin(key, .look, ordinal: 0)
     }
     return nil
-  }
-
-  /// Notes that a store is complete in memory, so that its job's place is free for another store: its replacement waits
-  /// for the disk more than it works. Returns false where nothing changes: a single job is one store at a time, and no
-  /// more stores wait for the disk than there are jobs.
-  package mutating func builtInMemory(_ key: FilePath) -> Bool {
-    guard jobs > 1, onDisk.count < jobs, case .running(.migrate) = entries[key]?.state else { return false }
-    return onDisk.insert(key).inserted
   }
 
   /// The next migration that may begin. The judge ends before the entries change, so that they are not copied for it.
@@ -68,7 +60,6 @@ extension JobScheduler {
 
   /// Takes in the outcome of a piece of work; returns what follows.
   package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
-    onDisk.remove(key)
     guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
     if step == .look { runningLooks -= 1 }
     defer {

@@ -105,8 +105,6 @@ package struct JobScheduler: Sendable {
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
   var runningLooks = 0
-  /// Running migrations whose store is complete in memory: they wait for the disk and take no job's place.
-  var onDisk: Set<FilePath> = []
   /// Watches and stores whose migrations are paused.
   var pauses = Pauses()
   /// Watches whose migrations do not begin at this hour.
@@ -117,8 +115,7 @@ package struct JobScheduler: Sendable {
   /// How many stores are in which state.
   package var counts = Counts()
 
-  /// An empty queue for these watches; up to `jobs` migrations run at the same time, and beside them as many that wait
-  /// for the disk.
+  /// An empty queue for these watches; up to `jobs` migrations run at the same time.
   package init(jobs: Int, rules: [String: RetryRule]) {
     self.jobs = max(1, jobs)
     self.rules = rules

@@ -39,7 +39,7 @@ package final class JobMonitor: Sendable {
       case .advanced(let progress): state.progress = progress
       case .verifying: state.activity = "verifying"
       case .replacing: state.activity = "replacing"
-      case .recovered, .resumed, .hopFinished, .builtInMemory, .verified, .alive, .note: break
+      case .recovered, .resumed, .hopFinished, .verified, .alive, .note: break
       }
     }
   }

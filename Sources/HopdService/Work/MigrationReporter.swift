@@ -89,7 +89,7 @@ package struct MigrationReporter: Sendable {
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
       case .verified(let checks): detail(.debug, "\(checks) checks passed")
-      case .resumed, .progress, .advanced, .builtInMemory, .verifying, .replacing, .alive, .note: break
+      case .resumed, .progress, .advanced, .verifying, .replacing, .alive, .note: break
       }
     }
 

@@ -32,8 +32,6 @@ package enum MigrationEvent: Sendable {
   case note(HopNote)
   /// A hop is complete.
   case hopFinished(HopReport)
-  /// A small store is complete in memory. Nothing of it is on the disk yet; most of what follows waits for the disk.
-  case builtInMemory
   /// The result is being checked.
   case verifying
   /// Every check passed.

@@ -66,7 +66,6 @@ extension MigrationRun {
     guard let image = outcome.image else {
       throw HopdError(.internalError, "a store that was built in memory has no content")
     }
-    observer(.builtInMemory)
     intent = try swap(environment).announce(
       intent, held, staged: outcome.staged, backup: request.backup, journalMode: request.journalMode,
       now: intent.startedAt)

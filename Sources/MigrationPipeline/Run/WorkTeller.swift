@@ -51,7 +51,7 @@ final class WorkTeller {
     case .verifying: model?.begin(.verifying, at: elapsed)
     case .replacing: model?.begin(.replacing, at: elapsed)
     case .planned, .hopStarted, .hopFinished, .alive: break
-    case .identified, .recovered, .resumed, .builtInMemory, .note, .verified, .advanced: return nil
+    case .identified, .recovered, .resumed, .note, .verified, .advanced: return nil
     }
     return tell(isLast: false)
   }

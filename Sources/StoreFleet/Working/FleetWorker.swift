@@ -13,7 +13,7 @@ package final class FleetWorker: Sendable {
     /// No store is begun after this time, and those at work stop at a checkpoint.
     package var deadline: Duration?
     package var failures: FailureLimit?
-    /// Stores at a time; beside them as many small ones may wait for the disk.
+    /// Threads.
     package var jobs: Int
 
     /// Makes limits.
@@ -44,8 +44,8 @@ package final class FleetWorker: Sendable {
     }
   }
 
-  /// The work on one store; from any thread. It may give its place back while it only waits for the disk.
-  package typealias Task = @Sendable (_ store: StoreLine, _ stop: StopSignal, _ place: JobPlace) -> ResultLine
+  /// The work on one store; from any thread.
+  package typealias Task = @Sendable (_ store: StoreLine, _ stop: StopSignal) -> ResultLine
 
   private struct State {
     var tally = Tally()
@@ -122,12 +122,9 @@ package final class FleetWorker: Sendable {
     _ stores: [StoreLine], of all: Int, isLast: Bool,
     _ observer: @escaping @Sendable (Tally, ResultLine) -> Void
   ) {
-    let places = JobPlaces(jobs: limits.jobs)
-    Workers.run(stores.count, threads: JobPlaces.threads(jobs: limits.jobs)) { [self] index in
-      let place = places.take()
-      defer { place.giveBack() }
+    Workers.run(stores.count, threads: limits.jobs) { [self] index in
       guard !own.isStopping else { return }
-      let result = task(stores[index], own, place)
+      let result = task(stores[index], own)
       let tally: Tally? = state.withLock { state in
         // A busy store is tried once more, and counted then.
         if !isLast, result.result == .waiting, !own.isStopping, result.error?.code != "no-space" {

@@ -28,16 +28,15 @@ package struct StoreTask: Sendable {
     unfinished = Set(try pipeline.storesWithIntents(stateDirectory: stateDirectory).map(\.database))
   }
 
-  /// Migrates the store, which is complete afterwards, the old one or the new one, whatever the result. Gives `place`
-  /// back when the rest of the work mostly waits for the disk.
-  package func migrate(_ line: StoreLine, stop: StopSignal, place: JobPlace? = nil) -> ResultLine {
+  /// Migrates the store, which is complete afterwards, the old one or the new one, whatever the result.
+  package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
     ResultLine.timed(line, run: run) { result in
       guard !line.hasNoPath else {
         result.error = line.error
         return
       }
       do {
-        try work(line, stop, place, &result)
+        try work(line, stop, &result)
       } catch let failure as MigrationFailure {
         result.note(failure.error)
         if let from = failure.from { result.from = from }
@@ -48,9 +47,7 @@ package struct StoreTask: Sendable {
     }
   }
 
-  private func work(
-    _ line: StoreLine, _ stop: StopSignal, _ place: JobPlace?, _ result: inout ResultLine
-  ) throws {
+  private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
     var request = try requests(line)
     let isUnfinished = unfinished.contains(request.location.database)
     // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
@@ -68,9 +65,7 @@ package struct StoreTask: Sendable {
       }
       request.isKnownBehind = look.state == .behind
     }
-    let report = try pipeline.run(request, stop: stop) { event in
-      if case .builtInMemory = event { place?.giveBack() }
-    }
+    let report = try pipeline.run(request, stop: stop) { _ in }
     result.result = report.result == .current ? .current : .migrated
     (result.from, result.to, result.storeUUID) = (report.from, report.to, report.storeUUID)
     result.rows = report.rows.values.reduce(0, &+)

@@ -139,10 +139,7 @@ struct ScanCommand: HopctlCommand {
 /// `--jobs`.
 struct JobsOption: ParsableArguments {
   @Option(
-    name: [.customShort("j"), .customLong("jobs")],
-    help: ArgumentHelp(
-      "Stores at a time; else one for each processor.",
-      discussion: "With two or more, `work` lets as many small stores wait for the disk beside them."))
+    name: [.customShort("j"), .customLong("jobs")], help: "Stores at a time; else one for each processor.")
   var jobs: Int?
 
   func validate() throws {

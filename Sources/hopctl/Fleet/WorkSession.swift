@@ -72,8 +72,8 @@ struct WorkSession {
       return request
     }
     let elsewhere = remote.map { RemoteTask(local: task, commands: $0.commands, room: $0.room) }
-    let work: FleetWorker.Task = { store, stop, place in
-      elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop, place: place)
+    let work: FleetWorker.Task = { store, stop in
+      elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop)
     }
     return FleetWorker(task: work, limits: limits, signal: stop, locks: locks) {
       [file, output] line throws(HopdError) in try Self.keep(line, file, output)

@@ -33,9 +33,7 @@ final class ProgressBar {
       guard let text = teller.line(note) else { return }
       end()
       StandardStreams.tell(text)
-    case .identified, .planned, .hopStarted, .hopFinished, .progress, .builtInMemory, .verifying, .verified, .replacing,
-      .alive:
-      return
+    case .identified, .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return
     }
   }
 
