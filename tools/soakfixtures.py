@@ -6,8 +6,7 @@ of a configuration that hopctl and hopd both read. Beside it lies what tools/sto
 
 journal  rollback | wal (the last rows are only in a -wal that no checkpoint has folded in)
 data     plain | files (external storage: values in files beside the store, one column of which becomes plain again)
-path     memory   the small store's way: built in memory, written in one go
-         fused    three hops in one pass over the rows, through staged files, a checkpoint every few rows
+path     fused    three hops in one pass over the rows, a checkpoint every few rows
          hops     the same, each hop made on its own (fuse_hops = false)
          altered  three hops that only add columns: a copy of the store is altered
          tables   three hops that add an entity, drop a column and rename an entity: a copy, some tables of which stay,
@@ -18,7 +17,7 @@ import hashlib, json, os, re, shutil, sqlite3, subprocess
 
 JOURNALS = ('rollback', 'wal')
 DATA = ('plain', 'files')
-PATHS = ('memory', 'fused', 'hops', 'altered', 'tables', 'mapped')
+PATHS = ('fused', 'hops', 'altered', 'tables', 'mapped')
 MODES = ('rename', 'in-place')
 
 
@@ -110,7 +109,7 @@ CONFIGURATION = '''# What both programs are told; @ROOT@ is replaced for each ru
 [daemon]
 log_level = "debug"
 jobs = 1
-memory_limit = "{memory}"
+memory_limit = "1MiB"
 
 [[watch]]
 name = "soak"
@@ -168,12 +167,11 @@ class Fixture:
         say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows',
             str(self.rows), '--seed', str(self.seed))
         with open(f'{self.folder}/hopd.toml.in', 'w') as f:
-            f.write(CONFIGURATION.format(memory='64MiB' if self.path == 'memory' else '1MiB',
-                                         fuse='false' if self.path == 'hops' else 'true',
+            f.write(CONFIGURATION.format(fuse='false' if self.path == 'hops' else 'true',
                                          replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
         self.keep_log(store)
         self.expect()
-        if self.path == 'memory':
+        if (self.data, self.path) == ('plain', 'fused'):
             self.make_others(model)
         return self
 

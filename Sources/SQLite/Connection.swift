@@ -322,8 +322,11 @@ package final class Connection {
     try attach(name: name, as: schema)
   }
 
+  /// Attaches an empty database in memory, which ends with the connection.
+  package func attachMemory(as schema: String) throws(SQLiteError) { try attach(name: ":memory:", as: schema) }
+
   /// Attaches the database with a name in SQLite's syntax.
-  func attach(name: String, as schema: String) throws(SQLiteError) {
+  private func attach(name: String, as schema: String) throws(SQLiteError) {
     watch.limitStatements(of: handle, readingSchema: true)
     defer { watch.limitStatements(of: handle, readingSchema: false) }
     try watch.attaching { () throws(SQLiteError) in

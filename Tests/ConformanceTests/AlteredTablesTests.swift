@@ -103,7 +103,7 @@ import Testing
     }
     let world = try AlteredWorld(seed: 4, versions: versions, framework: 1044, rows: rows.count)
     try world.edit("UPDATE ZAUTHOR SET ZPHOTO = zeroblob(\(rows.length))")
-    var options = EngineOptions(inMemoryMax: 0)
+    var options = EngineOptions()
     options.altering = .whereFaster
     let decision = try AlterCompiler.decide(try world.plan(), options: options)
     guard case .chunks(let told) = decision else {
@@ -166,7 +166,7 @@ import Testing
     }
     let chain = [ManagedObjectModel(name: "V1", entities: entities), ManagedObjectModel(name: "V2", entities: grown)]
     let world = try AlteredWorld(seed: 10, versions: chain, framework: 1044, rows: 1)
-    var options = EngineOptions(inMemoryMax: 0)
+    var options = EngineOptions()
     options.altering = .whereFaster
     guard case .chunks = try AlterCompiler.decide(try world.plan(), options: options) else {
       Issue.record("300 tables would be altered")

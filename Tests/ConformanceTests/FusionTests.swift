@@ -140,12 +140,9 @@ enum StoreContent {
       location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
-    // Altered copies have a different layout; a stopped run is continued only if it is on disk.
+    // Altered copies have a different layout.
     request.engine.altering = .never
-    if way == .inChunks || way == .interrupted {
-      request.engine.chunkRowsMax = 17
-      request.engine.inMemoryMax = 0
-    }
+    if way == .inChunks || way == .interrupted { request.engine.chunkRowsMax = 17 }
     return request
   }
 

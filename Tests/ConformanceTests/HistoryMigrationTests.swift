@@ -119,21 +119,18 @@ import Testing
     var chunk: Int64 = 50_000
     var fuses = true
     var alters = true
-    var inMemory = true
     var interrupts = false
     var output = false
     var mode: ReplacementMode?
     var description: String {
-      "chunks of \(chunk), fused \(fuses), altered \(alters), in memory \(inMemory), interrupted \(interrupts), "
+      "chunks of \(chunk), fused \(fuses), altered \(alters), interrupted \(interrupts), "
         + "copy \(output), \(mode.map { "\($0)" } ?? "any replacement")"
     }
 
     static let all: [Way] = [
-      Way(), Way(inMemory: false), Way(chunk: 1, inMemory: false), Way(fuses: false),
-      Way(fuses: false, inMemory: false),
-      Way(chunk: 1, fuses: false, inMemory: false, interrupts: true), Way(chunk: 2, inMemory: false, interrupts: true),
-      Way(alters: false), Way(alters: false, inMemory: false, interrupts: true), Way(output: true),
-      Way(inMemory: false, mode: .inPlace), Way(mode: .rename),
+      Way(), Way(chunk: 1), Way(fuses: false), Way(chunk: 1, fuses: false, interrupts: true),
+      Way(chunk: 2, interrupts: true), Way(alters: false), Way(alters: false, interrupts: true), Way(output: true),
+      Way(mode: .inPlace), Way(mode: .rename),
     ]
   }
 
@@ -165,7 +162,6 @@ import Testing
     request.engine.chunkRowsMax = way.chunk
     request.engine.fusesHops = way.fuses
     request.engine.altering = way.alters ? .wherePossible : .never
-    if !way.inMemory { request.engine.inMemoryMax = 0 }
     let report = try environment.run(request, interrupts: way.interrupts)
     #expect(report.checks.contains { $0.name == "history" && $0.passed }, "\(way)")
     return (StoreLocation(database: request.output ?? location.database), report)
@@ -208,7 +204,7 @@ import Testing
     }
   }
 
-  /// In memory a store begins as a copy of an empty store, which is made once for all stores with the same texts.
+  /// Stores of one catalog share the facts that follow from its models, but not the texts of their own tables.
   @Test func storesOfOneCatalogKeepTheirOwnTablesOfHistory() throws {
     let environment = try Workshop()
     let versions = (1...3).map { Self.library($0) }
@@ -221,7 +217,7 @@ import Testing
     var texts: Set<[String]> = []
     for _ in 1...2 {
       for original in stores {
-        let (wanted, _) = try migrate(original, versions, environment, Way(inMemory: false))
+        let (wanted, _) = try migrate(original, versions, environment, Way())
         let (result, _) = try migrate(original, catalog, environment, Way())
         for sql in [objects, Self.changes, "SELECT * FROM ATRANSACTIONSTRING", "SELECT * FROM Z_PRIMARYKEY"] {
           #expect(try Self.lines(result, sql) == Self.lines(wanted, sql))
@@ -257,7 +253,7 @@ import Testing
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (9, 16002); UPDATE Z_PRIMARYKEY SET Z_MAX = 9 "
         + "WHERE Z_ENT = 16002; "
         + "PRAGMA wal_checkpoint(TRUNCATE)")
-    let (result, _) = try migrate(middle, Array(versions.suffix(2)), environment, Way(inMemory: false))
+    let (result, _) = try migrate(middle, Array(versions.suffix(2)), environment, Way())
     #expect(
       try Self.lines(
         result,
@@ -396,7 +392,7 @@ import Testing
         sql: Self.randomHistory(schema, framework: framework, seed: seed))
       var first: [String]?
       for way in [
-        Way(), Way(inMemory: false), Way(chunk: 3, fuses: false, inMemory: false, interrupts: true), Way(alters: false),
+        Way(), Way(chunk: 3, fuses: false, interrupts: true), Way(alters: false),
       ] {
         do {
           let (result, _) = try migrate(original, versions, environment, way)

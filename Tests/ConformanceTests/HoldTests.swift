@@ -34,7 +34,6 @@ import Testing
         catalog: ModelCatalog(bundles: [
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V2")
         ]), stateDirectory: folder.appending("state"), job: "ab12")
-      request.engine.inMemoryMax = 0
       request.engine.altering = copies ? .wherePossible : .never
       request.engine.chunkRowsMax = 20
     }

@@ -16,7 +16,7 @@ import Testing
 @Suite struct ProgressTests {
   /// A kind of chain.
   enum Kind: CaseIterable {
-    case fused, oneByOne, altered, inMemory, copied, inPlace, fullyVerified, mapped, mappedOneByOne
+    case fused, oneByOne, altered, copied, inPlace, fullyVerified, mapped, mappedOneByOne
   }
 
   private final class World {
@@ -52,7 +52,6 @@ import Testing
       request = MigrationRequest(
         location: StoreLocation(database: store), catalog: catalog, stateDirectory: folder.appending("state"),
         job: "ab12")
-      request.engine.inMemoryMax = kind == .inMemory ? 8 << 20 : 0
       request.engine.altering = kind == .altered ? .wherePossible : .never
       request.engine.fusesHops = ![.oneByOne, .mappedOneByOne].contains(kind)
       request.engine.chunkRowsMax = 50

@@ -79,12 +79,10 @@ import Testing
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
     }
     var schemas: [String: String] = [:]
-    // Small stores are built in memory, where an interrupted run starts over; with 0 all are built in files.
-    for (path, chunk, interrupts, inMemory, altering) in [
-      ("memory", Int64(50_000), false, Int64(2 << 20), AlterRule.never), ("memory chunks", 7, false, 2 << 20, .never),
-      ("whole", 50_000, false, 0, .never), ("chunks", 7, false, 0, .never), ("interrupted", 7, true, 0, .never),
-      ("altered whole", 50_000, false, 0, .wherePossible), ("altered chunks", 7, false, 0, .wherePossible),
-      ("altered interrupted", 7, true, 0, .wherePossible),
+    for (path, chunk, interrupts, altering) in [
+      ("whole", Int64(50_000), false, AlterRule.never), ("chunks", 7, false, .never), ("interrupted", 7, true, .never),
+      ("altered whole", 50_000, false, .wherePossible), ("altered chunks", 7, false, .wherePossible),
+      ("altered interrupted", 7, true, .wherePossible),
     ] {
       let copy = folder.path.appending("\(path).sqlite")
       try FileManager.default.copyItem(atPath: original.string, toPath: copy.string)
@@ -96,7 +94,6 @@ import Testing
         location: StoreLocation(database: copy), catalog: catalog, settings: MigrationSettings(verification: .full),
         stateDirectory: folder.path.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = chunk
-      request.engine.inMemoryMax = inMemory
       request.engine.altering = altering
       // Moves within a hierarchy can join both ends of a many-to-many in one entity: its table's name is then given.
       request.naming = JoinTableNaming(

@@ -91,7 +91,7 @@ struct ExpressionTableStore {
     model = Self.model
     schema = StoreSchema(model: model, frameworkVersion: 1344, naming: JoinTableNaming())
     connection = try Connection(path: "", access: .memory)
-    try connection.attachMemory(as: "store", for: .scratch)
+    try connection.attachMemory(as: "store")
     try StoreWriter(connection: connection, schema: "store").createTables(schema)
     try ExpressionFunctions.register(on: connection)
     source = StoreInstanceSource(reader: StoreReader(connection: connection, schema: "store"), schema: schema)

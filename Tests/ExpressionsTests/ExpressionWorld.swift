@@ -38,7 +38,7 @@ final class ExpressionWorld {
     schema = StoreSchema(
       model: model, frameworkVersion: dice.pick([419, 754, 1344]), naming: JoinTableNaming(["Person.friends"]))
     connection = try Connection(path: "", access: .memory)
-    try connection.attachMemory(as: "store", for: .scratch)
+    try connection.attachMemory(as: "store")
     try StoreWriter(connection: connection, schema: "store").createTables(schema)
     try ExpressionFunctions.register(on: connection)
     source = StoreInstanceSource(reader: StoreReader(connection: connection, schema: "store"), schema: schema)

@@ -176,7 +176,7 @@ import Testing
     let program = try IntermediateHop(hop: hop, source: .schema("old"), layout: nil, options: EngineOptions())
     #expect(program.obstacle == "values leave external storage, and each file should be read once")
     let connection = try Connection(path: "", access: .memory)
-    try connection.attachMemory(as: "old", for: .scratch)
+    try connection.attachMemory(as: "old")
     try ViewDefinitions(program, hop: hop, source: .schema("old")).create(on: connection)
     let views = try connection.rows("SELECT sql FROM sqlite_temp_schema WHERE type = 'view' ORDER BY name") { row in
       row.text(at: 0) ?? ""

@@ -109,7 +109,7 @@ import Testing
 
   @Test func whatIsRememberedIsToldOfItsOwnTablesOnlyAndUntilItIsForgotten() throws {
     let connection = try Connection(path: "memory", access: .memory)
-    try connection.attachMemory(as: "other", for: .scratch)
+    try connection.attachMemory(as: "other")
     let memory = RowCountCache()
     let spaces = [SourceTables.schema("main"), .schema("other")]
     for (position, space) in spaces.enumerated() {

@@ -42,8 +42,6 @@ private final class Chain {
       location: location, catalog: catalog, target: target, naming: JoinTableNaming(Set(naming)),
       settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = chunkRows
-    // In small chunks on disk, where a stopped run is continued, as larger stores are.
-    if chunkRows < 50_000 { request.engine.inMemoryMax = 0 }
     return request
   }
 

@@ -60,14 +60,12 @@ private final class MappedChain {
   /// Whether consecutive hops are fused.
   var fuses = true
 
-  /// `isStopped`: on disk, where a stopped run is continued, as larger stores are.
-  func request(isStopped: Bool = false) -> MigrationRequest {
+  func request() -> MigrationRequest {
     var request = MigrationRequest(
       location: location, catalog: catalog, target: .named(facts.to), settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     request.engine.fusesHops = fuses
-    if isStopped { request.engine.inMemoryMax = 0 }
     return request
   }
 
@@ -78,7 +76,7 @@ private final class MappedChain {
     var events = 0
     do {
       _ = try withoutActuallyEscaping(isWanted) { isWanted in
-        try MigrationPipeline().run(request(isStopped: last != nil), stop: stop) { event in
+        try MigrationPipeline().run(request(), stop: stop) { event in
           guard isWanted(event) else { return }
           if events == last { stop.stop() }
           events += 1

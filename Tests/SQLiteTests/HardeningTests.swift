@@ -63,7 +63,7 @@ import Testing
           error?.code == SQLITE_AUTH || error?.message.hasPrefix("not authorized to use function") == true,
           "\(sql): \(error as Any)")
       }
-      try connection.attachMemory(as: "ours", for: .scratch)
+      try connection.attachMemory(as: "ours")
       #expect(refusal(connection, "DETACH ours")?.code == SQLITE_AUTH)
       try connection.detach("ours")
     }

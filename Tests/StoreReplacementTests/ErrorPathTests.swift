@@ -298,7 +298,7 @@ struct ErrorPathTests {
   func index() throws {
     let world = try TestWorld(.rollback)
     let area = StagingArea(location: world.location, job: "ff00", files: world.plain)
-    _ = try area.write([1, 2, 3], hop: 1)
+    _ = try world.leave(area, hop: 1)
     let lists = Mutex(0)
     let files = HookedFileSystem(before: { call, path in
       if call == "names", path.lastComponent?.string == "stores" { lists.withLock { $0 += 1 } }

@@ -50,7 +50,7 @@ struct StagedSpaceTests {
   func resumed() throws {
     let world = try TestWorld(.rollback)
     let area = area(world)
-    let staged = try area.write([1, 2, 3], hop: 0)
+    let staged = try world.leave(area, hop: 0)
     #expect(try area.create(hop: 0, reserving: mebibyte, resuming: true) == staged)
     #expect(try world.plain.read(staged, limit: 9) == [1, 2, 3])
     #expect(try area.allocatedBytes(hops: 0..<1) >= mebibyte)
@@ -76,7 +76,7 @@ struct StagedSpaceTests {
     try refused { _ = try area.create(hop: 0, reserving: far) }
     try refused { try area.holdSpace(far, for: .nextStore) }
     #expect(world.names == ["Library.sqlite"])
-    let staged = try area.write([1, 2, 3], hop: 0)
+    let staged = try world.leave(area, hop: 0)
     try refused { _ = try area.create(hop: 0, reserving: far, resuming: true) }
     #expect(try world.plain.read(staged, limit: 9) == [1, 2, 3], "what an interrupted run had made")
   }

@@ -192,32 +192,6 @@ struct StepErrorTests {
 
   // MARK: Before the work
 
-  @Test("A swap that was announced is not announced again", arguments: ReplacementMode.allCases)
-  func announced(_ mode: ReplacementMode) throws {
-    let world = try TestWorld(.wal)
-    let files = FaultyFileSystem()
-    let source = try #require(try SourceFingerprint(of: world.location, files: files))
-    let held = try LockedStore(location: world.location, lockDirectory: world.locks, files: files)
-    defer { held.release() }
-    let area = StagingArea(location: held.location, job: "ab12", files: files)
-    let intents = try world.intents(files)
-    let swap = StoreSwap(files: files, intents: intents, identify: TestWorld.identify, mode: mode)
-    let rule = BackupRule(keep: 0)
-    let record = try swap.announce(
-      world.intent(held, area, source: source), held, staged: area.path(hop: nil), backup: rule, now: 1_900_000_000)
-    guard case .intent(let found) = try intents.read(held.location) else {
-      throw Finding("nothing was written")
-    }
-    #expect(found == record && record.stage == .replacing && record.keepsBackup == false)
-    #expect(record.backup?.path.lastComponent?.string == "Library.sqlite")
-    let verified = try world.stage(held, area)
-    _ = try swap.replace(held, with: verified, intent: record, backup: rule, now: 1_900_000_000)
-    #expect(files.calls.filter { $0.hasPrefix("create ") && $0.hasSuffix(".json.new") }.count == 1)
-    try intents.remove(held.location)
-    held.release()
-    #expect(try world.content().version == "two")
-  }
-
   @Test("Whether a rename is refused can be told of a store that is not opened")
   func refusalOfRename() throws {
     let world = try TestWorld(.rollback)

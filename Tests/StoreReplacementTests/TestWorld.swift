@@ -114,6 +114,13 @@ final class TestWorld {
     return VerifiedStore(staged: path, version: "Two", versionHashes: [:], checks: [])
   }
 
+  /// A staged file as an interrupted run leaves one, with three bytes.
+  func leave(_ area: StagingArea, hop: Int) throws -> FilePath {
+    let path = area.path(hop: hop)
+    try plain.createUnsyncedFile(path, [1, 2, 3], mode: 0o600)
+    return path
+  }
+
   func intent(_ held: LockedStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
     ReplacementIntent(
       location: held.location, job: area.job, planFingerprint: "plan", source: source,

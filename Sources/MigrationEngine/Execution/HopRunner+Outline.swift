@@ -13,7 +13,6 @@ extension HopRunner {
 
   /// Makes the outline, or makes it again when a step has better numbers than before.
   mutating func outlineSteps() throws(SQLiteError) {
-    guard case .file = medium else { return }
     if !program.hasPolicies, try bytes(of: program.source.fileSchema) < Self.smallestOutlined { return }
     guard let outline else {
       outline = try makeOutline(revision: 0)

@@ -10,14 +10,8 @@ import SQLite
 import SystemPackage
 
 extension HopRunner {
-  private struct DemandsKey: Hashable {
-    let hop: Int
-  }
-
   private var demands: [ValidationRule] {
-    let space = SourceTables.schema(program.destination)
-    return memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) }
-      ?? ValidationRule.all(in: hop.destinationSchema, space: space)
+    ValidationRule.all(in: hop.destinationSchema, space: .schema(program.destination))
   }
 
   private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
@@ -28,7 +22,7 @@ extension HopRunner {
 
   /// Builds an index. If it cannot be unique, a rule that was left to the index is violated: validation then finds the
   /// rows and names them.
-  mutating func build(_ index: HopProgram.StatementStep, update: Statement?) throws {
+  mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
       try limitCacheAfterRows()
       try run(index, update: update)
@@ -40,12 +34,11 @@ extension HopRunner {
 
   /// Releases what only rows need: code that runs after them is mapped now.
   private func limitCacheAfterRows() throws(SQLiteError) {
-    guard case .file = medium else { return }
     try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
   }
 
   /// Runs pass 3 over the whole destination, in one transaction.
-  mutating func validate(update: Statement?) throws {
+  mutating func validate(update: Statement) throws {
     try limitCacheAfterRows()
     let start = ContinuousClock.now
     watchLongStatements()
@@ -54,13 +47,9 @@ extension HopRunner {
       indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
     let validation = validation(demands.filter { !implied.contains($0) })
     var done = checkpoint.next
-    try Self.commit(medium, connection) {
+    try connection.transaction {
       let invalid = try validation.run()
-      if isImage {
-        tallies.invalidRows = invalid
-      } else {
-        try mapped?.scratch.keep(invalid, connection, schema: program.destination)
-      }
+      try mapped?.scratch.keep(invalid, connection, schema: program.destination)
       done.seconds += (ContinuousClock.now - start).seconds
       try save(done, update)
     }
@@ -68,7 +57,7 @@ extension HopRunner {
     try report(rows: 0)
   }
 
-  mutating func run(_ step: HopProgram.PolicyStep, update: Statement?) throws {
+  mutating func run(_ step: HopProgram.PolicyStep, update: Statement) throws {
     guard let mapped, let policies = mapped.policies else {
       throw HopdError(
         .internalError, "no policies were given for a hop that needs one", at: Place(hop: hop.title, entity: subject))
@@ -105,7 +94,7 @@ extension HopRunner {
   }
 
   /// Writes the bookkeeping tables and the mark that the hop is complete, in one transaction.
-  mutating func finish(update: Statement?) throws {
+  mutating func finish(update: Statement) throws {
     try limitCacheAfterRows()
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let books = HopBookkeeping(
@@ -117,21 +106,16 @@ extension HopRunner {
     let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
     var done = checkpoint
     done.isComplete = true
-    try Self.commit(medium, connection) {
-      if isImage {
-        tallies.merged = try mapped?.scratch.merged(connection, schema: program.destination) ?? [:]
-        try mapped?.scratch.clearRun(connection, schema: program.destination, usesPairs: program.usesPairs)
-      } else {
-        try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
-      }
+    try connection.transaction {
+      try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
       if !isFinal, options.invalidRows.isFail {
         try VerifiedReferences(connection: connection, schema: program.destination)
           .note(program, hop: hop, memory: references)
       }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
-        hasTables: hasTemplate || program.makesBookkeeping,
-        hasHistory: hasTemplate || program.hasHistory)
+        hasTables: program.makesBookkeeping,
+        hasHistory: program.hasHistory)
       if let history = hop.destinationSchema.history, let mark = hop.history?.mark {
         try mark.write(connection, schema: program.destination, layout: history, at: MigrationManager.now())
       }

@@ -48,13 +48,8 @@ struct HopRunner {
   let observer: HopProgress.Observer
   /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
-  var medium = StagedMedium.file
-  /// The values made for other stores on the same migration path.
-  var memo: Memo?
   /// The facts known about references in the source tables.
   let references: ReferenceMemory
-  /// Whether the staged store began as a template, with its indexes and bookkeeping.
-  private(set) var hasTemplate = false
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -63,12 +58,7 @@ struct HopRunner {
   var share = 0.0
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
   private(set) var lastChunkRows: Int64 = 0
-  /// The counts for the report of a hop that leaves no tables of hopd's.
-  var tallies = HopTallies()
 
-  /// Whether the hop writes the last store, in memory: nothing resumes it or reads it as a source, so its checkpoint
-  /// and counts need no tables.
-  var isImage: Bool { if case .memory = medium { isFinal } else { false } }
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
   var source: StoreReader {
@@ -76,7 +66,7 @@ struct HopRunner {
   }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
-    var found = isImage ? nil : try table.read(identity, hop: hop.index)
+    var found = try table.read(identity, hop: hop.index)
     if program.hasPolicies, let begun = found, !begun.isComplete {
       try mapped?.scratch.clear(connection, schema: program.destination)
       found = nil
@@ -95,7 +85,7 @@ struct HopRunner {
           .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
       }
       if program.usesPairs { try MappedScratch.prepareRun(connection) }
-      let update = isImage ? nil : try table.prepareUpdate()
+      let update = try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
         try outlineSteps()
@@ -107,7 +97,6 @@ struct HopRunner {
         case .chunks(let chunks): try run(chunks, update: update)
         case .policy(let policy): try run(policy, update: update)
         case .validate: try validate(update: update)
-        case .table where hasTemplate, .index where hasTemplate: checkpoint.step += 1
         case .index(let statement): try build(statement, update: update)
         case .update(let statement), .table(let statement), .trigger(let statement):
           try run(statement, update: update)
@@ -119,15 +108,11 @@ struct HopRunner {
     var result = StagedStore(
       path: staged, hop: hop.index, rows: checkpoint.rows, chunks: checkpoint.chunks, seconds: checkpoint.seconds,
       wasResumed: found != nil)
-    if let mapped {
-      result.tallies = isImage ? tallies : try mapped.scratch.tallies(connection, schema: program.destination)
-    }
+    if let mapped { result.tallies = try mapped.scratch.tallies(connection, schema: program.destination) }
     return result
   }
 
   private func keepJournal() throws(SQLiteError) {
-    // The journal of a store in memory is in memory, too.
-    if try connection.isInMemory(program.destination) { return }
     try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).journal_mode = PERSIST")
   }
 
@@ -142,48 +127,24 @@ struct HopRunner {
     // "P6: Build").
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
-    if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {
-      try connection.load(template.image, into: program.destination)
-      hasTemplate = true
-    } else {
-      try writer.prepareFile(
-        pageSize: pageSize, autoVacuum: autoVacuum,
-        hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
-    }
-    if case .memory(let most) = medium { try connection.limitSize(of: program.destination, toBytes: most) }
+    try writer.prepareFile(
+      pageSize: pageSize, autoVacuum: autoVacuum,
+      hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
     try keepJournal()
     try connection.transaction {
-      if !hasTemplate { try writer.createTables(hop.destinationSchema) }
-      if !isImage { try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0) }
+      try writer.createTables(hop.destinationSchema)
+      try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0)
       for statement in program.scratch { try connection.run(statement) }
     }
   }
 
-  /// Returns the empty store to begin with, if the hop is built in memory; made for the first store of a migration
-  /// path.
-  private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
-    guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
-      // An attached database has the encoding of the connection's main database.
-      try connection.text("PRAGMA encoding") == "UTF-8"
-    else { return nil }
-    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
-    return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
-  }
-
-  /// Runs one transaction with its checkpoint. A store in memory needs neither: if it stops, it is built again.
-  static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
-    if case .memory = medium { return try body() }
-    try connection.transaction { () throws -> Void in try body() }
-  }
-
-  func save(_ done: Checkpoint, _ update: Statement?) throws(SQLiteError) {
-    if case .memory = medium, !done.isComplete { return }
-    try update?.run(CheckpointTable.values(done))
+  func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
+    try update.run(CheckpointTable.values(done))
   }
 
   // MARK: Copying
 
-  mutating func run(_ copy: HopProgram.CopyStep, update: Statement?) throws {
+  mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
     let insert = try connection.prepare(copy.insert)
     try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
       try insert.run([.integer(low), .integer(end)])
@@ -191,7 +152,7 @@ struct HopRunner {
     }
   }
 
-  mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement?) throws {
+  mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
     let title = hop.title
     var statements: [(statement: Statement, action: HopProgram.Action)] = []
     for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
@@ -222,7 +183,7 @@ struct HopRunner {
   /// Runs `body` for each range of keys, in a transaction with its checkpoint. `body` returns the rows written, and the
   /// rows touched, by which chunks are measured.
   private mutating func runRanges(
-    nextKey: String, statements: [String], update: Statement?,
+    nextKey: String, statements: [String], update: Statement,
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
   ) throws {
     let next = try connection.prepare(nextKey)
@@ -250,7 +211,7 @@ struct HopRunner {
       let end = overflow ? Int64.max : high
       var done = checkpoint
       var touched: Int64 = 0
-      try Self.commit(medium, connection) {
+      try connection.transaction {
         (lastChunkRows, touched) = try body(connection, low, end)
         done.key = end
         done.rows &+= lastChunkRows
@@ -279,11 +240,11 @@ struct HopRunner {
 
   // MARK: Single statements
 
-  mutating func run(_ statement: HopProgram.StatementStep, update: Statement?) throws {
+  mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
     var done = checkpoint.next
-    try Self.commit(medium, connection) {
+    try connection.transaction {
       // Executes one statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)
       done.seconds += (ContinuousClock.now - start).seconds

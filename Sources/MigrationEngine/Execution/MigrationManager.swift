@@ -27,28 +27,22 @@ package struct MigrationManager {
   private let external: ExternalDataDirectory?
   private let policySteps: MakePolicyStepRunner?
   let note: HopNote.Taker?
-  private let medium: StagedMedium
   let references: ReferenceMemory
-  private let programs: ProgramCache
   private let counts: RowCountCache?
   /// The schema of the original store, which has the rows of persistent history.
   let original: String
 
   /// Prepares a hop. `connection` has the tables of `source`: a store, or the views of the previous hop; `run` attaches
   /// the staged file. Values that leave external storage are read from `external`, `policySteps` makes the runner of
-  /// policy steps, and `note` takes lines for a debug journal. `memo` is that of the plan: programs are compiled once
-  /// for all stores of a migration path.
+  /// policy steps, and `note` takes lines for a debug journal.
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
-    note: HopNote.Taker? = nil, medium: StagedMedium = .file,
-    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil, memo: Memo? = nil,
+    note: HopNote.Taker? = nil, references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil,
     original: String? = nil
   ) {
     self.original = original ?? source.fileSchema
     self.counts = counts ?? references.counts
-    programs = ProgramCache(memo: memo)
-    self.medium = medium
     self.references = references
     self.connection = connection
     self.external = external
@@ -93,37 +87,21 @@ package struct MigrationManager {
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
-      func runner(_ memo: Memo?) -> HopRunner {
-        HopRunner(
-          connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-          options: options, note: note, observer: observer, mapped: mapped, medium: medium, memo: memo,
-          references: references)
-      }
-      var first = runner(programs.memo)
+      var runner = HopRunner(
+        connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
+        options: options, note: note, observer: observer, mapped: mapped, references: references)
       do {
-        return try first.run(into: staged)
+        return try runner.run(into: staged)
       } catch let error as SQLiteError {
-        guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
-      }
-      // An index of the template failed while a row was inserted. Without the template the violation is reported as for
-      // a store in a file, and rows that a rule removes are gone before the index is created.
-      try connection.detach(destinationSchema)
-      try attach(staged)
-      var second = runner(nil)
-      do {
-        return try second.run(into: staged)
-      } catch let error as SQLiteError {
-        throw explained(error, subject: second.subject)
+        throw explained(error, subject: runner.subject)
       }
     }
   }
 
   private func compile() throws -> (HopProgram, MappedRun?) {
     guard hop.mapped != nil else {
-      let program = try programs.program(key(nil)) { _ in
-        try HopCompiler.compile(
-          hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
-      }
+      let program = try HopCompiler.compile(
+        hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
       return (program, nil)
     }
     let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
@@ -132,34 +110,17 @@ package struct MigrationManager {
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
       : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
-    let isSound = SourceReference.asking(source, of: connection, memory: references)
-    func compiler(_ isSound: @escaping ProgramCache.Asking) -> MappedHopCompiler {
-      MappedHopCompiler(
-        hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-        withIndexes: isFinal, isSound: isSound)
-    }
-    var own: (compiler: MappedHopCompiler, program: HopProgram)?
-    let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
-      let made = compiler(isSound)
-      let program = try made.compile()
-      // A program that evaluates objects, calls policies or contains this run's moment belongs to this run.
-      if made.fallbacks.isEmpty, !made.fallbacks.asksForMoment, !program.hasPolicies { return program }
-      own = (made, program)
-      return nil
-    }
-    let used = own?.compiler ?? compiler(isSound)
-    let program = try known ?? own?.program ?? used.compile()
+    let compiler = MappedHopCompiler(
+      hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
+      withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, memory: references))
+    let program = try compiler.compile()
     let policies = program.hasPolicies ? policySteps?(external, note) : nil
     return (
       program,
       MappedRun(
-        layout: layout, scratch: used.scratch, moment: moment, fallbacks: used.fallbacks, policies: policies,
+        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies,
         isOfStage: hop.hook != nil)
     )
-  }
-
-  private func key(_ layout: AssociationLayout?) -> ProgramCache.Key? {
-    ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: the value of `now()` in a hop that begins.
@@ -200,15 +161,11 @@ package struct MigrationManager {
         try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
       }
       // Those before the source are hardly read any more.
-      if case .file = medium, hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
-      switch medium {
-      case .file:
-        try connection.attach(staged, as: destinationSchema)
-        // Nobody else opens it. Without this each of the hundreds of statements that prepare the hop locks the file and
-        // looks for a journal: twenty calls of the kernel.
-        try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).locking_mode = EXCLUSIVE")
-      case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
-      }
+      if hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
+      try connection.attach(staged, as: destinationSchema)
+      // Only this process opens the staged store. In normal locking mode each of the several hundred statements that
+      // prepare the hop would lock the file and check for a journal (about 20 system calls).
+      try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).locking_mode = EXCLUSIVE")
       connection.gatherWrites(of: destinationSchema)
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
       // The file is disposable until it is verified and synced: no syncs, and a journal that is kept between chunks
@@ -238,23 +195,10 @@ package struct MigrationManager {
 
   /// Completes the staged store: without checkpoint, in rollback mode, detached and without side files.
   package func seal() throws {
-    try sealing { try detach() }
-  }
-
-  /// Completes the staged store in memory, detaches it, and returns the bytes of its file.
-  package func sealedImage() throws -> [UInt8] {
-    try sealing {
-      let image = try connection.image(of: destinationSchema)
-      try connection.detach(destinationSchema)
-      return image
-    }
-  }
-
-  private func sealing<Result>(_ end: () throws -> Result) throws -> Result {
     do {
       try connection.transaction { try MappedScratch.drop(connection, schema: destinationSchema) }
       try giveBackFreePages()
-      return try end()
+      try detach()
     } catch let error as SQLiteError {
       throw explained(error, subject: "sealing")
     }

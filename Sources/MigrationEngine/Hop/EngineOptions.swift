@@ -32,15 +32,12 @@ package struct EngineOptions: Sendable, Hashable {
   package var altering = AlterRule.whereFaster
   /// Whether hops that can be one pass over the rows are fused.
   package var fusesHops: Bool
-  /// Stores with at most so many bytes are built in memory and written at once; 0 builds all stores in files.
-  package var inMemoryMax: Int64
 
   /// Makes options.
   package init(
     chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
-    invalidRows: InvalidRowsRules = InvalidRowsRules(), fusesHops: Bool = true, inMemoryMax: Int64 = 2 << 20
+    invalidRows: InvalidRowsRules = InvalidRowsRules(), fusesHops: Bool = true
   ) {
-    self.inMemoryMax = inMemoryMax
     self.fusesHops = fusesHops
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
@@ -50,13 +47,6 @@ package struct EngineOptions: Sendable, Hashable {
 
   /// The largest file that may become a value of a column.
   package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
-
-  /// The most bytes of a store that is built in memory. At most two staged stores exist at once, in addition to page
-  /// caches and the image.
-  package var smallStoreMax: Int64 { min(inMemoryMax, stagedInMemoryMax / 2) }
-
-  /// The most bytes of a staged store in memory.
-  package var stagedInMemoryMax: Int64 { memoryLimit / 8 }
 
   /// The page cache of the staged store in KiB while rows are written. It should hold the pages that each row looks up
   /// (the keys of objects by distinct values), else each look-up reads a page. Less under a tight limit.

@@ -1,4 +1,4 @@
-// The result of a hop, its progress reports, and the medium on which it is built.
+// The result of a hop and its progress reports.
 
 import SystemPackage
 
@@ -45,13 +45,4 @@ package struct StagedStore: Sendable, Hashable {
 
   /// The prefix of staged stores' schema names.
   static let schemaPrefix = "hop"
-}
-
-/// The medium on which the staged store of a hop is built.
-package enum StagedMedium: Sendable, Hashable {
-  /// A file, with checkpoints from which an interrupted run continues.
-  case file
-  /// Memory, for small stores: at most so many bytes, and an interrupted run starts over. A larger store causes an
-  /// error like a full disk.
-  case memory(maximumBytes: Int64)
 }

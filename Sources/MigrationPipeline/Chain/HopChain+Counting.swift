@@ -90,9 +90,7 @@ extension HopChain {
   func expectation() throws -> StoreExpectation {
     guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
     var input = SourceTables.schema(sourceSchema)
-    if let kept = inputStore, medium != .file {
-      input = space(of: kept)
-    } else if let kept = inputStore {
+    if let kept = inputStore {
       guard try files.status(area.path(hop: kept)) != nil else {
         throw HopdError(
           .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
@@ -102,14 +100,14 @@ extension HopChain {
     for index in hops.dropLast() { input = try view(of: index, over: input) }
     let expectation = try MigrationPlanner.expectation(
       of: plan, rules: rules, input: reader(of: input))
-    if medium == .file { try dropViews(hops) }
+    try dropViews(hops)
     if let kept = inputStore { try closeStore(ofHop: kept) }
     return expectation
   }
 
   /// Removes the store that the last pass read; the result is in place.
   func removeInput() throws {
-    guard plan.isMixed, medium == .file, let kept = inputStore else { return }
+    guard plan.isMixed, let kept = inputStore else { return }
     try area.remove(area.path(hop: kept))
     try files.syncDirectory(area.location.directory)
   }

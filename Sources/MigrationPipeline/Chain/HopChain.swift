@@ -36,9 +36,6 @@ struct HopChain {
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
 
-  /// Where staged stores are built.
-  var medium = StagedMedium.file
-
   /// The views that this run has made, by hop, and the known counts of the store's rows.
   let views: ChainViews
 
@@ -48,8 +45,6 @@ struct HopChain {
   /// The result of the chain.
   struct Outcome {
     let staged: FilePath
-    /// The bytes of the staged store where it was built in memory; they are not on disk yet.
-    var image: [UInt8]?
     var hops: [HopReport] = []
     var wasResumed = false
     /// The findings of the inspection of the hops behind mapping models.
@@ -120,21 +115,19 @@ struct HopChain {
         source = .gone
       }
     }
-    let reserved = medium == .file ? passes.stagedBytes : 0
-    if medium == .file {
-      // The store of the second pass exists beside that of the first; every later one is made when an earlier one is
-      // gone.
-      if first + 1 < passes.groups.count {
-        try area.holdSpace(reserved, for: .nextStore)
-      } else {
-        try area.releaseSpace(for: .nextStore)
-      }
+    let reserved = passes.stagedBytes
+    // The store of the second pass exists beside that of the first; every later one is made when an earlier one is
+    // gone.
+    if first + 1 < passes.groups.count {
+      try area.holdSpace(reserved, for: .nextStore)
+    } else {
+      try area.releaseSpace(for: .nextStore)
     }
     for position in passes.groups.indices.dropFirst(first) {
       let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
       guard let last = hops.last else { break }
       let isLast = last == plan.hops.count - 1
-      let hasStore = try medium == .file && files.status(area.path(hop: last)) != nil
+      let hasStore = try files.status(area.path(hop: last)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
       let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
       try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
@@ -147,16 +140,13 @@ struct HopChain {
       if position > 0 {
         let before = passes.last(of: position - 1)
         if plan.isMixed, isLast {
-          // In memory the store stays until the expectation was counted.
-          if !source.isGone, medium == .file { try closeStore(ofHop: before) }
+          if !source.isGone { try closeStore(ofHop: before) }
         } else {
           try removeStore(ofHop: before)
         }
       }
       source = space(of: last)
-      if isLast {
-        if medium == .file { try seal(manager) } else { outcome.image = try manager.sealedImage() }
-      }
+      if isLast { try seal(manager) }
     }
     return outcome
   }
@@ -220,19 +210,14 @@ struct HopChain {
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
-    let path: FilePath
-    if medium == .file {
-      if index != passes.last(of: 0) { try area.releaseSpace(for: .nextStore) }
-      path = try area.create(hop: index, reserving: bytes, resuming: hasStore)
-    } else {
-      path = area.path(hop: index)
-    }
+    if index != passes.last(of: 0) { try area.releaseSpace(for: .nextStore) }
+    let path = try area.create(hop: index, reserving: bytes, resuming: hasStore)
     let watch = ProgressWatch(
       totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let staged = try manager.run(into: path) { progress in
       tellPolicyLines()
       watch.note(progress)
-      if index == plan.hops.count - 1, medium == .file { writeBack.note(progress, area) }
+      if index == plan.hops.count - 1 { writeBack.note(progress, area) }
       return !stop.isStopping
     }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed
@@ -251,8 +236,7 @@ struct HopChain {
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external,
       policySteps: PolicyHopRunner.maker(policies, of: plan.store),
-      note: note, medium: medium,
-      references: views.references, counts: views.counts, memo: plan.memo, original: sourceSchema)
+      note: note, references: views.references, counts: views.counts, original: sourceSchema)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (docs/formats/replacement.md,
@@ -298,7 +282,7 @@ struct HopChain {
     if let made = views.spaces[index] { return made }
     let space = try HopViews.create(
       plan.hops[index], over: source, connection: connection, options: options, references: views.references,
-      counts: views.counts, memo: plan.memo)
+      counts: views.counts)
     views.spaces[index] = space
     return space
   }
@@ -319,7 +303,6 @@ struct HopChain {
   }
 
   private func removeStore(ofHop index: Int) throws {
-    guard medium == .file else { return try closeStore(ofHop: index) }
     let path = area.path(hop: index)
     guard try files.status(path) != nil else { return }
     try closeStore(ofHop: index)
@@ -329,19 +312,16 @@ struct HopChain {
   func closeStore(ofHop index: Int) throws(HopdError) {
     let schema = StagedStore.schemaName(ofHop: index)
     do {
-      if medium == .file {
-        try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
-      }
+      try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
       try connection.detach(schema)
     } catch {
       throw HopdError(.internalError, "the store of a finished hop cannot be closed", cause: error)
     }
   }
 
-  /// Detaches all staged stores. Views over the source alone may stay until the connection closes: nothing queries them
-  /// again.
-  func detachAll(keepsViews: Bool = false) throws {
-    if !keepsViews || passes.groups.count > 1 { try dropViews(plan.hops.indices) }
+  /// Detaches all staged stores.
+  func detachAll() throws {
+    try dropViews(plan.hops.indices)
     // A schema of the same name may be another store from here on.
     views.counts.forget()
     views.references.forget()

@@ -139,17 +139,13 @@ extension MigrationRun {
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
     let pin = try requireNotHeldBack(held, store, target: plan.target)
-    // A store in memory has its one file at once, and fails at it as early.
-    let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
-    if replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
+    if replacement == .rename { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = try newIntent(held, store, plan, passes, fingerprint)
     let chain = chain(plan, passes, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
-      if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
-      if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
-      return try build(chain, intent: &intent, environment: environment)
+      try build(chain, intent: &intent, environment: environment)
     }
 
     stage = .replace
@@ -160,7 +156,7 @@ extension MigrationRun {
     hasSwapBegun = true
     let replaced = try swap(environment).replace(
       held, with: verified, intent: intent, backup: request.backup, journalMode: request.journalMode,
-      now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
+      now: Int64(time(nil)))
 
     stage = .report
     // What cannot be removed now keeps the record, so that the next start removes it.

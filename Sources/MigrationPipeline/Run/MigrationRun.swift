@@ -291,15 +291,13 @@ final class MigrationRun {
       stop: stop, observer: observer, end: end, views: ChainViews(counts: counts))
   }
 
-  func verify(
-    _ staged: FilePath, chain: HopChain, expectation known: StoreExpectation? = nil
-  ) throws -> VerifiedStore {
+  func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
     stage = .verify
     defer { chain.writeBack.end() }
     observer(.verifying)
     // The last hop is complete: the next start verifies it.
     try checkStop()
-    let expectation = try known ?? chain.expectation()
+    let expectation = try chain.expectation()
     let verifier = StoreVerifier(
       depth: request.verification, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
     let verified = try verifier.verify(

@@ -33,7 +33,11 @@ package struct StagingArea: Sendable {
 
   /// Makes the empty file that SQLite is to fill, readable for this user only; an existing file of that name is
   /// removed.
-  package func create(hop: Int?) throws -> FilePath { try write([], hop: hop) }
+  package func create(hop: Int?) throws -> FilePath {
+    let path = path(hop: hop)
+    try make(path)
+    return path
+  }
 
   /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, and reserves disk space for
   /// `bytes` where the file system can do that, so that no other program takes it later. Throws `.noSpace`, and leaves
@@ -101,17 +105,10 @@ package struct StagingArea: Sendable {
     }
   }
 
-  /// Writes a complete staged store that was built in memory.
-  package func write(_ image: [UInt8], hop: Int?) throws -> FilePath {
-    let path = path(hop: hop)
-    try make(path, image)
-    return path
-  }
-
-  private func make(_ path: FilePath, _ content: [UInt8] = []) throws {
+  private func make(_ path: FilePath) throws {
     try remove(path)
     // Scratch until it is sealed, which syncs it.
-    try files.createUnsyncedFile(path, content, mode: 0o600)
+    try files.createUnsyncedFile(path, [], mode: 0o600)
   }
 
   /// Removes one staged store with its side files.

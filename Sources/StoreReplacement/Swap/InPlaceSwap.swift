@@ -53,7 +53,7 @@ struct InPlaceSwap {
         keepAlive()
         return true
       }
-      if intent != given { try swap.intents.write(intent) }
+      try swap.intents.write(intent)
       try held.requireSameFile()
       try held.requireUnchanged()
       let source = try openStaged(staged, for: held)

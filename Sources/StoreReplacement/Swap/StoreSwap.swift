@@ -124,18 +124,6 @@ package struct StoreSwap {
     try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
-  /// Writes the record of a swap whose staged store does not exist yet, and returns it: one record where nothing is
-  /// built on disk that could be resumed. `replace` with this record and the same `now` does not write it again.
-  package func announce(
-    _ given: ReplacementIntent, _ held: LockedStore, staged: FilePath, backup: BackupRule,
-    journalMode: JournalModeRule = .keep, now: Int64
-  ) throws -> ReplacementIntent {
-    let backups = try BackupSet(location: held.location, rule: backup, files: files)
-    let intent = try announced(given, held, staged, backup, journalMode, backups, now)
-    try intents.write(intent)
-    return intent
-  }
-
   func announced(
     _ given: ReplacementIntent, _ held: LockedStore, _ staged: FilePath, _ rule: BackupRule,
     _ journalMode: JournalModeRule, _ backups: BackupSet, _ now: Int64
@@ -195,7 +183,7 @@ package struct StoreSwap {
     defer { undo.lock?.release() }
     do {
       try held.requireRenameKeepsEverything()
-      if intent != given { try intents.write(intent) }
+      try intents.write(intent)
       try held.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
       try held.requireUnchanged()
       let new = try seal(staged, like: held, journalMode: journalMode)

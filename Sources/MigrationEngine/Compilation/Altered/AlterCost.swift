@@ -13,9 +13,6 @@ struct AlterCost {
   /// Throws if writing all rows is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
     guard program.needsViews || hasLongRowsToUpdate || alterations > 0 else { return }
-    guard plan.estimate.bytes > options.smallStoreMax else {
-      throw AlterCompiler.Reason("the store is small enough to be built in memory")
-    }
     let (altered, written) = seconds
     guard altered < 0.9 * written else {
       let all = program.written.count + program.kept.count

@@ -17,7 +17,7 @@ package enum HopViews {
   /// internal error for a hop that `HopFusion` does not accept as an intermediate one.
   package static func create(
     _ hop: Hop, over source: SourceTables, connection: Connection, options: EngineOptions,
-    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache, memo: Memo? = nil
+    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache
   ) throws -> SourceTables {
     do {
       // Set now as the engine needs it later: a change of this setting deletes every temporary view.
@@ -25,18 +25,15 @@ package enum HopViews {
       try registerFunctions(on: connection)
       let reader = StoreReader(connection: connection, space: source, memory: counts)
       let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
-      let views = try ProgramCache(memo: memo).program(
-        ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: false),
-        isSound: SourceReference.asking(source, of: connection, memory: references)
-      ) { isSound in
-        let program = try IntermediateHop(hop: hop, source: source, layout: layout, options: options, isSound: isSound)
-        if let obstacle = program.obstacle {
-          throw HopdError(
-            .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),
-            hint: "please report this")
-        }
-        return ViewDefinitions(program, hop: hop, source: source)
+      let program = try IntermediateHop(
+        hop: hop, source: source, layout: layout, options: options,
+        isSound: SourceReference.asking(source, of: connection, memory: references))
+      if let obstacle = program.obstacle {
+        throw HopdError(
+          .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),
+          hint: "please report this")
       }
+      let views = ViewDefinitions(program, hop: hop, source: source)
       for condition in views.preconditions { try condition.check(connection, hop: hop) }
       let result = StoreReader(connection: connection, space: views.space, memory: counts)
       // One transaction for all views: each by itself would be a commit of the temporary database.

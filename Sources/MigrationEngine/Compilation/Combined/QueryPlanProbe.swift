@@ -28,7 +28,7 @@ final class QueryPlanProbe {
 
   /// Attaches an empty database.
   func attach(_ schema: String) throws(SQLiteError) {
-    try connection.attachMemory(as: schema, for: .scratch)
+    try connection.attachMemory(as: schema)
   }
 
   /// Creates the tables of a layout, with or without the indexes by which relationships are followed.

@@ -1,5 +1,4 @@
-// The views of a hop as statements: written once for all stores on the same migration path, and executed in each of
-// their connections.
+// The views of a hop as statements.
 
 import Expressions
 import MigrationPlanning
