@@ -96,7 +96,7 @@ def judge(results):
     it.at_most("fused, against three hops by hand", 0.55, fused, "hand", "three hops by hand with indexes")
     it.verification("quick verification on top, fused", 0.25, fused)
     it.verification("quick verification on top, not fused", 0.25, unfused)
-    it.memory("peak resident set of hopctl migrate", 24)
+    it.memory("peak resident set of hopctl migrate", 64)
     it.faster("fused, against Alembic batch", 3, "alembic", fused, "Alembic batch")
     it.faster("not fused, against Alembic batch", 1.3, "alembic", unfused, "Alembic batch")
     it.faster("against Django", 40, "django", "hopctl", "Django's migrations")

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <malloc.h>
@@ -11,9 +10,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -291,39 +288,9 @@ int64_t clinux_peak_resident_bytes(void) {
   return (int64_t)kibibytes * 1024;
 }
 
-// Drops the mapped pages of one loaded object that can only be read or run.
-static int give_back_object(struct dl_phdr_info *object, size_t size, void *context) {
-  (void)size;
-  (void)context;
-  if (object->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) return 0;
-  for (int i = 0; i < object->dlpi_phnum; i++) {
-    // Code that the loader has relocated in place is changed, though it is not writable.
-    if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-    const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-    for (; entry->d_tag != DT_NULL; entry++) {
-      if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL)) return 0;
-    }
-  }
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  for (int i = 0; i < object->dlpi_phnum; i++) {
-    const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
-    if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
-    // Whole pages only: what shares a page with the next segment stays.
-    uintptr_t first = (object->dlpi_addr + segment->p_vaddr + page - 1) & ~(page - 1);
-    uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_filesz) & ~(page - 1);
-    if (first < end) (void)madvise((void *)first, end - first, MADV_DONTNEED);
-  }
-  return 0;
-}
-
 void clinux_limit_heaps(int count) { mallopt(M_ARENA_MAX, count); }
 
-void clinux_give_back_memory(void) {
-  int before = errno;
-  malloc_trim(0);
-  dl_iterate_phdr(give_back_object, NULL);
-  errno = before;
-}
+void clinux_give_back_memory(void) { malloc_trim(0); }
 
 const char *clinux_error_name(int code) {
   const char *name = strerrorname_np(code);

@@ -10,7 +10,6 @@
 //   like.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
 //   index of a log is on the heap, and a database with a log opens only in exclusive locking mode.
-// - Writes that follow one another are gathered (see "Gathered writes").
 // - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
 //   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
@@ -44,7 +43,6 @@ typedef struct database {
   int64_t schema_objects;
   int64_t schema_bytes;
   int64_t schema_began;  // processor time of the thread at the first page, in nanoseconds
-  struct store_file *main;  // the open file of the database itself
   struct database *next;
 } database;
 
@@ -54,12 +52,6 @@ typedef struct store_file {
   database *database;  // of the main file: it owns this
   struct database *counted;  // whose schema is read here: of the main file and of the log, which is closed first
   int descriptor;            // what SQLite's own VFS opened for it; -1 where that is not known
-  database *owner;           // of a journal or a log
-  int gathers;               // whether its writes are gathered
-  char *pending;             // bytes that are not written yet, NULL before the first
-  sqlite3_int64 pending_start;
-  int pending_count;
-  int pending_error;         // of gathered writes; the next call whose result SQLite uses returns it
 } store_file;
 
 static __thread int refusal;
@@ -272,58 +264,8 @@ static database *remember(sqlite3_vfs *base, const char *name) {
 #define REAL(file) (((store_file *)(file))->real)
 #define CALL(file, method, ...) REAL(file)->pMethods->method(REAL(file), ##__VA_ARGS__)
 
-// MARK: Gathered writes
-//
-// A call of the kernel for each page takes longer than the page. In a staged store, and in temporary files, pages that
-// follow one another are written together. Every other call on the file, and every call on its journal, first writes
-// what is pending, so the order of all changes on the disk stays as SQLite made it: a process that is killed leaves
-// what it would have left if it had been killed some pages earlier. SQLite asks for FCNTL_SYNC before each commit, also
-// without syncs, and gets the error of a gathered write there at the latest.
-
-enum { GATHERED = 64 << 10 };
-
-// Writes what is pending. Keeps an error until `taken_error`.
-static void write_pending(store_file *own) {
-  if (!own || !own->pending_count) return;
-  int count = own->pending_count;
-  own->pending_count = 0;
-  int code = CALL(own, xWrite, own->pending, count, own->pending_start);
-  if (code != SQLITE_OK && own->pending_error == SQLITE_OK) own->pending_error = code;
-}
-
-// Writes what is pending, and returns, once, the error of a gathered write.
-static int taken_error(store_file *own) {
-  if (!own) return SQLITE_OK;
-  write_pending(own);
-  int code = own->pending_error;
-  own->pending_error = SQLITE_OK;
-  return code;
-}
-
-// Of a journal or a log: what is pending for its database goes first.
-static int owner_error(const store_file *own) { return own->owner ? taken_error(own->owner->main) : SQLITE_OK; }
-
-static int gather(store_file *own, const void *bytes, int size, sqlite3_int64 offset) {
-  int follows = own->pending_count && offset == own->pending_start + own->pending_count
-                && size <= GATHERED - own->pending_count;
-  if (!follows) {
-    int code = taken_error(own);
-    if (code != SQLITE_OK) return code;
-    if (!own->pending) own->pending = sqlite3_malloc(GATHERED);
-    if (!own->pending || size > GATHERED / 2) return CALL(own, xWrite, bytes, size, offset);
-    own->pending_start = offset;
-  }
-  memcpy(own->pending + own->pending_count, bytes, (size_t)size);
-  own->pending_count += size;
-  return SQLITE_OK;
-}
-
 static int file_close(sqlite3_file *file) {
   store_file *own = (store_file *)file;
-  // Where a transaction was committed nothing is pending.
-  write_pending(own);
-  sqlite3_free(own->pending);
-  own->pending = NULL;
   int code = own->real->pMethods ? CALL(file, xClose) : SQLITE_OK;
   sqlite3_free(own->real);
   own->real = NULL;
@@ -348,9 +290,7 @@ static int64_t schema_entries(const unsigned char *page, int size) {
 
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
   store_file *own = (store_file *)file;
-  int code = taken_error(own);
-  if (code == SQLITE_OK) code = owner_error(own);
-  if (code == SQLITE_OK) code = CALL(file, xRead, buffer, size, offset);
+  int code = CALL(file, xRead, buffer, size, offset);
   // Whole pages only; frames that are read to recover a log are 24 bytes longer, and their cost grows with the log
   // only.
   database *counted = own->counted;
@@ -368,51 +308,19 @@ static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 o
 }
 
 static int file_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset) {
-  store_file *own = (store_file *)file;
-  if (own->gathers) return gather(own, bytes, size, offset);
-  int code = owner_error(own);
-  return code == SQLITE_OK ? CALL(file, xWrite, bytes, size, offset) : code;
+  return CALL(file, xWrite, bytes, size, offset);
 }
-static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
-  store_file *own = (store_file *)file;
-  int code = taken_error(own);
-  if (code == SQLITE_OK) code = owner_error(own);
-  return code == SQLITE_OK ? CALL(file, xTruncate, size) : code;
-}
-static int file_sync(sqlite3_file *file, int flags) {
-  store_file *own = (store_file *)file;
-  int code = taken_error(own);
-  if (code == SQLITE_OK) code = owner_error(own);
-  return code == SQLITE_OK ? CALL(file, xSync, flags) : code;
-}
-static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
-  write_pending((store_file *)file);
-  return CALL(file, xFileSize, size);
-}
-static int file_lock(sqlite3_file *file, int level) {
-  write_pending((store_file *)file);
-  return CALL(file, xLock, level);
-}
-static int file_unlock(sqlite3_file *file, int level) {
-  write_pending((store_file *)file);
-  return CALL(file, xUnlock, level);
-}
+static int file_truncate(sqlite3_file *file, sqlite3_int64 size) { return CALL(file, xTruncate, size); }
+static int file_sync(sqlite3_file *file, int flags) { return CALL(file, xSync, flags); }
+static int file_size(sqlite3_file *file, sqlite3_int64 *size) { return CALL(file, xFileSize, size); }
+static int file_lock(sqlite3_file *file, int level) { return CALL(file, xLock, level); }
+static int file_unlock(sqlite3_file *file, int level) { return CALL(file, xUnlock, level); }
 static int file_check_reserved(sqlite3_file *file, int *result) { return CALL(file, xCheckReservedLock, result); }
 static int file_sector_size(sqlite3_file *file) { return CALL(file, xSectorSize); }
 static int file_characteristics(sqlite3_file *file) { return CALL(file, xDeviceCharacteristics); }
 
 static int file_control(sqlite3_file *file, int operation, void *argument) {
   store_file *own = (store_file *)file;
-  write_pending(own);
-  if (operation == SQLITE_FCNTL_SYNC) {
-    int code = taken_error(own);
-    if (code != SQLITE_OK) return code;
-  }
-  if (operation == CLINUX_FCNTL_GATHER_WRITES) {
-    // A simulated disk sees every write.
-    own->gathers = own->descriptor >= 0;
-    return SQLITE_OK;
-  }
   if (operation == CLINUX_FCNTL_SCHEMA_IS_READ) {
     if (own->database) own->database->counts_schema = 0;
     return SQLITE_OK;
@@ -448,7 +356,6 @@ void *clinux_store_vfs_file(sqlite3 *db, const char *schema) {
   sqlite3_file *file = NULL;
   if (sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return NULL;
   if (file->pMethods != &methods) return NULL;
-  write_pending((store_file *)file);
   return ((store_file *)file)->real;
 }
 
@@ -456,7 +363,6 @@ int clinux_store_vfs_descriptor(sqlite3 *db, const char *schema) {
   sqlite3_file *file = NULL;
   if (sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return -1;
   if (file->pMethods != &methods) return -1;
-  write_pending((store_file *)file);
   return ((store_file *)file)->descriptor;
 }
 
@@ -521,10 +427,6 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     return code;
   }
   own->database = database;
-  own->owner = owner;
-  if (database) database->main = own;
-  // Nothing but this handle reads a temporary file.
-  own->gathers = !name && is_linux(base);
   own->descriptor = database ? opened : -1;
   if (database) database->counts_schema = 1;
   own->counted = database ? database : flags & SQLITE_OPEN_WAL ? owner : NULL;
@@ -540,8 +442,6 @@ static int vfs_delete(sqlite3_vfs *self, const char *name, int syncs) {
     refusal = CLINUX_REFUSED_SUPER_JOURNAL;
     return SQLITE_IOERR_DELETE;
   }
-  int code = taken_error(owner->main);
-  if (code != SQLITE_OK) return code;
   return base->xDelete(base, base_name, syncs);
 }
 

@@ -76,8 +76,6 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Opens a file so that the system can begin to write its content to the disk; nil if it cannot.
-  func writeBack(of path: FilePath) -> WriteBack?
   /// Makes the content and attributes of a file durable. A failure is final: the caller gives up and never retries.
   func syncFile(_ path: FilePath) throws
   /// Makes the names in a directory durable. A failure is final as with `syncFile`.
@@ -125,9 +123,6 @@ extension DurableFileSystem {
 
   /// For file systems that cannot reserve space.
   package func giveBackReserve(of path: FilePath) throws {}
-
-  /// For file systems that write at once.
-  package func writeBack(of path: FilePath) -> WriteBack? { nil }
 
   /// For file systems that do not distinguish the two.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {

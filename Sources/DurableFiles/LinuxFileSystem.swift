@@ -221,11 +221,6 @@ package struct LinuxFileSystem: DurableFileSystem {
     }
   }
 
-  package func writeBack(of path: FilePath) -> WriteBack? {
-    guard isDurable, let file = try? open(path, "write back", O_RDONLY | O_NONBLOCK) else { return nil }
-    return WriteBack(file)
-  }
-
   package func syncFile(_ path: FilePath) throws {
     guard isDurable else { return }
     let file = try open(path, "sync", O_RDONLY | O_NONBLOCK)

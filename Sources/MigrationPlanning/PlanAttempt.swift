@@ -188,11 +188,12 @@ struct PlanAttempt {
   private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
   ) throws -> [String: Int64] {
+    let filters = filters
+    if !filters.isEmpty { try ExpressionFunctions.register(on: reader.connection) }
     // One pass counts everything that needs no earlier result.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
-      values: counted.questions(expectsValues: !isMixed), filters: filters,
-      functions: { connection throws(SQLiteError) in try ExpressionFunctions.register(on: connection) })
+      values: counted.questions(expectsValues: !isMixed), filters: filters)
     var rows = RowInspection(migrationPath: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {

@@ -15,11 +15,9 @@ package final class Connection {
   /// The error that a registered function threw in its last failed call.
   var functionFailure: (any Error)?
 
-  /// Page cache, in KiB, of a database that is read sequentially from start to end; sorting uses as much again, by the
-  /// cache of "main". A larger one is no faster (docs/decisions/0023).
-  package static let readingCacheKibibytes: Int64 = 1024
-  /// Page cache of temporary tables in KiB.
-  static let scratchCacheKibibytes: Int64 = 512
+  /// The page cache of each database of a connection, in KiB; sorting uses as much again. It should hold the pages that
+  /// each row looks up (the keys of objects by distinct values), or each look-up reads a page (docs/decisions/0037).
+  package static let cacheKibibytes: Int64 = 6144
 
   /// Memory statistics are off: they take a lock on every allocation, which costs a hundredth of a migration, a
   /// twenty-fifth of one with policies. Set with the first connection; if SQLite is already initialised, it continues
@@ -124,7 +122,7 @@ package final class Connection {
     }
     try execute(
       "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; "
-        + "PRAGMA cache_size = -\(Self.readingCacheKibibytes); PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
+        + "PRAGMA cache_size = -\(Self.cacheKibibytes); PRAGMA temp.cache_size = -\(Self.cacheKibibytes)")
     // Setting the size of its cache has read the schema.
     endSchemaReading(of: "main")
   }
@@ -332,6 +330,7 @@ package final class Connection {
     try watch.attaching { () throws(SQLiteError) in
       try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
     }
+    try execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).cache_size = -\(Self.cacheKibibytes)")
     endSchemaReading(of: schema)
   }
 
@@ -347,18 +346,6 @@ package final class Connection {
       name += "&immutable=1"
     }
     try attach(name: name, as: schema)
-    try limitCache(of: schema, kibibytes: Self.readingCacheKibibytes)
-  }
-
-  /// Sets the size of a schema's page cache; memory beyond it is freed.
-  package func limitCache(of schema: String, kibibytes: Int64) throws(SQLiteError) {
-    try execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).cache_size = -\(kibibytes)")
-  }
-
-  /// Writes pages of a schema's file that follow one another together, from now on; every commit is complete. For files
-  /// that hopd makes.
-  package func gatherWrites(of schema: String) {
-    _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_GATHER_WRITES), nil)
   }
 
   /// Detaches a schema.

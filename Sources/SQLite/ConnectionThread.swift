@@ -1,5 +1,5 @@
 // A thread with a connection of its own, beside its caller's: SQLite does not share a connection between threads. It
-// reads only (docs/decisions/0022, 0153, 0156).
+// reads only (docs/decisions/0022, 0153).
 
 import CSQLite
 import Dispatch
@@ -11,9 +11,6 @@ package final class ConnectionThread {
   /// What the thread does with its connection.
   package typealias Body = @Sendable (Connection) throws(SQLiteError) -> Void
 
-  /// Page cache in KiB of a connection that reads each page once: it needs no more than the path to a page.
-  package static let smallCacheKibibytes: Int64 = 256
-
   private let work: Work
   private var thread: pthread_t?
 
@@ -21,11 +18,6 @@ package final class ConnectionThread {
   package static let smallestFile: Int64 = 2 << 20
 
   private static var hasProcessor: Bool { sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1 }
-
-  /// Whether work on the file of a schema is to be divided: the file is not small, and there is a second processor.
-  package static func isWorthIt(reading schema: String, of connection: Connection) -> Bool {
-    hasProcessor && file(of: schema, connection) != nil
-  }
 
   private static func file(of schema: String, _ connection: Connection) -> Connection.BorrowedFile? {
     guard let file = try? connection.borrowedFile(of: schema), file.bytes >= smallestFile else { return nil }
@@ -36,11 +28,10 @@ package final class ConnectionThread {
   /// meanwhile no process may write to the file, and its log must be empty. nil if the file is small, no thread can be
   /// started, or, unless `isUrgent`, there is no second processor for it: then the caller must do the work.
   package init?(
-    reading schema: String, of connection: Connection, cacheKibibytes: Int64 = smallCacheKibibytes,
-    isUrgent: Bool = false, _ body: @escaping Body
+    reading schema: String, of connection: Connection, isUrgent: Bool = false, _ body: @escaping Body
   ) {
     guard isUrgent || Self.hasProcessor, let file = Self.file(of: schema, connection) else { return nil }
-    work = Work(file: file, cacheKibibytes: cacheKibibytes, body: body)
+    work = Work(file: file, body: body)
     var made = pthread_t()
     let context = Unmanaged.passRetained(work)
     let code = pthread_create(
@@ -86,7 +77,6 @@ package final class ConnectionThread {
 /// The state that both threads share.
 private final class Work: Sendable {
   private let file: Connection.BorrowedFile
-  private let cacheKibibytes: Int64
   private let body: ConnectionThread.Body
   private let isStopping = Atomic<Bool>(false)
   private let looks = Atomic<Int>(0)
@@ -94,9 +84,8 @@ private final class Work: Sendable {
     SQLiteError(extendedCode: SQLITE_INTERNAL, message: "the work of the second connection has no end"))
   private let end = DispatchSemaphore(value: 0)
 
-  init(file: Connection.BorrowedFile, cacheKibibytes: Int64, body: @escaping ConnectionThread.Body) {
+  init(file: Connection.BorrowedFile, body: @escaping ConnectionThread.Body) {
     self.file = file
-    self.cacheKibibytes = cacheKibibytes
     self.body = body
   }
 
@@ -104,7 +93,6 @@ private final class Work: Sendable {
     var failure: SQLiteError?
     do throws(SQLiteError) {
       let connection = try Connection(reading: file)
-      try connection.limitCache(of: "main", kibibytes: cacheKibibytes)
       connection.setProgressHandler(every: Self.stepsPerLook) { [unowned self] in
         looks.wrappingAdd(1, ordering: .relaxed)
         return !isStopping.load(ordering: .relaxed)

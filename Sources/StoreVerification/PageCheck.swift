@@ -16,12 +16,8 @@ package final class PageCheck {
   package init?(reading schema: String, of connection: Connection, pragma: String, isUrgent: Bool = false) {
     let answers = Answers()
     self.answers = answers
-    // integrity_check looks up each row in the indexes, and reads their pages again and again.
-    let looksUp = pragma == "integrity_check"
-    let cache = looksUp ? Connection.readingCacheKibibytes : ConnectionThread.smallCacheKibibytes
-    let thread = ConnectionThread(
-      reading: schema, of: connection, cacheKibibytes: cache, isUrgent: isUrgent
-    ) { connection throws(SQLiteError) in
+    let thread = ConnectionThread(reading: schema, of: connection, isUrgent: isUrgent) {
+      connection throws(SQLiteError) in
       answers.keep(try connection.rows("PRAGMA \(pragma)(5)") { $0.text(at: 0) ?? "" })
     }
     guard let thread else { return nil }

@@ -221,24 +221,6 @@ struct FileLockTests {
   }
 }
 
-/// It changes nothing visible, and a failure is not an error: the sync reports it.
-@Test func writeBackIsAWish() throws {
-  let folder = try TemporaryDirectory()
-  let files = LinuxFileSystem()
-  let path = try files.canonical(folder.path).appending("written")
-  let content = [UInt8](repeating: 7, count: 3 << 20)
-  try files.createUnsyncedFile(path, content, mode: 0o600)
-  let before = try files.status(path)
-  let writing = try #require(files.writeBack(of: path))
-  writing.start()
-  writing.start()
-  writing.end()
-  #expect(files.writeBack(of: path.removingLastComponent().appending("missing")) == nil)
-  #expect(try files.status(path)?.identity == before?.identity)
-  #expect(try files.read(path, limit: 4 << 20) == content)
-  try files.syncFile(path)
-}
-
 extension LinuxFileSystemTests {
   @Test("Space is set aside without a larger file, and given back", arguments: ["/tmp", "/dev/shm"])
   func reserve(_ place: String) throws {

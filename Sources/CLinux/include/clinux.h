@@ -101,10 +101,7 @@ int clinux_status_beneath(int directory, const char *path, struct clinux_file_st
 /// program that forked this one, which may have been larger.
 int64_t clinux_peak_resident_bytes(void);
 
-/// Releases memory that the process does not need at the moment: free heap memory (malloc_trim(3) is an extension of
-/// glibc), and the pages of program and libraries that cannot have been written to (dl_iterate_phdr(3) is _GNU_SOURCE
-/// only). The kernel keeps those in its cache and maps them again when they are run or read, so this costs a page fault
-/// for each 64 KiB that are used again, and nothing else.
+/// malloc_trim(3) is an extension of glibc: returns free heap memory to the kernel.
 void clinux_give_back_memory(void);
 
 /// mallopt(3) is an extension of glibc: the maximum number of heaps that threads use; each keeps free memory of its
@@ -186,8 +183,6 @@ enum {
   CLINUX_FCNTL_SCHEMA_IS_READ = 0x686f7001,
   /// struct clinux_store_identity: the file that is open, and its directory.
   CLINUX_FCNTL_IDENTITY = 0x686f7002,
-  // Gathers the writes to this database from now on.
-  CLINUX_FCNTL_GATHER_WRITES = 0x686f7003,
 };
 struct clinux_store_identity {
   uint64_t device;

@@ -24,7 +24,6 @@ extension HopRunner {
   /// rows and names them.
   mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
-      try limitCacheAfterRows()
       try run(index, update: update)
     } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
       _ = try validation(demands).run()
@@ -32,14 +31,8 @@ extension HopRunner {
     }
   }
 
-  /// Releases what only rows need: code that runs after them is mapped now.
-  private func limitCacheAfterRows() throws(SQLiteError) {
-    try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
-  }
-
   /// Runs pass 3 over the whole destination, in one transaction.
   mutating func validate(update: Statement) throws {
-    try limitCacheAfterRows()
     let start = ContinuousClock.now
     watchLongStatements()
     let implied = ImpliedConstraints(
@@ -95,7 +88,6 @@ extension HopRunner {
 
   /// Writes the bookkeeping tables and the mark that the hop is complete, in one transaction.
   mutating func finish(update: Statement) throws {
-    try limitCacheAfterRows()
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let books = HopBookkeeping(
       hop: hop, source: source,

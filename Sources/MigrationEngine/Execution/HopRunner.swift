@@ -121,7 +121,7 @@ struct HopRunner {
   }
 
   /// Creates the tables and the checkpoint, in one transaction.
-  private mutating func prepare() throws {
+  private func prepare() throws {
     let main = SQLiteIdentifier.quoted(program.source.fileSchema)
     // The source's page size is kept, so that the store could also be replaced in place (docs/formats/replacement.md,
     // "P6: Build").

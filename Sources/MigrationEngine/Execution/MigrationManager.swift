@@ -154,19 +154,10 @@ package struct MigrationManager {
 
   func attach(_ staged: FilePath) throws {
     do {
-      // From here on the stores of earlier hops are only read.
-      let earlier = Set((0..<hop.index).map { StagedStore.schemaName(ofHop: $0) })
-      let attached = try connection.rows("SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
-      for schema in attached where earlier.contains(schema) {
-        try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
-      }
-      // Those before the source are hardly read any more.
-      if hop.index > 0 { try connection.execute("PRAGMA shrink_memory") }
       try connection.attach(staged, as: destinationSchema)
       // Only this process opens the staged store. In normal locking mode each of the several hundred statements that
       // prepare the hop would lock the file and check for a journal (about 20 system calls).
       try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).locking_mode = EXCLUSIVE")
-      connection.gatherWrites(of: destinationSchema)
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
       // The file is disposable until it is verified and synced: no syncs, and a journal that is kept between chunks
       // (docs/PERFORMANCE.md).

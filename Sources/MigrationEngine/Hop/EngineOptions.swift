@@ -2,6 +2,7 @@
 
 import MigrationPlanning
 import PersistentStore
+import SQLite
 
 /// The rule for running a chain on an altered copy of the store. The content of the result is the same.
 package enum AlterRule: Sendable, Hashable {
@@ -48,10 +49,6 @@ package struct EngineOptions: Sendable, Hashable {
   /// The largest file that may become a value of a column.
   package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
 
-  /// The page cache of the staged store in KiB while rows are written. It should hold the pages that each row looks up
-  /// (the keys of objects by distinct values), else each look-up reads a page. Less under a tight limit.
-  var cacheKibibytes: Int64 { min(6144, max(256, memoryLimit / 8 / 1024)) }
-
-  /// The same while indexes are built: no rows are looked up, and sorting takes memory of its own.
-  var indexingCacheKibibytes: Int64 { min(2048, cacheKibibytes) }
+  /// The page cache of the staged store in KiB: that of every database, less under a tight limit.
+  var cacheKibibytes: Int64 { min(Connection.cacheKibibytes, max(256, memoryLimit / 8 / 1024)) }
 }

@@ -39,9 +39,6 @@ struct HopChain {
   /// The views that this run has made, by hop, and the known counts of the store's rows.
   let views: ChainViews
 
-  /// The writing of the last staged store to the disk.
-  let writeBack = StagedWriteBack()
-
   /// The result of the chain.
   struct Outcome {
     let staged: FilePath
@@ -155,7 +152,6 @@ struct HopChain {
   func seal(_ manager: MigrationEngine.MigrationManager) throws {
     try manager.seal()
     try area.giveBackReserve(hop: plan.hops.count - 1)
-    writeBack.sealed(area, hop: plan.hops.count - 1)
   }
 
   // MARK: One pass
@@ -217,7 +213,6 @@ struct HopChain {
     let staged = try manager.run(into: path) { progress in
       tellPolicyLines()
       watch.note(progress)
-      if index == plan.hops.count - 1 { writeBack.note(progress, area) }
       return !stop.isStopping
     }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed

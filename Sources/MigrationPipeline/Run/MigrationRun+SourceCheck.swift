@@ -15,27 +15,13 @@ extension MigrationRun {
     try requireSound(reader, by: "quick_check")
   }
 
-  /// Runs the planning with a reader of the store, and begins to check every page. Small stores and those with a log
-  /// are checked before. Of others, two threads count the rows, and then one of them checks the pages while the other
-  /// migrates. Damage takes precedence over any error found in a damaged store.
-  func beforeSourceCheck<Result>(_ reader: StoreReader, _ body: (StoreReader) throws -> Result) throws -> Result {
+  /// Begins to check every page beside the planning and the migration. Small stores and those with a log are checked
+  /// here.
+  func beginSourceCheck(_ reader: StoreReader) throws {
     cancelSourceCheck()
-    var counting = StoreReader(connection: reader.connection, space: reader.space, memory: counts)
     let hasLog = try (files.status(storeLocation().writeAheadLog)?.size ?? 0) > 0
-    guard !hasLog, ConnectionThread.isWorthIt(reading: reader.schema, of: reader.connection) else {
-      try checkSource(reader)
-      return try body(counting)
-    }
-    counting.isReadBeside = true
-    do {
-      let result = try body(counting)
-      pages = PageCheck(reading: reader.schema, of: reader.connection, pragma: "quick_check")
-      if pages == nil { try checkSource(reader) }
-      return result
-    } catch {
-      if !stop.isStopping { try checkSource(reader) }
-      throw error
-    }
+    if !hasLog { pages = PageCheck(reading: reader.schema, of: reader.connection, pragma: "quick_check") }
+    if pages == nil { try checkSource(reader) }
   }
 
   /// Waits for the result; throws where the store is damaged.

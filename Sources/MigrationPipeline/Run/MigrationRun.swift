@@ -34,15 +34,10 @@ final class MigrationRun {
   let policyLines = PolicyLines()
 
   var stage = MigrationStage.identify {
-    didSet {
-      stages.leave(oldValue)
-      if stage != oldValue { memory.giveBackAfterStage() }
-    }
+    didSet { stages.leave(oldValue) }
   }
   private var stages = StageClock()
   private var canonicalLocation: CanonicalStoreLocation?
-  /// Releases memory between stages.
-  private let memory: StageMemory
   var facts: StoreFacts?
   var targetName: String?
   /// The cached names of staged stores in directories; nil lists them again for each store.
@@ -77,22 +72,10 @@ final class MigrationRun {
     self.request = request
     self.files = files
     self.stop = stop
-    let memory = StageMemory(store: request.location.database, files: files)
-    self.memory = memory
-    var subject: String?
     let holds = HoldPoint(stop: stop)
     let work = WorkTeller { holds.held }
     self.work = work
     self.observer = { event in
-      // Each hop is compiled on its own, and so is each of its tables; then their statements run for long.
-      switch event {
-      case .hopStarted, .hopFinished: memory.giveBackAfterStage()
-      case .progress(let progress) where progress.subject != subject:
-        subject = progress.subject
-        memory.giveBackAfterTable()
-      case .progress, .alive: memory.giveBackIfDue()
-      default: break
-      }
       observer(event)
       if let told = work.told(after: event) { observer(told) }
       holds.passed(event) { observer(.alive($0)) }
@@ -164,9 +147,9 @@ final class MigrationRun {
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
-    let result = try beforeSourceCheck(reader) { reader in
-      try planned(store, reader: reader, needsPolicies: needsPolicies)
-    }
+    try beginSourceCheck(reader)
+    let counting = StoreReader(connection: reader.connection, space: reader.space, memory: counts)
+    let result = try besideSourceCheck { try planned(store, reader: counting, needsPolicies: needsPolicies) }
     // A short plan ends before its statements look for a request to stop.
     try checkStop()
     return result
@@ -293,7 +276,6 @@ final class MigrationRun {
 
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
     stage = .verify
-    defer { chain.writeBack.end() }
     observer(.verifying)
     // The last hop is complete: the next start verifies it.
     try checkStop()

@@ -40,9 +40,6 @@ struct ReferenceCount {
     for known in keys.values { try known.register(on: reader.connection) }
   }
 
-  /// The keys that were read; their functions can be registered on further connections.
-  var keysRead: [RowKeys] { Array(keys.values) }
-
   /// Releases the keys.
   func unregister() {
     for known in keys.values { known.unregister(from: reader.connection) }

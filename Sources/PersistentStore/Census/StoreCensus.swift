@@ -59,17 +59,12 @@ package final class StoreCensus {
 
   // MARK: Together
 
-  /// Registers functions on a connection, of any thread.
-  package typealias Functions = @Sendable (Connection) throws(SQLiteError) -> Void
-
   /// Takes several counts in one pass over each table; later calls for them cost nothing. `filters` are further
-  /// conditions on rows `s`, by table: they cannot fail, and call only what `functions` registers.
+  /// conditions on rows `s`, by table. They must not fail, and the caller has registered the functions that they call.
   package func take(
-    _ subjects: Subjects, values: [String: [ValueQuestion]] = [:], filters: [String: [String]] = [:],
-    functions: @escaping Functions = { _ in }
+    _ subjects: Subjects, values: [String: [ValueQuestion]] = [:], filters: [String: [String]] = [:]
   ) throws(SQLiteError) {
     var conditions = filters
-    if !filters.isEmpty { try functions(reader.connection) }
     if subjects.contains(.rows) {
       for table in schema.tables where rows[table.name] == nil { rows[table.name] = known(table) }
     }
@@ -87,14 +82,6 @@ package final class StoreCensus {
     }
     if subjects.contains(.orderKeys) {
       for (table, condition) in orderKeyConditions() { conditions[table, default: []].append(condition) }
-    }
-    if reader.isReadBeside {
-      let keys = references?.keysRead ?? []
-      try SharedCount(conditions, entities: Set(schema.tables.map(\.name)), counter: counter)
-        .run { connection throws(SQLiteError) in
-          try functions(connection)
-          for keys in keys { try keys.register(on: connection) }
-        }
     }
     for (table, list) in conditions.sorted(by: { $0.key < $1.key }) { _ = try counter.counts(list, in: table) }
     if subjects.contains(.rows) { for table in schema.tables { _ = try rowCounts(of: table) } }

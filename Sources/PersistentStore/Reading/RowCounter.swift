@@ -39,26 +39,22 @@ final class RowCounter {
     while !rest.isEmpty {
       let part = Array(rest.prefix(400))
       rest = rest.dropFirst(400)
-      keep(try RowCounter.answers(part, in: name, of: reader.connection), to: part, in: name)
+      keep(try answers(part, in: name), to: part, in: name)
     }
     return conditions.map { memory.count($0, in: name) ?? 0 }
   }
 
-  /// Returns the number of rows of a table, and of those that fulfil each condition, in one pass over the rows with
-  /// keys in `range`; nil is all rows.
-  static func answers(
-    _ conditions: [String], in name: String, range: ClosedRange<Int64>? = nil, of connection: Connection
-  ) throws(SQLiteError) -> [Int64] {
+  /// Returns the number of rows of a table, and of those that fulfil each condition, in one pass.
+  private func answers(_ conditions: [String], in name: String) throws(SQLiteError) -> [Int64] {
     let terms = ["count(*)"] + conditions.map { "count(*) FILTER (WHERE \($0))" }
-    let rows = range.map { " WHERE \(row).Z_PK BETWEEN \($0.lowerBound) AND \($0.upperBound)" } ?? ""
     let width = Int32(clamping: conditions.count)
-    return try connection.rows("SELECT \(terms.joined(separator: ", ")) FROM \(name) AS \(row)\(rows)") { row in
+    return try reader.connection.rows("SELECT \(terms.joined(separator: ", ")) FROM \(name) AS \(Self.row)") { row in
       (0...width).map { row.integer(at: $0) }
     }.first ?? []
   }
 
   /// Keeps the answers to conditions: the number of all rows, and one number for each condition.
-  func keep(_ answers: [Int64], to conditions: [String], in name: String) {
+  private func keep(_ answers: [Int64], to conditions: [String], in name: String) {
     memory.keep(total: answers.first ?? 0, of: name)
     for (condition, count) in zip(conditions, answers.dropFirst()) { memory.keep(count, for: condition, in: name) }
   }

@@ -4,8 +4,8 @@
 import SQLite
 
 /// The keys of one table, and on request those of the rows of each entity in it.
-struct RowKeys: Sendable {
-  private enum Form: Sendable {
+struct RowKeys {
+  private enum Form {
     /// Every key from the first to the last.
     case range(ClosedRange<Int64>)
     case bits([Int64: KeyBits])
@@ -117,9 +117,7 @@ extension StoreReader {
 }
 
 /// A bit for each key of a range.
-///
-/// `@unchecked Sendable`: its maker sets the bits, and then several threads only read them.
-private final class KeyBits: @unchecked Sendable {
+private final class KeyBits {
   private let first: Int64
   private var words: [UInt64]
 

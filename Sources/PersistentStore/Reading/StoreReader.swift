@@ -59,8 +59,6 @@ package struct StoreReader {
   /// The counts that are already known.
   package let memory: RowCountCache?
   private let catalog = SchemaCatalog()
-  /// Whether a second thread may read the file beside the connection: nothing writes to it, and its log is empty.
-  package var isReadBeside = false
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
   package var schema: String { space.schemaName }
 

@@ -82,9 +82,6 @@ package struct StagingArea: Sendable {
     if try files.status(path) != nil { try files.giveBackReserve(of: path) }
   }
 
-  /// Opens a staged store so that it can be written to the disk before it is synced, which shortens the sync.
-  package func writeBack(hop: Int?) -> WriteBack? { files.writeBack(of: path(hop: hop)) }
-
   /// Bytes that this job's files have on the disk, including reserved ones.
   package func allocatedBytes(hops: Range<Int>) throws -> Int64 {
     try (hops.map { path(hop: $0) } + SpacePurpose.allCases.map { path(named: $0.rawValue) }).reduce(0) { sum, path in
