@@ -33,7 +33,7 @@ struct Inotify: ~Copyable {
   func add(_ path: [UInt8], following: Bool) -> Int32? {
     var mask =
       IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF
-      | IN_ATTRIB | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK
+      | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK
     if !following { mask |= IN_DONT_FOLLOW }
     let watch = withCString(path) { inotify_add_watch(descriptor, $0, UInt32(truncatingIfNeeded: mask)) }
     return watch >= 0 ? watch : nil

@@ -85,8 +85,6 @@ package enum WatchEvent: Sendable {
   case restored(watch: String)
   /// The kernel's limit of watches for this user is reached; the rescan finds changes in the other directories.
   case watchLimitReached(watch: String, HopdError)
-  /// Permissions, owner or links of the watch's files or directory have changed, but not their content.
-  case rightsChanged(watch: String)
   /// The kernel dropped events; everything is scanned again.
   case eventsLost
 
@@ -95,7 +93,7 @@ package enum WatchEvent: Sendable {
     switch self {
     case .settled(let file): file.watch
     case .vanished(let watch, _), .incomplete(let watch, _, _), .linksLeftAlone(let watch, _, _),
-      .rightsChanged(let watch), .scanned(let watch, _), .degraded(let watch, _), .restored(let watch),
+      .scanned(let watch, _), .degraded(let watch, _), .restored(let watch),
       .watchLimitReached(let watch, _):
       watch
     case .eventsLost: nil

@@ -149,8 +149,6 @@ final class WatchedTree {
       }
       return
     }
-    // A change of permissions is not a change of the file's content: it starts no settle time (decision 0115).
-    if event.has(IN_ATTRIB) { return emit(.rightsChanged(watch: watch.name)) }
     guard !event.name.isEmpty else { return }
     let relative = DirectoryScan.join(directory, event.name)
     if event.has(IN_ISDIR) {

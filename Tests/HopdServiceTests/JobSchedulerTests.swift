@@ -25,9 +25,6 @@ private final class Queue {
   @discardableResult func finished(_ key: FilePath, _ outcome: JobOutcome, now: JobScheduler.Instant) -> JobVerdict {
     value.finished(key, outcome, now: now)
   }
-  func hasten(_ key: FilePath, after pause: Duration?, now: JobScheduler.Instant) {
-    value.hasten(key, after: pause, now: now)
-  }
   func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) { value.replaced(key, by: fingerprint) }
   func state(of key: FilePath) -> JobState? { value.state(of: key) }
   var counts: JobScheduler.Counts { value.counts }
@@ -73,29 +70,6 @@ private final class Queue {
       #expect(queue.start()?.store.key == a.key)
     }
     #expect(queue.finished(a.key, .migrated, now: now) == .settled)
-  }
-
-  @Test func whatHasBeenMendedIsTriedAtOnce() throws {
-    let queue = try migrating()
-    for _ in 0..<10 {
-      _ = queue.finished(a.key, .outside(code: "no-permission"), now: start)
-      queue.wake(now: at(100_000))
-      queue.start()
-    }
-    _ = queue.finished(a.key, .outside(code: "no-permission"), now: start)
-    // Something near it changed: sooner, but not at once; and never later than it would have been.
-    queue.hasten(a.key, after: .seconds(30), now: at(10))
-    #expect(queue.nextAlarm() == at(40))
-    queue.hasten(a.key, after: .seconds(90), now: at(10))
-    #expect(queue.nextAlarm() == at(40))
-    queue.hasten(a.key, after: nil, now: at(20))
-    #expect(queue.nextAlarm() == at(20))
-    queue.wake(now: at(20))
-    #expect(queue.start()?.step == .migrate)
-    // The next failure is the first one of a new row.
-    #expect(
-      queue.finished(a.key, .outside(code: "no-permission"), now: at(21))
-        == .retry(until: at(51), attempt: 1, attempts: nil, isNews: false))
   }
 
   @Test func aStoreAtItsTargetIsNoLongerKeptAmongThoseAtWork() throws {

@@ -41,15 +41,13 @@ import Testing
     #expect(log.waits(for: "vanished mark1.sqlite"))
   }
 
-  @Test func aChangeOfRightsIsToldAndWakesNoFile() throws {
+  @Test func aChangeOfRightsWakesNoFile() throws {
     let folder = try Folder()
     try folder.write("a.sqlite", "1")
     let log = try EventLog(folder.watch())
     #expect(log.waits(for: "settled a.sqlite 1"))
     chmod(folder.path("a.sqlite").string, 0o600)
-    #expect(log.waits(for: "rights"))
     chmod(folder.root.string, 0o700)
-    #expect(log.waits(for: "rights", times: 2))
     try folder.write("last.sqlite", "333")
     #expect(log.waits(for: "settled last.sqlite 3"))
     #expect(log.count(of: "settled a.sqlite 1") == 1)
@@ -444,7 +442,6 @@ private final class EventLog {
         log.value.withLock { $0.limit = error }
         line = "limit"
       case .eventsLost: line = "lost"
-      case .rightsChanged: line = "rights"
       case .incomplete(let watch, let path, let transfer):
         let root = roots[watch]?.count ?? 0
         line = "incomplete \(path.string.dropFirst(root)) \(transfer.string.dropFirst(root))"

@@ -66,7 +66,6 @@ extension DaemonCoordinator {
       let stand = stand(of: store)
       if scheduler.order(key, first: false), stand != .waiting, stand != .paused {
         askers[key] = asker
-        around[key] = nil
         if stand != .current { record(store, waiting(store)) }
       }
       if stand == .again { again.append(store.path.printable) }

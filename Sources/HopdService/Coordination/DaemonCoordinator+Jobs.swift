@@ -63,7 +63,7 @@ extension DaemonCoordinator {
         try claim()
         result = .success(try work.look(request, stop: stop) { monitor.beat() })
       } catch {
-        result = .failure(error.withCircumstances(of: request))
+        result = .failure(error)
       }
       if let slot { notes?.end(slot) }
       post(.looked(key, result))
@@ -90,7 +90,7 @@ extension DaemonCoordinator {
         result = .success(report)
       } catch {
         teller.end()
-        result = .failure(error.withCircumstances(of: request))
+        result = .failure(error)
       }
       if let slot { notes?.end(slot) }
       post(.migrated(key, result))
@@ -99,7 +99,7 @@ extension DaemonCoordinator {
 
   func looked(_ key: FilePath, _ result: Result<LookResult, JobFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
-    settled(key, job.ticket, failure: result.failure)
+    survived(job.ticket)
     defer { if scheduler.isSettled(key) { askers[key] = nil } }
     let reporter = MigrationReporter(job.subject, logger: logger)
     let now = ContinuousClock.now
@@ -124,7 +124,7 @@ extension DaemonCoordinator {
 
   func migrated(_ key: FilePath, _ result: Result<MigrationReport, JobFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
-    settled(key, job.ticket, failure: result.failure)
+    survived(job.ticket)
     let now = ContinuousClock.now
     switch result {
     case .success(let report):
@@ -147,11 +147,9 @@ extension DaemonCoordinator {
     }
   }
 
-  /// Notes that work has ended without a kill, and the circumstances of a failure.
-  private func settled(_ key: FilePath, _ ticket: JobTicket, failure: JobFailure?) {
-    if phase != .stopping { suspects.survived(key, ticket.step) }
-
-    note(failure?.circumstances, of: key, watch: ticket.store.watch)
+  /// Notes that work has ended without a kill.
+  private func survived(_ ticket: JobTicket) {
+    if phase != .stopping { suspects.survived(ticket.store.key, ticket.step) }
   }
 
   private func name(ofJob number: UInt64) -> String {
@@ -203,22 +201,6 @@ extension DaemonCoordinator {
       fields[.hint] = error.hint
     }
     logger.event(kind, error.map { "\(text): \($0)" } ?? text, fields: fields)
-  }
-}
-
-extension JobFailure {
-  /// The failure with the store's surroundings, if its cause is outside the store.
-  fileprivate func withCircumstances(of request: MigrationRequest) -> JobFailure {
-    guard error.liesOutsideTheStore else { return self }
-    var failure = self
-    failure.circumstances = Circumstances(of: request)
-    return failure
-  }
-}
-
-extension Result {
-  fileprivate var failure: Failure? {
-    if case .failure(let failure) = self { failure } else { nil }
   }
 }
 

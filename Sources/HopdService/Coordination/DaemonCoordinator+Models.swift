@@ -60,7 +60,6 @@ extension DaemonCoordinator {
         "changed models of \(watch.name) are in force"
           + (new.isEmpty ? "" : ", new: \(new.joined(separator: ", ").printableLine)")
           + "; its stores are inspected again", nil)
-      around = around.filter { $0.value.watch != watch.name }
       scheduler.modelsChanged(ofWatch: watch.name)
     }
   }

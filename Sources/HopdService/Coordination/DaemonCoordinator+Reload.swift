@@ -66,7 +66,7 @@ extension DaemonCoordinator {
     }
     backups.configured()
     surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
-    (around, modelsAt) = ([:], nil)
+    modelsAt = nil
     degraded.formIntersection(new.configuration.watches.map(\.name))
     scheduler.configure(
       jobs: setup.configuration.daemon.jobs, rules: new.retryRules, priorities: new.priorities)

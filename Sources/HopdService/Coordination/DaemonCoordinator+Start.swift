@@ -96,8 +96,6 @@ extension DaemonCoordinator {
     case .scanned(let watch, let files):
       scanned[watch] = files
       keepBackups(ofWatch: watch)
-      compareCircumstances(ofWatch: watch)
-    case .rightsChanged(let watch): compareCircumstances(ofWatch: watch)
     case .degraded(let watch, let error):
       scanned[watch] = scanned[watch] ?? 0
       degraded.insert(watch)

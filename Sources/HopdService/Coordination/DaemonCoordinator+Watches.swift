@@ -1,4 +1,4 @@
-// Retries watches that cannot be served and stores that failed because of their surroundings, and reports both.
+// Retries watches that cannot be served, and reports on watches.
 
 import ConfigurationInspection
 import Diagnostics
@@ -57,33 +57,6 @@ extension DaemonCoordinator {
 
   /// Names of watches that are not served, for the status.
   var unservedWatches: [String] { Set(setup.unserved.keys).union(degraded).sorted() }
-
-  // MARK: Around a store
-
-  /// Notes the surroundings of a store that failed for a reason outside it.
-  func note(_ circumstances: Circumstances?, of key: FilePath, watch: String) {
-    around[key] = circumstances.map { (watch, $0) }
-  }
-
-  /// Checks whether the surroundings of the failed stores of a watch have changed.
-  func compareCircumstances(ofWatch watch: String) {
-    let mine = around.filter { $0.value.watch == watch }.mapValues(\.circumstances)
-    guard !mine.isEmpty, comparing.insert(watch).inserted else { return }
-    BlockingWork.run("circumstances") { [self] in
-      post(.compared(watch, mine.mapValues { $0.change() }.filter { $0.value != .none }))
-    }
-  }
-
-  /// Retries stores whose surroundings have changed: at once after a change of permissions, links or space, after the
-  /// first pause for any other change.
-  func compared(_ watch: String, _ changes: [FilePath: Circumstances.Change]) {
-    comparing.remove(watch)
-    let backoff = setup.configuration.watch(named: watch)?.migration.retry.backoff ?? .seconds(30)
-    for (key, change) in changes {
-      scheduler.hasten(key, after: change == .mended ? nil : backoff, now: .now)
-      if change == .mended { around[key] = nil }
-    }
-  }
 
   // MARK: Words
 

@@ -54,7 +54,6 @@ package actor DaemonCoordinator {
     case models([String: Result<WatchModels, HopdError>], of: [Configuration.Watch])
     case modelsTouched(String)
     case modelsSeen(Configuration.Watch, ModelFolders.Finding)
-    case compared(String, [FilePath: Circumstances.Change])
     case reload
     case reloaded(Result<DaemonSetup, HopdError>)
     case stop
@@ -96,10 +95,6 @@ package actor DaemonCoordinator {
   /// Stores that were being worked on when a daemon was killed.
   var suspects: Suspects
   var heldBack = HeldBackStores()
-  /// The surroundings of stores that failed for a reason outside them.
-  var around: [FilePath: (watch: String, circumstances: Circumstances)] = [:]
-  /// Watches whose stores' surroundings are being compared.
-  var comparing: Set<String> = []
   /// Watches whose directory cannot currently be read.
   var degraded: Set<String> = []
   /// When to retry models that could not be read.
@@ -215,11 +210,9 @@ package actor DaemonCoordinator {
       recordGone(scheduler.store(key))
       scheduler.vanished(key)
       heldBack.remove(key)
-      around[key] = nil
     case .models(let found, let watches): loaded(found, of: watches)
     case .modelsTouched(let watch): modelsTouched(watch)
     case .modelsSeen(let watch, let finding): modelsSeen(watch, finding)
-    case .compared(let watch, let changes): compared(watch, changes)
     case .looked(let key, let result): looked(key, result)
     case .migrated(let key, let result): migrated(key, result)
     case .reload: beginReload()

@@ -49,15 +49,6 @@ extension JobScheduler {
     return nil
   }
 
-  /// Retries a deferred store after `pause`, if that is sooner, because something around it has changed. Without a
-  /// pause it is retried at once, and its failures count from zero.
-  package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
-    guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
-    let sooner = now.advanced(by: pause ?? .zero)
-    if pause == nil { entries[key]?.failures = 0 }
-    if sooner < until { postpone(key, step, until: sooner) }
-  }
-
   /// Takes in the outcome of a piece of work; returns what follows.
   package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
     guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }

@@ -270,8 +270,8 @@ package struct MigrationReporter: Sendable {
     func refusal(_ until: ContinuousClock.Instant, _ attempt: Int, isNews: Bool) -> FailureEntry {
       FailureEntry(
         kind: kind, result: word,
-        text: "\(word), the store is as it was; \(again(until, now: now)), or as soon as something changes there: "
-          + what, level: isNews ? nil : .debug, next: until, attempt: attempt)
+        text: "\(word), the store is as it was; \(again(until, now: now)): \(what)", level: isNews ? nil : .debug,
+        next: until, attempt: attempt)
     }
     switch verdict {
     case .deferred(_, let isNews) where error.code == .heldBack:
@@ -279,8 +279,8 @@ package struct MigrationReporter: Sendable {
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)
     case .lasting(let until, let attempt) where isRefusal:
-      // It was already reported as an error the first time.
-      return refusal(until, attempt, isNews: false)
+      // The first attempt was reported as an error.
+      return refusal(until, attempt, isNews: attempt == 1)
     case .deferred(let until, let isNews):
       return FailureEntry(
         kind: .storeDeferred, result: "deferred", text: "deferred, \(again(until, now: now)): \(what)",
@@ -294,8 +294,8 @@ package struct MigrationReporter: Sendable {
     case .lasting(let until, let attempt):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
-        text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)), or as soon as the "
-          + "reason is gone: \(what)", next: until, attempt: attempt)
+        text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)): \(what)",
+        next: until, attempt: attempt)
     case .gaveUp(let attempts):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",

@@ -26,8 +26,6 @@ package struct JobFailure: Error, Sendable {
   package var to: String?
   /// Z_UUID of the store, if known.
   package var storeUUID: String?
-  /// The surroundings of the store, if the cause is there.
-  package var circumstances: Circumstances?
 }
 
 extension JobFailure {
@@ -205,6 +203,17 @@ enum BlockingWork {
   /// Runs `body` on a thread of its own: a new serial queue never waits for the work of another one.
   static func run(_ label: String, _ body: @escaping @Sendable () -> Void) {
     DispatchQueue(label: "hopd.\(label)").async(execute: body)
+  }
+}
+
+extension HopdError {
+  /// Whether the cause of this failure is outside the store, so that a migration may succeed once the cause is removed.
+  /// Such a failure is never final.
+  var liesOutsideTheStore: Bool {
+    let outside: [Code] = [
+      .noSpace, .inputOutput, .noPermission, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,
+    ]
+    return outside.contains(code)
   }
 }
 
