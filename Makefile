@@ -101,7 +101,6 @@ test-faults: stage
 	@tools/writers --stage $(STAGE) --migrations 200 --program naive
 	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 30 --shards 3 --seeds 1..2
 	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 12 --aws-every 0 --rclone-every 6 || [ $$? = 2 ]
-	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 20 --shards 2 --seeds 1..1 --pause
 
 test-full: test
 	@tools/report-judges

@@ -25,7 +25,7 @@ import Testing
     ],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
-    "StoreReplacement": ["Records", "Locks", "Backups", "Swap", "Recovery", "Restore"],
+    "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
     "HopdService": ["Stores", "Claims", "Work", "Control", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],

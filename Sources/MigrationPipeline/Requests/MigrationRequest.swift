@@ -34,8 +34,6 @@ package struct MigrationRequest: Sendable {
   package var releasesPin = false
   /// Whether the caller reads statements and decisions (`MigrationEvent.note`).
   package var takesNotes = false
-  /// The locks of a worker that shares the stores with workers on other machines; nil where there are none.
-  package var locks: WorkerLocks? = nil
   /// The directory of intent records and locks; it must exist and be writable.
   package var stateDirectory: FilePath
   /// Short lower-case hex text that names this job; a resumed job keeps its own name.

@@ -35,14 +35,11 @@ package struct MigrationPipeline: Sendable {
   package func run(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(MigrationFailure) -> MigrationReport {
-    // A run whose lock is lost stops like any other.
-    let own = StopSignal(parent: stop)
-    let run = MigrationRun(request: request, files: files, stop: own, observer: observer)
+    let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
     run.leftovers = leftovers
     do {
       let report = try SignsOfLife.shown(to: run.heartbeat()) {
-        request.output == nil
-          ? try run.withWorkerLock({ own.stop() }) { try run.replaceStore() } : try run.writeCopy()
+        request.output == nil ? try run.replaceStore() : try run.writeCopy()
       }
       if let end = run.work.finished() { observer(end) }
       return report
@@ -53,14 +50,13 @@ package struct MigrationPipeline: Sendable {
 
   /// Recovers a store after a crash, without migrating it, as hopd does at its start.
   ///
-  /// A store without any trace of hopd is not opened; one that a worker has locked is not changed (`.lockedByOther`).
-  /// Returns nil when there was nothing to do. `keepAlive` is called repeatedly while a large store is checked.
+  /// A store without any trace of hopd is not opened. Returns nil when there was nothing to do. `keepAlive` is called
+  /// repeatedly while a large store is checked.
   package func recover(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
     keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     try recovering(location) {
-      try WorkerLock.requireFree(location, files: files)
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
           .recovery.recover(location, rule: backup)

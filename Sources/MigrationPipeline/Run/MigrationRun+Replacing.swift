@@ -18,13 +18,10 @@ extension MigrationRun {
     stage = .recover
     let environment = try ReplacementEnvironment(
       files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
-    // The state of a silent worker's work is unknown: the whole store is checked before anything is done to it.
-    var recovery = environment.recovery
-    recovery.checksEveryStore = workerLock?.isTakenOver == true
     // Where the folder is gone, records of the store may still exist.
     let location =
       (try? storeLocation()) ?? CanonicalStoreLocation(evenIfGone: request.location.database, files: files)
-    let outcome = try recovery.recover(location, rule: request.backup)
+    let outcome = try environment.recovery.recover(location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
       throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
@@ -81,7 +78,6 @@ extension MigrationRun {
       // The connection has the staged stores attached; it goes first, so that the files can.
       cancelSourceCheck()
       held.release()
-      let error = blamingLostLock(error)
       cleanUp(after: error, area: area, environment: environment)
       throw error
     }
@@ -244,9 +240,6 @@ extension MigrationRun {
     let isInterrupt = (error as? SQLiteError)?.isInterrupt == true
     let code = isInterrupt ? .interrupted : (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
-    // Records go by the store's path: in a shared state directory the record may be that of the worker that has taken
-    // the store over.
-    let isRecordOwn = workerLock?.isLost != true
     try? area.releaseSpace(for: .commit)
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself: the record stays then, and recovery cleans up at the next
@@ -255,13 +248,13 @@ extension MigrationRun {
       try area.removeAll()
       try QuarantineFile(area: area, files: files).withdraw()
       // A swap that was begun has removed its record, or keeps it because it could not undo everything.
-      if !hasSwapBegun, isRecordOwn { try environment.intents.remove(area.location) }
+      if !hasSwapBegun { try environment.intents.remove(area.location) }
     } catch {}
   }
 
   func swap(_ environment: ReplacementEnvironment) -> StoreSwap {
     let showLife = heartbeat()
-    var swap = StoreSwap(
+    return StoreSwap(
       files: files, intents: environment.intents, identify: ReplacementEnvironment.identify, mode: replacement,
       keepAlive: { _ = showLife() },
       inPlaceObserver: { [work] step in
@@ -271,8 +264,6 @@ extension MigrationRun {
         case .copied, .compared, .writing, .durable, .confirmed: break
         }
       })
-    if let workerLock { swap.requireHeld = { try workerLock.requireHeld() } }
-    return swap
   }
 }
 

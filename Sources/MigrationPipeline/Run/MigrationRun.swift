@@ -50,8 +50,6 @@ final class MigrationRun {
   var job: String
   /// Its record.
   var interrupted: ReplacementIntent?
-  /// The lock that keeps workers on other machines out; nil where none is wanted.
-  var workerLock: WorkerLock?
   /// Rows of the result by entity, where the plan does not know them.
   var rows: [String: Int64]?
   /// The file of objects that were set aside; nil where none was.

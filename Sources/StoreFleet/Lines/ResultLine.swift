@@ -1,6 +1,8 @@
 // The lines that a worker writes: one when its run begins, one for each store, one when the run ends. A run without a
 // last line was killed, and `hopctl report` reports that.
 
+import Glibc
+
 /// How the work on one store ended.
 package enum StoreResult: String, Codable, Sendable, Hashable, CaseIterable {
   /// The store is at the target now.
@@ -83,6 +85,13 @@ package struct RunLine: Codable, Sendable, Hashable {
 
   package enum Event: String, Codable, Sendable, Hashable {
     case begin, end
+  }
+
+  /// The name of this machine in its network; empty where it has none. For people.
+  package static func hostName() -> String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// The first line of a run.

@@ -43,7 +43,7 @@ package final class WorkRoom {
   }
 
   /// This machine in a folder's name: where several share the folder above, their locks may hold on one machine only.
-  private static var machine: String { String(StableHash.of(ProcessIdentity.hostName()), radix: 16) }
+  private static var machine: String { String(StableHash.of(RunLine.hostName()), radix: 16) }
 
   /// Removes the folders of this user and this machine whose worker is gone.
   private static func sweep(_ above: FilePath) {

@@ -3,7 +3,6 @@
 
 import Diagnostics
 import MigrationPipeline
-import StoreReplacement
 import Synchronization
 
 /// Works through a share.
@@ -61,8 +60,6 @@ package final class FleetWorker: Sendable {
   private let task: Task
   private let keep: @Sendable (ResultLine) throws(HopdError) -> Void
   private let limits: Limits
-  /// The locks that are shared with workers on other machines.
-  private let locks: WorkerLocks?
   /// Set by a signal: the worker is to end.
   private let signal: StopSignal
   private let own: StopSignal
@@ -72,12 +69,11 @@ package final class FleetWorker: Sendable {
   /// Prepares a worker that `signal` stops. `keep` gets each result, on the store's thread, and keeps it so that a kill
   /// right after it does not lose it.
   package init(
-    task: @escaping Task, limits: Limits, signal: StopSignal, locks: WorkerLocks? = nil,
+    task: @escaping Task, limits: Limits, signal: StopSignal,
     keep: @escaping @Sendable (ResultLine) throws(HopdError) -> Void
   ) {
     self.task = task
     self.limits = limits
-    self.locks = locks
     self.signal = signal
     self.keep = keep
     own = StopSignal(parent: signal)
@@ -147,11 +143,9 @@ package final class FleetWorker: Sendable {
     }
   }
 
-  /// Waits before the last attempt, also until it is known which of the workers that hold stores are silent; false
-  /// where the worker is to stop.
+  /// Waits before the last attempt; false where the worker is to stop.
   private func wait() -> Bool {
     Alarm.sleep(Self.pause, unless: own)
-    while !own.isStopping, locks?.hasUnsettledSight() == true { Alarm.sleep(.seconds(1), unless: own) }
     return !own.isStopping
   }
 }

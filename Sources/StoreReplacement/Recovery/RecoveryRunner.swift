@@ -32,8 +32,6 @@ package struct RecoveryRunner {
   let identify: (Connection) throws -> String
   let keepAlive: () -> Bool
   let index: LeftoverIndex?
-  /// Whether stores without any trace of hopd are opened and checked too.
-  package var checksEveryStore = false
 
   /// `identify` is the same as `StoreSwap`'s. Long checks call `keepAlive` repeatedly to feed a watchdog; they give up
   /// when it returns false. With an `index` the directory of a store without a record is not listed for each store.
@@ -73,7 +71,7 @@ package struct RecoveryRunner {
     let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
     // A missing store without a trace needs no recovery; the code that opens it reports that it is missing.
-    if case .none = record, leftovers.isEmpty, unfinished.isEmpty, !checksEveryStore {
+    if case .none = record, leftovers.isEmpty, unfinished.isEmpty {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
     }

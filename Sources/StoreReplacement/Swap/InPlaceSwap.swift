@@ -133,7 +133,6 @@ struct InPlaceSwap {
         .storeChanged, "the staged store was replaced by another file",
         at: Place(store: held.location.database, file: staged))
     }
-    try swap.requireHeld()
     try swap.inPlaceObserver(.compared)
   }
 

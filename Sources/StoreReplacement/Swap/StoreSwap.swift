@@ -87,8 +87,6 @@ package struct StoreSwap {
   var asksForOpeners = true
   /// Pages that a replacement in place writes between two calls of `keepAlive`.
   let pagesPerStep: Int32
-  /// Throws where a worker on another machine may have taken the store over (docs/formats/worker-lock.md).
-  package var requireHeld: () throws -> Void = {}
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
@@ -188,7 +186,6 @@ package struct StoreSwap {
       try held.requireUnchanged()
       let new = try seal(staged, like: held, journalMode: journalMode)
       undo.staged = new
-      try requireHeld()  // from here on the store itself is written
       try foldLog(of: held, &undo)
       try clearSideFiles(of: held)
       var lease = try holdAlone(held)
@@ -197,7 +194,6 @@ package struct StoreSwap {
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
       lease = try stillAlone(lease, held)
-      try requireHeld()  // the last call before the rename: a worker that takes over later removes the staged store
       isRenaming = true
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false

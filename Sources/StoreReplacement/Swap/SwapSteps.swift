@@ -171,7 +171,7 @@ extension StoreSwap {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
       // If another file has this name, it must not even be tried: side files go by the path. Either mode is normal for
       // a Core Data store; but the record must stay while it alone holds the former mode.
-      if undo.isFolded, isStillThere, (try? requireHeld()) != nil {
+      if undo.isFolded, isStillThere {
         way.attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -223,8 +223,7 @@ struct WayBack {
   ) -> any Error {
     attempt("remove the staged store") { try StagingArea.remove(staged, files: swap.files) }
     attempt("sync the directory") { try swap.files.syncDirectory(location.directory) }
-    // Without the lock the record may be that of the worker that has the store now.
-    if leftovers.isEmpty, (error as? HopdError)?.code != .workerLockLost {
+    if leftovers.isEmpty {
       attempt("remove the intent record") { try swap.intents.remove(location) }
     }
     guard !leftovers.isEmpty else { return error }

@@ -30,7 +30,6 @@ struct WorkCommand: HopctlCommand {
   @OptionGroup var options: RequestOptions
   @OptionGroup var limits: WorkLimits
   @OptionGroup var jobs: JobsOption
-  @OptionGroup var lease: LeaseOption
   @OptionGroup var replacement: ReplaceOptions
   @OptionGroup var remote: RemoteOptions
 
@@ -52,9 +51,6 @@ struct WorkCommand: HopctlCommand {
   func validate() throws {
     guard remote.fetch != nil else { return }
     if !share.folders.isEmpty { throw ValidationError("--fetch takes the keys of a manifest, not folders.") }
-    if lease.lease != nil {
-      throw ValidationError("--lease locks stores in folders; an object of --fetch is stored under a condition.")
-    }
     if let backup, backup.count > 0 {
       throw ValidationError("--backup keeps nothing of an object: have its storage keep versions, or copy it first.")
     }
@@ -75,7 +71,7 @@ struct WorkCommand: HopctlCommand {
     let session = WorkSession(
       templates: templates, stateDirectory: stateDirectory,
       remote: commands.flatMap { commands in room.map { (room: $0.path, commands: commands) } }, shard: shard,
-      fleet: fleet, limits: limits.limits(jobs: jobs.count), file: file, stop: stop, locks: lease.locks(),
+      fleet: fleet, limits: limits.limits(jobs: jobs.count), file: file, stop: stop,
       options: models.words, output: output, bar: ProgressLine(output, every: .milliseconds(200)))
     if let count = limits.canary {
       if room == nil { stores = try templates.looked(stores, threads: jobs.count, stop: stop) }
@@ -178,29 +174,6 @@ struct ShareOptions: ParsableArguments {
       return String(repeating: "0", count: max(0, String(shard.count).count - digits.count)) + digits
     }
     return path.appending("shard-\(padded(shard.index))-of-\(shard.count).ndjson")
-  }
-}
-
-/// `--lease`.
-struct LeaseOption: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "Lock each store with a folder beside it, for workers on several machines; take over after this time.",
-      discussion: """
-        All workers of the stores need the option. A worker renews its locks four times in this time, as 2min. If \
-        it does not, another worker takes the store over: it removes the silent worker's staged files, so that these \
-        can never replace the store, and migrates it.
-        """, valueName: "time"))
-  var lease: String?
-
-  func validate() throws {
-    if let lease, Quantity.duration(lease).map({ $0 >= .seconds(1) && $0 <= .seconds(86_400) }) != true {
-      throw ValidationError("--lease takes a time from 1s to 1d, as 2min, not \"\(lease)\".")
-    }
-  }
-
-  func locks() -> WorkerLocks? {
-    lease.flatMap { Quantity.duration($0) }.map { WorkerLocks(lease: $0, job: RequestOptions.jobName()) }
   }
 }
 

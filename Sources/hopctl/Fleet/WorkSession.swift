@@ -27,8 +27,6 @@ struct WorkSession {
   let limits: FleetWorker.Limits
   let file: LineFile?
   let stop: StopSignal
-  /// The locks shared with workers on other machines.
-  let locks: WorkerLocks?
   /// The options for models and rules, as shell words.
   let options: String
   let output: OutputOptions
@@ -39,7 +37,7 @@ struct WorkSession {
   func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
     let run = RequestOptions.jobName()
     var line = RunLine(
-      run: run, shard: shard, stores: stores.count, fleet: fleet, host: ProcessIdentity.hostName(), time: .now,
+      run: run, shard: shard, stores: stores.count, fleet: fleet, host: RunLine.hostName(), time: .now,
       canary: isCanary, options: options)
     try Self.keep(line, file, output)
     var outcome = try worker(run, isCanary).run(stores, observer: observer(of: stores.count, isCanary))
@@ -65,17 +63,16 @@ struct WorkSession {
   }
 
   private func worker(_ run: String, _ isCanary: Bool) throws -> FleetWorker {
-    let task = try StoreTask(run: run, stateDirectory: stateDirectory) { [templates, locks] line in
+    let task = try StoreTask(run: run, stateDirectory: stateDirectory) { [templates] line in
       var request = try templates.request(for: line)
       if isCanary { request.verification = .full }
-      request.locks = locks
       return request
     }
     let elsewhere = remote.map { RemoteTask(local: task, commands: $0.commands, room: $0.room) }
     let work: FleetWorker.Task = { store, stop in
       elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop)
     }
-    return FleetWorker(task: work, limits: limits, signal: stop, locks: locks) {
+    return FleetWorker(task: work, limits: limits, signal: stop) {
       [file, output] line throws(HopdError) in try Self.keep(line, file, output)
     }
   }
