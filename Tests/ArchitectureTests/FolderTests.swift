@@ -29,7 +29,7 @@ import Testing
     "HopdService": ["Stores", "Claims", "Work", "Control", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
-    "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Remote", "Reports"],
+    "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Reports"],
     "MigrationPolicy": ["Wire", "Program"],
     "hopctl": ["Terminal", "Output", "Options", "Migrating", "Looking", "Models", "Checking", "Fleet", "Daemon", ""],
   ]

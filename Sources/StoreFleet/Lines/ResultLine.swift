@@ -38,8 +38,6 @@ package struct ResultLine: Codable, Sendable, Hashable {
   /// Values and rows that the new version cannot hold.
   package var dropped: Int64?
   package var error: LineError?
-  /// Whether `store` is the key of a remote object. Nil where it is a path.
-  package var isRemote: Bool?
   /// The run that did it: the `id` of a `RunLine`.
   package var run: String
 }

@@ -25,7 +25,6 @@ package struct FleetReportBuilder {
   private struct Example {
     var hash: UInt64
     var store: String
-    var isRemote: Bool
   }
 
   private struct CauseKey: Hashable {
@@ -142,7 +141,7 @@ package struct FleetReportBuilder {
     }
     let place = Int(number)
     if causeList[place].examples.count == Self.examples { causeList[place].examples.removeFirst() }
-    causeList[place].examples.append(Example(hash: hash, store: line.store, isRemote: line.isRemote ?? false))
+    causeList[place].examples.append(Example(hash: hash, store: line.store))
     return number
   }
 
@@ -189,11 +188,10 @@ package struct FleetReportBuilder {
   ) -> FleetReport.Cause {
     let example = cause.examples.last { entries[$0.hash]?.cause == number } ?? cause.examples.last
     let store = example?.store ?? ""
-    let look = "hopctl plan \(example?.isRemote == true ? "FILE" : store.quotedForShell) \(options ?? "--models MODEL")"
+    let look = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
     return FleetReport.Cause(
       error: cause.error, isWorthARetry: cause.isWorthARetry, stores: count, example: store,
-      next: cause.isWorthARetry
-        ? "start the workers again" : example?.isRemote == true ? "fetch it into FILE, then: \(look)" : look)
+      next: cause.isWorthARetry ? "start the workers again" : look)
   }
 
   /// Stores of the whole manifest: the sum of the shares, or its lines where a shard is missing.

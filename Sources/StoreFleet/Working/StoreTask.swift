@@ -17,7 +17,7 @@ package struct StoreTask: Sendable {
 
   private let pipeline = MigrationPipeline()
   private let requests: Requests
-  let run: String
+  private let run: String
   /// Stores of which a killed run left a record: these are recovered even if they look current.
   private let unfinished: Set<FilePath>
 
@@ -77,7 +77,7 @@ package struct StoreTask: Sendable {
 
 extension ResultLine {
   /// The line that `work` fills in, with the time that it took.
-  static func timed(_ line: StoreLine, run: String, _ work: (inout ResultLine) -> Void) -> ResultLine {
+  fileprivate static func timed(_ line: StoreLine, run: String, _ work: (inout ResultLine) -> Void) -> ResultLine {
     let start = ContinuousClock.now
     var result = ResultLine(
       store: line.store, result: .failed, from: line.version, to: line.targetVersion, model: line.model,
@@ -89,7 +89,7 @@ extension ResultLine {
   }
 
   /// Notes why the store was not migrated.
-  mutating func note(_ error: HopdError) {
+  fileprivate mutating func note(_ error: HopdError) {
     result = error.isWorthARetry ? .waiting : .failed
     self.error = LineError(error)
   }

@@ -31,7 +31,6 @@ struct WorkCommand: HopctlCommand {
   @OptionGroup var limits: WorkLimits
   @OptionGroup var jobs: JobsOption
   @OptionGroup var replacement: ReplaceOptions
-  @OptionGroup var remote: RemoteOptions
 
   @Option(
     help: ArgumentHelp(
@@ -48,33 +47,19 @@ struct WorkCommand: HopctlCommand {
   @OptionGroup var state: StateOptions
   @OptionGroup var output: OutputOptions
 
-  func validate() throws {
-    guard remote.fetch != nil else { return }
-    if !share.folders.isEmpty { throw ValidationError("--fetch takes the keys of a manifest, not folders.") }
-    if let backup, backup.count > 0 {
-      throw ValidationError("--backup keeps nothing of an object: have its storage keep versions, or copy it first.")
-    }
-  }
-
   func execute() throws {
     let stop = StopOnSignals.start()
     let shard = try share.shard.resolved()
-    let commands = try remote.commands()
     var (stores, fleet) = try share.stores(of: shard)
-    let room = try commands.map { _ in
-      try WorkRoom(run: RequestOptions.jobName(), in: remote.workDirectory.map { FilePath($0) })
-    }
-    defer { room?.remove() }
-    let stateDirectory = try room?.stateDirectory ?? state.directory()
+    let stateDirectory = try state.directory()
     let templates = try WorkTemplates(for: stores, models: models) { try template($0, stateDirectory) }
     let file = try results.map { try LineFile(path: ShareOptions.file($0, shard)) }
     let session = WorkSession(
-      templates: templates, stateDirectory: stateDirectory,
-      remote: commands.flatMap { commands in room.map { (room: $0.path, commands: commands) } }, shard: shard,
-      fleet: fleet, limits: limits.limits(jobs: jobs.count), file: file, stop: stop,
-      options: models.words, output: output, bar: ProgressLine(output, every: .milliseconds(200)))
+      templates: templates, stateDirectory: stateDirectory, shard: shard, fleet: fleet,
+      limits: limits.limits(jobs: jobs.count), file: file, stop: stop, options: models.words, output: output,
+      bar: ProgressLine(output, every: .milliseconds(200)))
     if let count = limits.canary {
-      if room == nil { stores = try templates.looked(stores, threads: jobs.count, stop: stop) }
+      stores = try templates.looked(stores, threads: jobs.count, stop: stop)
       let sample = CanarySample.of(stores, count: count)
       let outcome = try session.run(sample, isCanary: true, mayEnd: stores.count > sample.count && !limits.goesOn)
       guard outcome.exit == 0 else { throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software) }
@@ -95,8 +80,6 @@ struct WorkCommand: HopctlCommand {
     output.warn(loaded.warnings)
     var request = try options.request(StoreLocation(database: "/"), loaded, stateDirectory: stateDirectory)
     if let backup { request.backup.keep = backup.count }
-    // A backup next to a fetched copy would be removed with the copy.
-    if remote.fetch != nil { request.backup.keep = 0 }
     if let verify { request.verification = verify }
     if let chosen = replacement.replace { request.replacement = chosen }
     return request

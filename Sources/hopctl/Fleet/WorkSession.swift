@@ -5,7 +5,6 @@ import DurableFiles
 import Glibc
 import MigrationPipeline
 import StoreFleet
-import StoreReplacement
 import StoreVerification
 import Synchronization
 import SystemPackage
@@ -18,9 +17,6 @@ struct WorkSession {
   let templates: WorkTemplates
   /// The directory for the records of running migrations.
   let stateDirectory: FilePath
-  /// The folder for copies of remote stores, and the commands that fetch and store them; nil if the stores are local
-  /// files.
-  let remote: (room: FilePath, commands: RemoteCommands)?
   let shard: Shard
   /// Number of stores in the fleet.
   let fleet: Int
@@ -68,10 +64,7 @@ struct WorkSession {
       if isCanary { request.verification = .full }
       return request
     }
-    let elsewhere = remote.map { RemoteTask(local: task, commands: $0.commands, room: $0.room) }
-    let work: FleetWorker.Task = { store, stop in
-      elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop)
-    }
+    let work: FleetWorker.Task = { store, stop in task.migrate(store, stop: stop) }
     return FleetWorker(task: work, limits: limits, signal: stop) {
       [file, output] line throws(HopdError) in try Self.keep(line, file, output)
     }

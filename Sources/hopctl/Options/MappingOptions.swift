@@ -11,7 +11,6 @@ import MigrationPipeline
 import MigrationPlanning
 import MigrationPolicy
 import PolicyHost
-import StoreFleet
 
 extension HopdError.Code {
   /// A program is bound to a policy that no mapping model and no stage names.
@@ -102,7 +101,7 @@ struct PolicyArgument: ExpressibleByArgument {
 
   init?(argument: String) {
     guard let sign = argument.firstIndex(of: "="),
-      let words = ShellWords.split(argument[argument.index(after: sign)...], escapedInQuotes: "\"\\$`")
+      let words = ShellWords.split(argument[argument.index(after: sign)...])
     else { return nil }
     text = argument
     name = String(argument[..<sign])

@@ -1,17 +1,17 @@
-// How the command lines of options are split into words: commands of policies, and those that fetch and store objects.
+// How the command of `--policy` is split into words.
 
 /// A command line in words, without a shell: only quotes and backslashes have the meaning that they have in one.
-package enum ShellWords {
+enum ShellWords {
   /// The words; nil where a quote is not closed or a backslash is the last character. Inside double quotes a backslash
-  /// quotes only `escapedInQuotes`, and is literal before any other character.
-  package static func split(_ text: some StringProtocol, escapedInQuotes: String) -> [String]? {
+  /// quotes only `"`, `\`, `$` and a backquote, and is literal before any other character.
+  static func split(_ text: some StringProtocol) -> [String]? {
     var words: [String] = []
     var word: String?
     var quote: Character?
     var isEscaped = false
     for character in text {
       if isEscaped {
-        if quote == "\"", !escapedInQuotes.contains(character) { word = (word ?? "") + "\\" }
+        if quote == "\"", !"\"\\$`".contains(character) { word = (word ?? "") + "\\" }
         word = (word ?? "") + String(character)
         isEscaped = false
       } else if character == "\\", quote != "'" {
