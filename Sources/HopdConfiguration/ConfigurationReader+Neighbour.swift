@@ -28,11 +28,20 @@ extension ConfigurationReader {
     return hours
   }
 
+  /// Returns the zone of a name; "" is the system's.
+  private mutating func zone(_ name: String) throws(HopdError) -> TimeZoneRules {
+    if let known = zones[name] { return known }
+    let zone = try TimeZoneRules.named(name.isEmpty ? nil : name)
+    zones[name] = zone
+    return zone
+  }
+
   /// Parses the hours; nil for always, or after a mistake, which is reported if there is a `scope`.
   mutating func window(_ hours: Hours, _ scope: Scope?) -> TimeWindow? {
+    if hours.window.isEmpty, hours.timeZone.isEmpty { return nil }
     let zone: TimeZoneRules
     do throws(HopdError) {
-      zone = try TimeZoneRules.named(hours.timeZone.isEmpty ? nil : hours.timeZone)
+      zone = try self.zone(hours.timeZone)
     } catch {
       if let scope {
         wrong(

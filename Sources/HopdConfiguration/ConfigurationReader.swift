@@ -15,6 +15,8 @@ struct ConfigurationReader {
   private(set) var warnings: [HopdError] = []
   /// The hours of `[daemon]`, which are the default of each watch.
   private var daemonHours = Hours()
+  /// Zones that were read, by name; "" is the system's.
+  var zones: [String: TimeZoneRules] = [:]
 
   /// A table that is being read: its entries, its path in the key list, its path in messages.
   struct Scope {

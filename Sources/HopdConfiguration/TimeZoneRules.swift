@@ -1,73 +1,105 @@
-// The offset of local time from UTC at any moment, read from the system's time zone files (RFC 9636, "TZif") and from
-// the rule at their end (POSIX TZ). FoundationEssentials has no zone but GMT, and glibc has one zone per process.
+// The offset of local time from UTC at any moment, as the C library knows it. glibc has one time zone per process, in
+// the environment variable TZ, and windows may have several. So the offsets are asked for once, when the configuration
+// is read; afterwards nothing depends on the variable.
 
 import Diagnostics
 import Glibc
+import Synchronization
 import SystemPackage
 
-/// A time zone: its past transitions, and the rule for later times.
+/// A time zone: its offsets from 1970 to 2106.
 package struct TimeZoneRules: Sendable, Hashable {
-  /// The name under which it was loaded; nil for the system's zone.
-  package let name: String?
-  /// Times of transitions in seconds since 1970, and the offset after each, in seconds east of UTC.
-  private var transitions: [Int64] = []
-  private var offsets: [Int64] = []
-  /// The offset before the first transition.
-  private var first: Int64 = 0
-  /// The rule after the last transition.
-  private var rule: PosixTimeZone?
-
-  /// UTC.
-  package static let utc = TimeZoneRules(name: "UTC")
-
-  private init(name: String?) { self.name = name }
-
-  /// A zone that always follows one rule; nil if the text is not a rule.
-  package init?(rule text: String) {
-    guard let rule = PosixTimeZone(text) else { return nil }
-    self.init(name: text)
-    self.rule = rule
+  private struct Change: Sendable, Hashable {
+    /// Seconds since 1970.
+    var moment: Int64
+    /// The offset from then on, in seconds east of UTC.
+    var offset: Int64
   }
 
-  /// Seconds east of UTC at a time in seconds since 1970.
+  /// The name under which it was loaded; nil for the system's zone.
+  package let name: String?
+  /// In the order of time; the first one holds for all time before it too.
+  private let changes: [Change]
+
+  /// UTC.
+  package static let utc = TimeZoneRules(name: "UTC", changes: [Change(moment: 0, offset: 0)])
+
+  private init(name: String?, changes: [Change]) { (self.name, self.changes) = (name, changes) }
+
+  /// Returns the seconds east of UTC at a time in seconds since 1970.
   package func offset(at moment: Int64) -> Int64 {
-    guard let last = transitions.last else { return rule?.offset(at: moment) ?? first }
-    if moment >= last { return rule?.offset(at: moment) ?? offsets.last ?? first }
-    // The first transition after `moment`.
-    var (low, high) = (0, transitions.count)
-    while low < high {
+    var (low, high) = (0, changes.count)
+    while high - low > 1 {
       let middle = (low + high) / 2
-      if transitions[middle] <= moment { low = middle + 1 } else { high = middle }
+      if changes[middle].moment <= moment { low = middle } else { high = middle }
     }
-    return low == 0 ? first : offsets[low - 1]
+    return changes[low].offset
+  }
+
+  // MARK: C library
+
+  /// Held while TZ has another value than the process's own.
+  private static let variable = Mutex(())
+  private static let day: Int64 = 86_400
+
+  /// Creates the zone that a value of TZ stands for (tzset(3)).
+  init(name: String?, variable value: String) {
+    // getenv(3) in other threads stays safe: TZ is the only variable that this process ever adds, and it is never
+    // removed again, so later calls exchange a pointer. A process without TZ keeps the value that means the same as
+    // none.
+    let changes = Self.variable.withLock { _ in
+      let own = getenv("TZ").map { String(cString: $0) } ?? ":\(Self.local)"
+      setenv("TZ", value, 1)
+      tzset()
+      defer {
+        setenv("TZ", own, 1)
+        tzset()
+      }
+      return Self.changes()
+    }
+    self.init(name: name, changes: changes)
+  }
+
+  /// Returns the changes in the zone that the C library has now. No zone changes twice within a day.
+  private static func changes() -> [Change] {
+    var found = [Change(moment: 0, offset: offset(0))]
+    for start in stride(from: 0, to: Int64(UInt32.max), by: Int(day)) {
+      let next = offset(start + day)
+      guard next != found[found.count - 1].offset else { continue }
+      var (before, after) = (start, start + day)
+      while after - before > 1 {
+        let middle = (before + after) / 2
+        if offset(middle) == next { after = middle } else { before = middle }
+      }
+      found.append(Change(moment: after, offset: next))
+    }
+    return found
+  }
+
+  private static func offset(_ moment: Int64) -> Int64 {
+    var (time, parts) = (time_t(moment), tm())
+    return localtime_r(&time, &parts) == nil ? 0 : Int64(parts.tm_gmtoff)
   }
 
   // MARK: Files
 
-  /// The folder of zone files, and the file of the system's zone.
-  private static let folder: FilePath = "/usr/share/zoneinfo"
+  /// The directory of zone files, and the file of the system's zone.
+  private static let directory: FilePath = "/usr/share/zoneinfo"
   private static let local: FilePath = "/etc/localtime"
-  /// The size limit of a zone file; real ones are much smaller.
-  private static let mostBytes = 1 << 20
 
   /// Returns the zone of a name; for nil the system's zone, which is UTC if none is set. Throws if there is no such
-  /// zone.
+  /// zone: the C library would take an unknown name for UTC.
   package static func named(_ name: String?) throws(HopdError) -> TimeZoneRules {
-    guard let name else {
-      guard let bytes = bytes(of: local) else { return utc }
-      return TimeZoneRules(name: nil, file: bytes) ?? utc
-    }
-    // A name is a path below the folder; it must not lead out of it.
+    guard let name else { return TimeZoneRules(name: nil, variable: ":\(local)") }
+    // A name is a path below the directory; it must not lead out of it.
     let isName =
-      !name.hasPrefix("/") && !name.split(separator: "/").contains("..")
+      !name.isEmpty && !name.hasPrefix("/") && !name.split(separator: "/").contains("..")
       && name.utf8.allSatisfy { byte in
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
           || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "/_+-".utf8.contains(byte)
       }
-    if isName, !name.isEmpty, let bytes = bytes(of: folder.appending(name)),
-      let zone = TimeZoneRules(name: name, file: bytes)
-    {
-      return zone
+    if isName, isZone(directory.appending(name)) {
+      return TimeZoneRules(name: name, variable: ":\(directory.appending(name))")
     }
     if name == "UTC" { return utc }
     throw HopdError(
@@ -75,96 +107,13 @@ package struct TimeZoneRules: Sendable, Hashable {
       hint: "`timedatectl list-timezones` lists them; they come with the package tzdata")
   }
 
-  private static func bytes(of file: FilePath) -> [UInt8]? {
+  /// Whether a file begins as a zone file (RFC 9636, 3.1).
+  private static func isZone(_ file: FilePath) -> Bool {
     // Nonblocking: a pipe instead of a file must not block the start.
     let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= mostBytes else {
-      return nil
-    }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 16 * 1024)
-    while bytes.count <= mostBytes {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return nil }
-      if count == 0 { return bytes }
-      bytes += buffer.prefix(count)
-    }
-    return nil
-  }
-
-  /// The counts in the header of one part of a file (RFC 9636, 3.1).
-  private struct Header {
-    static let size = 44
-    let version: UInt8
-    let transitions: Int
-    let types: Int
-    /// The size of the part without its header, in bytes, if a time takes `width` bytes.
-    let size: (Int) -> Int
-
-    init?(_ bytes: ArraySlice<UInt8>) {
-      guard bytes.count >= Self.size, bytes.prefix(4).elementsEqual("TZif".utf8) else { return nil }
-      let start = bytes.startIndex
-      version = bytes[start + 4]
-      var counts: [Int] = []
-      for index in 0..<6 {
-        let count = TimeZoneRules.number(bytes.dropFirst(20 + index * 4), width: 4)
-        guard let count, count >= 0, count <= TimeZoneRules.mostBytes else { return nil }
-        counts.append(Int(count))
-      }
-      (transitions, types) = (counts[3], counts[4])
-      size = { width in
-        counts[3] * (width + 1) + counts[4] * 6 + counts[5] + counts[2] * (width + 4) + counts[1] + counts[0]
-      }
-    }
-  }
-
-  /// Parses a zone file; nil if the bytes are not one.
-  package init?(name: String?, file bytes: [UInt8]) {
-    self.init(name: name)
-    guard var header = Header(bytes[...]) else { return nil }
-    var rest = bytes.dropFirst(Header.size)
-    var width = 4
-    if header.version >= UInt8(ascii: "2") {
-      // The second part has the same data with 64 bits per time.
-      let old = header.size(4)
-      guard rest.count > old, let new = Header(rest.dropFirst(old)) else { return nil }
-      rest = rest.dropFirst(old + Header.size)
-      (header, width) = (new, 8)
-    }
-    let size = header.size(width)
-    guard rest.count >= size, header.types > 0 else { return nil }
-    let indexes = rest.dropFirst(header.transitions * width)
-    let types = indexes.dropFirst(header.transitions)
-    var known: [Int64] = []
-    for type in 0..<header.types {
-      guard let offset = Self.number(types.dropFirst(type * 6), width: 4) else { return nil }
-      // No real offset is a week or longer.
-      guard offset.magnitude < 7 * 86_400 else { return nil }
-      known.append(offset)
-    }
-    first = known[0]
-    for (position, type) in indexes.prefix(header.transitions).enumerated() {
-      guard let moment = Self.number(rest.dropFirst(position * width), width: width), known.indices.contains(Int(type)),
-        transitions.last.map({ $0 < moment }) ?? true
-      else { return nil }
-      transitions.append(moment)
-      offsets.append(known[Int(type)])
-    }
-    let footer = rest.dropFirst(size)
-    guard width == 8, footer.first == UInt8(ascii: "\n") else { return }
-    let text = String(decoding: footer.dropFirst().prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-    rule = text.isEmpty ? nil : PosixTimeZone(text)
-  }
-
-  /// Reads a signed big-endian number.
-  private static func number(_ bytes: ArraySlice<UInt8>, width: Int) -> Int64? {
-    guard bytes.count >= width else { return nil }
-    var value: UInt64 = 0
-    for byte in bytes.prefix(width) { value = value << 8 | UInt64(byte) }
-    return width == 4 ? Int64(Int32(truncatingIfNeeded: value)) : Int64(bitPattern: value)
+    var start: [UInt8] = [0, 0, 0, 0]
+    return read(descriptor, &start, 4) == 4 && start.elementsEqual("TZif".utf8)
   }
 }
