@@ -23,7 +23,7 @@ struct Hopctl: ParsableCommand {
       CommandGroup(
         name: "Model",
         subcommands: [
-          CheckCommand.self, ExplainCommand.self, GraphCommand.self, ModelCommand.self, MappingCommand.self,
+          CheckCommand.self, ExplainCommand.self, ModelCommand.self, MappingCommand.self,
         ]),
       CommandGroup(
         name: "Store",
@@ -38,8 +38,7 @@ struct Hopctl: ParsableCommand {
         subcommands: [
           StatusCommand.self, ListCommand.self, HistoryCommand.self, TopCommand.self, RetryCommand.self,
           PauseCommand.self, ResumeCommand.self, CancelCommand.self, NextCommand.self, ReleaseCommand.self,
-          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, CatConfigCommand.self, UnitDropInCommand.self,
-          DoctorCommand.self,
+          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, UnitDropInCommand.self, DoctorCommand.self,
         ]),
     ])
 

@@ -72,7 +72,7 @@ struct RunningDaemonTests {
     }
   }
 
-  @Test("What was set until a restart stands in status, doctor and cat-config")
+  @Test("What was set until a restart stands in status, doctor and check-config --print")
   func set() throws {
     let daemon = try Running()
     #expect(try daemon.run("set", "jobs", "4").output.contains("jobs = 4, it was 2"))
@@ -83,7 +83,7 @@ struct RunningDaemonTests {
     #expect(status.output.contains("memory_limit = 96MiB (configured: ") && status.output.contains("throttle = off"))
     let json = try daemon.run("status", "--json").json().daemon?.changed?.list ?? []
     #expect(json.compactMap { $0.key?.text } == ["jobs", "memory_limit", "throttle"])
-    let files = try daemon.run("cat-config", daemon.room.path("hopd.toml"))
+    let files = try daemon.run("check-config", "--print", daemon.room.path("hopd.toml"))
     #expect(files.output.contains("# jobs = 4 (configured: 2)"), "\(files.output)")
     #expect(try daemon.run("doctor").output.contains("jobs = 4, configured 2"))
     // A reload keeps what was set; what is set back is no change any more.

@@ -1,6 +1,7 @@
-// The versions of a model and the hops between them as a graph, in three forms: DOT for Graphviz, Mermaid for pages
-// that draw it themselves, SVG for everything else.
+// The versions of a model and the hops between them as a graph, in two forms: Mermaid for pages that draw it
+// themselves, SVG for everything else. Names may hold any character: those that change how a line reads are escaped.
 
+import Diagnostics
 import ManagedObjectModel
 import MappingModel
 
@@ -52,40 +53,23 @@ extension VersionGraph.Edge {
   package var word: String { isBroken && [.inferred, .mapping].contains(kind) ? "broken" : kind.word }
 }
 
+extension VersionGraph.Node {
+  /// The name as it is printed.
+  fileprivate var label: String { name.printableLine }
+}
+
+extension VersionGraph.Edge {
+  /// The kind and the mapping models, as they are printed.
+  fileprivate var words: [String] { [word] + mappings.map(\.printableLine) }
+}
+
 extension HopKind {
   fileprivate var word: String { self == .mapping ? "mapped" : rawValue }
 }
 
-// MARK: DOT and Mermaid
+// MARK: Mermaid
 
 extension VersionGraph {
-  /// The graph as DOT, for Graphviz.
-  package var dot: String {
-    var lines = [
-      "digraph \(VersionGraph.quoted(name)) {", "  rankdir=TB;",
-      "  node [shape=box, style=rounded, fontname=\"sans-serif\"];", "  edge [fontname=\"sans-serif\", fontsize=10];",
-    ]
-    for (index, node) in nodes.enumerated() {
-      var look = ["label=\(VersionGraph.quoted(label(node).joined(separator: "\n")))"]
-      if node.isCurrent { look.append("penwidth=2") }
-      if node.verdict == .failed { look.append("color=\"#b3261e\"") }
-      lines.append("  v\(index) [\(look.joined(separator: ", "))];")
-    }
-    for edge in edges {
-      let words = ([edge.word] + edge.mappings).joined(separator: "\n")
-      var look = ["label=\(VersionGraph.quoted(words))"]
-      switch edge.kind {
-      case .inferred: break
-      case .mapping: look.append("style=bold")
-      case .policy: look += ["style=bold", "color=\"#7a4f00\""]
-      case .missing: look.append("style=dashed")
-      }
-      if edge.kind == .missing || edge.isBroken { look.append("color=\"#b3261e\"") }
-      lines.append("  v\(edge.source) -> v\(edge.destination) [\(look.joined(separator: ", "))];")
-    }
-    return lines.joined(separator: "\n") + "\n}\n"
-  }
-
   /// The graph as Mermaid.
   package var mermaid: String {
     var lines = ["flowchart TB"]
@@ -94,7 +78,7 @@ extension VersionGraph {
       lines.append("  v\(index)\(node.isCurrent ? "([\"" : "[\"")\(text)\(node.isCurrent ? "\"])" : "\"]")")
     }
     for edge in edges {
-      let text = ([edge.word] + edge.mappings).map(VersionGraph.inMermaid).joined(separator: "<br/>")
+      let text = edge.words.map(VersionGraph.inMermaid).joined(separator: "<br/>")
       let arrow =
         edge.kind == .missing
         ? "-. \"\(text)\" .->" : edge.kind == .inferred ? "-- \"\(text)\" -->" : "== \"\(text)\" ==>"
@@ -109,21 +93,8 @@ extension VersionGraph {
 
   /// Returns the lines of a version's box.
   private func label(_ node: Node) -> [String] {
-    [node.name + (node.isCurrent ? " (current)" : "")]
+    [node.label + (node.isCurrent ? " (current)" : "")]
       + (node.stores > 0 ? [node.stores.counted("store")] : [])
-  }
-
-  private static func quoted(_ text: String) -> String {
-    let escaped = text.replacing { scalar in
-      switch scalar {
-      case "\"": "\\\""
-      case "\\": "\\\\"
-      case "\n": "\\n"
-      case _ where scalar.value < 0x20: "?"
-      default: nil
-      }
-    }
-    return "\"\(escaped)\""
   }
 
   /// Returns a text escaped for quotes in Mermaid, which writes characters by their numbers.
@@ -131,7 +102,6 @@ extension VersionGraph {
     text.replacing { scalar in
       switch scalar {
       case "\"", "#", "<", ">", "&", ";", "`", "\\": "#\(scalar.value);"
-      case _ where scalar.value < 0x20: " "
       default: nil
       }
     }
@@ -160,7 +130,7 @@ extension VersionGraph {
       "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
         + "orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>")
     for edge in edges {
-      let title = "\(nodes[edge.source].name) → \(nodes[edge.destination].name): \(edge.word)"
+      let title = "\(nodes[edge.source].label) → \(nodes[edge.destination].label): \(edge.word)"
       let style = "edge \(edge.word)"
       if edge.destination == edge.source + 1 {
         let x = left + 24
@@ -182,7 +152,7 @@ extension VersionGraph {
     }
     for (index, node) in nodes.enumerated() {
       let state = node.isCurrent ? "current" : node.verdict?.rawValue ?? "plain"
-      let text = VersionGraph.clipped(node.name, 24)
+      let text = VersionGraph.clipped(node.label, 24)
       let under = node.isCurrent ? "current" : node.verdict.map(VersionGraph.word) ?? ""
       let more = node.stores > 0 ? node.stores.counted("store") : ""
       let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
@@ -203,11 +173,11 @@ extension VersionGraph {
       let count = edges.count { $0.kind == kind }
       return count == 0 ? nil : "\(count) \(kind.word)"
     }
-    return "\(name): \(nodes.count.counted("version"))"
+    return "\(name.printableLine): \(nodes.count.counted("version"))"
       + (words.isEmpty ? "" : ", hops \(words.joined(separator: ", "))")
   }
 
-  private func caption(_ edge: Edge) -> String { edge.mappings.first.map { "\(edge.word): \($0)" } ?? edge.word }
+  private func caption(_ edge: Edge) -> String { edge.words.prefix(2).joined(separator: ": ") }
 
   private static func word(_ verdict: CheckVerdict) -> String {
     switch verdict {

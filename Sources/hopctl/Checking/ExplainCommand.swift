@@ -18,7 +18,7 @@ struct ExplainCommand: HopctlCommand {
     discussion: """
       For a store that fits no version it shows the nearest versions, entity by entity, and property by property if \
       the store holds its own model. For a store without a way it shows the missing hops, and why they are missing. \
-      For a model it shows every hop that cannot be inferred. It changes nothing.
+      For a model it shows every hop that cannot be inferred, or draws all of them. It changes nothing.
       """)
 
   @Argument(help: "A store, or a model.", completion: .file())
@@ -29,9 +29,26 @@ struct ExplainCommand: HopctlCommand {
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Draw the versions of a model and the hops between them, as svg or mermaid.",
+      discussion: "No store is tried: the drawing shows what the models and mapping models say.", valueName: "format"))
+  var graph: GraphFormat?
+
+  @Option(
+    help: ArgumentHelp(
+      "Mark the versions of these stores in the drawing: a store, or a folder of them; may be repeated.",
+      valueName: "dir"), completion: .file())
+  var stores: [String] = []
+
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    if graph == nil, !stores.isEmpty { throw ValidationError("--stores goes with --graph.") }
+  }
+
   func execute() throws {
+    if let graph { return try draw(graph) }
     let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(FilePath(path).extension ?? "")
     let explanation =
       isModel || (source.models.isEmpty && source.config == nil && !StoreModels.isStore(FilePath(path)))
@@ -41,7 +58,7 @@ struct ExplainCommand: HopctlCommand {
     if explanation.state == StoreState.damaged.rawValue { throw Finished(status: .dataError) }
   }
 
-  private func subject(_ paths: [String]) throws -> (checker: ModelChecker, catalog: ModelCatalog) {
+  func subject(_ paths: [String]) throws -> (checker: ModelChecker, catalog: ModelCatalog) {
     var subject = CheckSubject()
     subject.models = paths
     subject.mappings = source.mappings

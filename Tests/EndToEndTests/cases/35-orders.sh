@@ -85,7 +85,7 @@ rc=0; hopctl reload 2>"$ROOM/out" || rc=$?
 same 'status of a reload of a broken file' 78 "$rc"
 matches 'reload' 'old configuration stays' "$(cat "$ROOM/out")"
 cp "$ROOM/good.toml" /etc/hopd/hopd.toml; hopctl reload >/dev/null
-matches 'cat-config' '^# /etc/hopd/hopd.toml' "$(hopctl cat-config)"
+matches 'check-config --print' '^# /etc/hopd/hopd.toml' "$(hopctl check-config --print)"
 rc=0; hopctl doctor >"$ROOM/doctor" || rc=$?
 case $rc in 0|1) ;; *) fail "doctor: $rc" ;; esac
 grep -qF -e "$STORES" -e test -e sqlite "$ROOM/doctor" && fail "doctor names things: $(cat "$ROOM/doctor")"

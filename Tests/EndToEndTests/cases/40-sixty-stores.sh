@@ -80,7 +80,7 @@ used_as 0 next "$STORES/q3.sqlite"
 used_as 0 retry --failed
 used_as 0 reload
 used_as 0 check-config
-used_as 0 cat-config
+used_as 0 check-config --print
 used_as 1 doctor
 used_as 0 backups "$STORES/c2.sqlite"; matches backups 'hopd-backups' "$(cat "$W/out")"
 used_as 0 prune "$STORES" --dry-run --keep 1

@@ -1,7 +1,9 @@
 import ArgumentParser
 import ConfigurationInspection
 import Diagnostics
+import DurableFiles
 import HopdConfiguration
+import ServiceState
 import SystemPackage
 
 /// `hopctl check-config [FILE]`.
@@ -14,12 +16,28 @@ struct CheckConfigCommand: HopctlCommand {
       able to write them, and to read the models. Without FILE it checks what is installed: /usr/lib/hopd and \
       /etc/hopd with their drop-ins, and what hopd.service may read and write. It checks /etc/hopd/NAME.toml for \
       hopd@NAME.service. Status 6: there is no watch.
+
+      With --print it shows the files instead, like systemd-analyze cat-config: a comment line with the path, then the \
+      file. Later files win. These are the files on the disk; hopctl status names those that the running hopd uses. \
+      What hopctl set has changed in the running hopd follows as comments.
       """)
 
   @OptionGroup var source: ConfigurationArgument
+
+  @Flag(name: .customLong("print"), help: "Print the files in the order in which they count, and check nothing.")
+  var prints = false
+
+  @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
+  /// The maximum number of bytes to read of one file.
+  private static let most = 4 << 20
+
   func execute() throws {
+    if prints { try printFiles() } else { try check() }
+  }
+
+  private func check() throws {
     let loaded = try source.load()
     output.warn(loaded.warnings)
     let inspection = ConfigurationInspection(loaded, unit: UnitFile.serving(try source.path()))
@@ -43,5 +61,29 @@ struct CheckConfigCommand: HopctlCommand {
       "files": loaded.files.map(\.string), "configured": configuration.isConfigured, "watches": watches,
       "warnings": (loaded.warnings + findings.remarks).map(\.json),
     ])
+  }
+  // MARK: Files
+
+  private func printFiles() throws {
+    let files = try source.path().map { try ConfigurationLoader.files(of: $0) } ?? ConfigurationLoader().files()
+    var shown: [JSONObject] = []
+    for file in files {
+      let text = String(decoding: try LinuxFileSystem().read(file, limit: Self.most), as: UTF8.self)
+      // An empty file, or a link to /dev/null, masks the vendor's file of the same name.
+      try output.line("# \(file.printable)")
+      try output.line(text.isEmpty ? "# (empty: it masks the vendor's file of this name)" : text, keepingNewlines: true)
+      shown.append(["file": file.string, "content": text])
+    }
+    if files.isEmpty { try output.line("no configuration file") }
+    let changed = changes(to: files)
+    if !changed.isEmpty { try output.line("# hopctl set, until hopd restarts") }
+    for change in changed { try output.line("# \(change.key) = \(change.value) (configured: \(change.configured))") }
+    try output.object(["files": shown, "changed": changed.map(\.json)])
+  }
+
+  /// The changes by `hopctl set` in the hopd that runs with these files; none if its state cannot be read.
+  private func changes(to files: [FilePath]) -> [RecordedState.Change] {
+    guard let state = try? daemon.recorded() else { return [] }
+    return Set(state.lines(.configuration)).isDisjoint(with: files.map(\.printable)) ? [] : state.changes
   }
 }
