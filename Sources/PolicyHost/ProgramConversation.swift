@@ -11,10 +11,6 @@ final class ProgramConversation: PolicyConversation {
   private let command: [String]
   private let exchange: PolicyExchange
   private var isOver = false
-  /// Whether the program reads packed messages.
-  private var isPacked = false
-  /// The next batch for a program that reads JSON only, without its keys.
-  private var prepared: (batch: PolicyBatch, json: [UInt8])?
 
   init(_ introduction: PolicyIntroduction, command: [String], exchange: PolicyExchange) {
     self.introduction = introduction
@@ -26,11 +22,10 @@ final class ProgramConversation: PolicyConversation {
   func introduce() throws {
     var time = exchange.limits.timeout
     let hook = "its introduction"
-    let json = try send(
-      .introduction(version: PolicyWire.version, packed: PolicyWire.packedVersion, introduction), hook, &time)
+    let json = try send(.introduction(version: PolicyWire.version, introduction), hook, &time)
     switch try readable(hook, { try PolicyWire.decodeProgram(json, during: nil) }) {
-    case .hello(PolicyWire.version, let packed): isPacked = packed == PolicyWire.packedVersion
-    case .hello(let version, _):
+    case .hello(PolicyWire.version): break
+    case .hello(let version):
       throw fail(
         .policyProtocol, "speaks version \(version) of the protocol, hopd version \(PolicyWire.version)",
         hint: "install the policy library that came with this hopd")
@@ -45,12 +40,7 @@ final class ProgramConversation: PolicyConversation {
     guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
     // Time that the engine takes for its replies is not the program's.
     var time = exchange.limits.timeout
-    var json: [UInt8]
-    if isPacked, case .createRelationships(let ids) = call {
-      json = try send(frame: PolicyWire.encodePacked(relationships: ids, keys: keys), call.hook, &time)
-    } else {
-      json = try send(.call(call, keys: keys), call.hook, &time)
-    }
+    var json = try send(.call(call, keys: keys), call.hook, &time)
     while true {
       switch try readable(call.hook, { try PolicyWire.decodeProgram(json, during: call) }) {
       case .request(let request):
@@ -69,16 +59,8 @@ final class ProgramConversation: PolicyConversation {
   ) throws -> PolicyBatchReply {
     guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
     let hook = PolicyCall.createDestinationInstances([]).hook
-    let frame: [UInt8]?
-    if isPacked {
-      frame = PolicyWire.encodePacked(batch, keys: keys)
-    } else {
-      try prepare(batch)
-      frame = prepared.flatMap { PolicyWire.finishJSON($0.json, keys: keys) }
-      prepared = nil
-    }
-    let sent = try bounded(frame, hook)
-    try explained(hook) { () throws(ExchangeFailure) in try exchange.begin(sent) }
+    let frame = try bounded(batch.frame(keys: keys), hook)
+    try explained(hook) { () throws(ExchangeFailure) in try exchange.begin(frame) }
     do {
       try meanwhile()
     } catch {
@@ -90,22 +72,17 @@ final class ProgramConversation: PolicyConversation {
     var time = exchange.limits.timeout
     var message = try explained(hook) { () throws(ExchangeFailure) in try exchange.receive(time: &time) }
     while true {
-      switch try readable(hook, { try PolicyWire.decode(message, instances: batch.count) }) {
+      switch try readable(hook, { try PolicyWire.decode(message, instances: batch.instances.count) }) {
       case .done(let operations): return .done(operations)
       case .message(.reply(.failed(let reason))): throw failed(reason, hook)
       case .apply(let operations):
         message = try answer(
-          .apply(try PolicyOperation.spelledOut(operations) { try batch.instance($0) }), answering, hook, &time)
+          .apply(PolicyOperation.spelledOut(operations) { batch.instances[$0] }), answering, hook, &time)
       case .message(.request(let request)): message = try answer(request, answering, hook, &time)
       case .message(.reply): throw fail(.policyProtocol, "ended \(hook) with a reply that belongs to another call")
       case .message(.hello): throw fail(.policyProtocol, "said hello in the middle of \(hook)")
       }
     }
-  }
-
-  func prepare(_ batch: PolicyBatch) throws {
-    guard !isPacked, prepared?.batch !== batch else { return }
-    prepared = (batch, try PolicyWire.encodeJSON(batch))
   }
 
   private func checked(_ reply: PolicyReply, to call: PolicyCall) throws -> PolicyReply {
@@ -157,11 +134,7 @@ final class ProgramConversation: PolicyConversation {
   // MARK: Messages
 
   private func send(_ message: PolicyEngineMessage, _ hook: String, _ time: inout Duration) throws -> [UInt8] {
-    try send(frame: PolicyWire.encode(message), hook, &time)
-  }
-
-  private func send(frame: [UInt8]?, _ hook: String, _ time: inout Duration) throws -> [UInt8] {
-    let frame = try bounded(frame, hook)
+    let frame = try bounded(PolicyWire.encode(message), hook)
     return try explained(hook) { () throws(ExchangeFailure) in try exchange.exchange(frame, time: &time) }
   }
 

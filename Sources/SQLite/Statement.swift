@@ -148,17 +148,4 @@ package final class Statement {
   private func byteCount(at index: Int32) -> Int {
     sqlite3_column_blob(handle, index) == nil ? 0 : Int(sqlite3_column_bytes(handle, index))
   }
-
-  /// Binds text that is UTF-8, or bytes, which SQLite copies.
-  package func bind(copying bytes: UnsafeRawBufferPointer, isText: Bool, at index: Int32) throws(SQLiteError) {
-    // A nil pointer would bind NULL instead of an empty value.
-    let start = bytes.baseAddress ?? UnsafeRawPointer(handle)
-    let code =
-      isText
-      ? sqlite3_bind_text64(
-        handle, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), FunctionBox.transient,
-        UInt8(SQLITE_UTF8))
-      : sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), FunctionBox.transient)
-    guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
-  }
 }

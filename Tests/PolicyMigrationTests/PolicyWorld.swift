@@ -211,7 +211,7 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
         isDone = true
         try meanwhile()
       }
-      let instances = try batch.values()
+      let instances = batch.instances
       let reply: PolicyReply
       do {
         reply = try call(.createDestinationInstances(instances), keys: keys) { request in
@@ -243,7 +243,7 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
           instances[number].standard.values.keys.allSatisfy({ object.values[$0] != nil })
         {
           let replaced = object.values.filter { instances[number].standard.values[$0.key] != $0.value }
-          short.append(.standard(number, replacing: PolicyFields(replaced)))
+          short.append(.standard(number, replacing: replaced))
           index += 2
         } else {
           short.append(.plain(operations[index]))

@@ -3,10 +3,8 @@
 
 /// An object of a store: its entity, its primary key, and its values by property name.
 public final class ManagedObject: Hashable {
-  /// Values that were fetched or set. A destination object keeps them only until the call ends.
-  var known: PolicyFields
-  /// The row in which the object arrived. Most of its values are never read, so they are decoded only on demand.
-  var row: PolicyObjectRow?
+  /// Values that came with the call, or were fetched or set. A destination object keeps them only until the call ends.
+  var known: [String: PolicyValue]
   /// The call in which the object was fetched or first used again. There is one instance per id and call.
   var generation: Int
   /// The object's position among the changes not yet sent, and the part of them that it belongs to.
@@ -17,13 +15,11 @@ public final class ManagedObject: Hashable {
   private let manager: MigrationManager
 
   init(
-    _ entity: PolicyEntityDescription, _ key: Int64, known: PolicyFields = PolicyFields(), row: PolicyObjectRow? = nil,
-    manager: MigrationManager
+    _ entity: PolicyEntityDescription, _ key: Int64, known: [String: PolicyValue] = [:], manager: MigrationManager
   ) {
     self.entity = entity
     self.key = key
     self.known = known
-    self.row = row
     self.manager = manager
     generation = manager.generation
   }
@@ -63,10 +59,7 @@ public final class ManagedObject: Hashable {
     // A change of another object may have changed the inverse here, so a destination object's relationships are always
     // fetched.
     let isRelationship = property.isRelationship
-    if entity.side == .source || !isRelationship {
-      if let value = known[key] { return value }
-      if let value = try row?.value(key) { return value }
-    }
+    if entity.side == .source || !isRelationship, let value = known[key] { return value }
     return try manager.load(self, key, isToMany: isRelationship && property.kind != "to-one")
   }
 
@@ -185,31 +178,6 @@ final class PolicyEntityDescription {
     return first.kind == "to-one"
       ? ": ask object(forKey: \"\(keys[0])\") for \"\(keys[1])\""
       : ": ask each of objects(forKey: \"\(keys[0])\") for \"\(keys[1])\""
-  }
-}
-
-/// A row of a batch: the values of one object.
-struct PolicyObjectRow {
-  /// The positions of a shape's columns, by name.
-  final class Columns {
-    let entity: PolicyEntityDescription
-    let numbers: [String: Int]
-
-    init(_ entity: PolicyEntityDescription, _ columns: [String]) {
-      self.entity = entity
-      numbers = Dictionary(columns.enumerated().map { ($0.element, $0.offset) }) { first, _ in first }
-    }
-  }
-
-  let batch: PolicyBatch
-  let columns: Columns
-  let index: Int
-  let isStandard: Bool
-
-  /// Returns the value of a column; nil if the row has no column of that name.
-  func value(_ name: String) throws -> PolicyValue? {
-    guard let column = columns.numbers[name] else { return nil }
-    return isStandard ? try batch.standardValue(index, column) : try batch.sourceValue(index, column)
   }
 }
 

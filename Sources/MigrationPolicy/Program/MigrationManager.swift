@@ -21,11 +21,9 @@ public final class MigrationManager {
   /// The error of a change that was lost: it was made outside hooks and methods, or it could not be sent.
   private var lost: PolicyError?
 
-  /// The instances of this call, and the columns of their rows.
-  private var batch: PolicyBatch?
-  private var columns: [PolicyObjectRow.Columns] = []
-  /// The source object that is offered, its index in the call, and whether default creation has run for it.
-  private var turn: (source: ManagedObject, index: Int, isTaken: Bool)?
+  /// The source object that is offered, the object that default creation makes of it, their index in the call, and
+  /// whether default creation has run.
+  private var turn: (source: ManagedObject, standard: PolicyObject, index: Int, isTaken: Bool)?
   /// The associations that this call has made; filled from `unsorted` when a policy requests them. `unsorted` has those
   /// made since then, and the sources whose turn has ended.
   private var associations: [PolicyObjectPlace: [ManagedObject]] = [:]
@@ -64,16 +62,14 @@ public final class MigrationManager {
   /// associates the two. Only for the source of the running `createDestinationInstances`, and only once.
   @discardableResult
   public func insertStandardInstance(for source: ManagedObject) throws -> ManagedObject {
-    guard let turn, !turn.isTaken, turn.source == source, let batch else {
+    guard let turn, !turn.isTaken, turn.source == source else {
       throw PolicyError("default creation is for a source that was just offered, and only once")
     }
     self.turn?.isTaken = true
-    let instance = batch.instances[turn.index]
-    let columns = columns[instance.standardShape]
-    let row = PolicyObjectRow(batch: batch, columns: columns, index: turn.index, isStandard: true)
+    let (id, values) = (turn.standard.id, turn.standard.values)
     let made = try insert(
-      ManagedObject(columns.entity, instance.standard, row: row, manager: self),
-      as: .standard(turn.index, replacing: PolicyFields()))
+      ManagedObject(try entity(id.entity, id.side), id.key, known: values, manager: self),
+      as: .standard(turn.index, replacing: [:]))
     unsorted.append((source, made))
     return made
   }
@@ -122,10 +118,7 @@ public final class MigrationManager {
   func current(_ kept: ManagedObject) -> ManagedObject {
     register()
     if let other = objects[kept.place] { return other }
-    if kept.entity.side == .destination {
-      kept.known = PolicyFields()
-      kept.row = nil
-    }
+    if kept.entity.side == .destination { kept.known = [:] }
     kept.generation = generation
     objects[kept.place] = kept
     return kept
@@ -136,10 +129,10 @@ public final class MigrationManager {
     register()
     let place = PolicyObjectPlace(entity: ObjectIdentifier(entity), key: object.id.key)
     if let known = objects[place] {
-      for (name, value) in object.values { known.known[name] = value }
+      known.known.merge(object.values) { $1 }
       return known
     }
-    let new = ManagedObject(entity, object.id.key, known: PolicyFields(object.values), manager: self)
+    let new = ManagedObject(entity, object.id.key, known: object.values, manager: self)
     objects[place] = new
     return new
   }
@@ -243,7 +236,7 @@ public final class MigrationManager {
     if let pending = object.pending, pending.part == part, pending.index < changes.count {
       switch changes[pending.index] {
       case .standard(let number, var values):
-        changes[pending.index] = .standard(number, replacing: PolicyFields())  // releases `values`: no copy is made
+        changes[pending.index] = .standard(number, replacing: [:])  // releases `values`: no copy is made
         values[key] = value
         changes[pending.index] = .standard(number, replacing: values)
         return
@@ -346,8 +339,6 @@ public final class MigrationManager {
       if !objects.isEmpty { objects.removeAll(keepingCapacity: true) }
       if !associations.isEmpty { associations.removeAll(keepingCapacity: true) }
       changes.removeAll(keepingCapacity: true)
-      batch = nil
-      columns = []
       turn = nil
       for table in tables.values { table.forget() }
       part += 1
@@ -358,28 +349,21 @@ public final class MigrationManager {
     return takeChanges()
   }
 
-  /// Sets the batch whose sources are offered next.
-  func begin(_ batch: PolicyBatch) throws {
-    self.batch = batch
-    columns = try batch.shapes.map { PolicyObjectRow.Columns(try entity($0.entity, $0.side), $0.columns) }
-  }
-
   /// Returns the source object of an instance and begins its turn, in which default creation may run for it.
-  func offer(_ index: Int) throws -> ManagedObject {
-    guard let batch, batch.instances.indices.contains(index) else { throw PolicyError("there is no such instance") }
-    let instance = batch.instances[index]
-    let columns = columns[instance.sourceShape]
-    let row = PolicyObjectRow(batch: batch, columns: columns, index: index, isStandard: false)
-    var source: ManagedObject?
-    if !objects.isEmpty {
-      // The policy looks up objects by id, and may have this one already.
-      register()
-      source = objects[PolicyObjectPlace(entity: ObjectIdentifier(columns.entity), key: instance.source)]
-      source?.row = row
+  func offer(_ instance: PolicySourceInstance, _ index: Int) throws -> ManagedObject {
+    let id = instance.source.id
+    let entity = try entity(id.entity, id.side)
+    let offered: ManagedObject
+    // The policy may have looked up this object by its id already.
+    register()
+    if let known = objects[PolicyObjectPlace(entity: ObjectIdentifier(entity), key: id.key)] {
+      known.known.merge(instance.source.values) { $1 }
+      offered = known
+    } else {
+      offered = ManagedObject(entity, id.key, known: instance.source.values, manager: self)
+      fresh.append(offered)
     }
-    let offered = source ?? ManagedObject(columns.entity, instance.source, row: row, manager: self)
-    if source == nil { fresh.append(offered) }
-    turn = (offered, index, false)
+    turn = (offered, instance.standard, index, false)
     return offered
   }
 

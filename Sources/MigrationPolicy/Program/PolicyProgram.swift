@@ -32,8 +32,6 @@ public enum PolicyProgram {
 final class PolicySession {
   private let classes: PolicyClasses
   private let pipe: PolicyPipe
-  /// Whether hopd reads packed messages.
-  private var isPacked = false
 
   init(_ classes: PolicyClasses, _ pipe: PolicyPipe) {
     self.classes = classes
@@ -42,7 +40,7 @@ final class PolicySession {
 
   func serve() throws {
     guard let first = try pipe.read() else { return }
-    guard case .introduction(_, let packed, let introduction) = try PolicyWire.decodeEngine(first) else {
+    guard case .introduction(_, let introduction) = try PolicyWire.decodeEngine(first) else {
       throw PolicyWireError("the first message is no introduction")
     }
     let runner: PolicyRunner
@@ -51,13 +49,10 @@ final class PolicySession {
     } catch {
       return try send(PolicyWire.encode(.reply(.failed("\(error)"))))
     }
-    isPacked = packed >= PolicyWire.packedVersion
-    try send(
-      PolicyWire.encode(.hello(version: PolicyWire.version, packed: isPacked ? PolicyWire.packedVersion : 0)))
+    try send(PolicyWire.encode(.hello(version: PolicyWire.version)))
     while let frame = try pipe.read() {
       let outcome = try run(frame, with: runner)
       switch outcome {
-      case .done(let operations) where isPacked: try send(PolicyWire.encodePacked(operations, isEnd: true))
       case .done(let operations): try send(PolicyWire.encode(done: operations))
       case .results(let results, let operations):
         try send(PolicyWire.encode(results: results, operations))
@@ -69,19 +64,14 @@ final class PolicySession {
   }
 
   private func run(_ frame: [UInt8], with runner: PolicyRunner) throws -> PolicyRunner.Outcome {
-    let ask = { [unowned self] (request: PolicyWireRequest) in try self.ask(request) }
-    if PolicyWire.isPacked(frame), case .create(let batch, let keys) = try PolicyWire.decodePackedCall(frame) {
-      return runner.run(batch, keys: keys, asking: ask)
-    }
     guard case .call(let call, let keys) = try PolicyWire.decodeEngine(frame) else {
       throw PolicyWireError("a call expected")
     }
-    return runner.run(call, keys: keys, asking: ask)
+    return runner.run(call, keys: keys) { [unowned self] request in try ask(request) }
   }
 
   private func ask(_ request: PolicyWireRequest) throws -> PolicyAnswer {
     switch request {
-    case .apply(let operations) where isPacked: try send(PolicyWire.encodePacked(operations, isEnd: false))
     case .apply(let operations): try send(PolicyWire.encode(apply: operations))
     case .plain(let request): try send(PolicyWire.encode(.request(request)))
     }

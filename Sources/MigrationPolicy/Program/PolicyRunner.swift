@@ -51,16 +51,10 @@ package final class PolicyRunner {
     _ call: PolicyCall, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
   ) -> Outcome {
     var results: [PolicyValue] = []
-    let outcome = outcome(keys, asking: ask) { try hook(call, &results) }
-    if case .method = call, case .done(let changes) = outcome { return .results(results, changes) }
-    return outcome
-  }
-
-  private func outcome(
-    _ keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer, _ hook: () throws -> Void
-  ) -> Outcome {
     do {
-      return .done(try manager.during(keys, asking: ask, hook))
+      let changes = try manager.during(keys, asking: ask) { try hook(call, &results) }
+      if case .method = call { return .results(results, changes) }
+      return .done(changes)
     } catch {
       return .failed("\(error)")
     }
@@ -80,7 +74,7 @@ package final class PolicyRunner {
     case .begin: try policy.begin(mapping, with: manager)
     case .method(let selector, let arguments):
       for list in arguments { results.append(try policy.method(selector, arguments: list, manager: manager)) }
-    case .createDestinationInstances(let instances): try create(PolicyBatch(instances))
+    case .createDestinationInstances(let instances): try create(instances)
     case .endInstanceCreation: try policy.endInstanceCreation(forMapping: mapping, manager: manager)
     case .createRelationships(let ids):
       for id in ids {
@@ -98,20 +92,10 @@ package final class PolicyRunner {
     case .didMigrate: try stage?.didMigrate(description(.didMigrate), manager: manager)
     }
   }
-}
 
-extension PolicyRunner {
-  /// Runs createDestinationInstances for every source object of a batch.
-  package func run(
-    _ batch: PolicyBatch, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
-  ) -> Outcome {
-    outcome(keys, asking: ask) { try create(batch) }
-  }
-
-  private func create(_ batch: PolicyBatch) throws {
-    try manager.begin(batch)
-    for index in 0..<batch.count {
-      let source = try manager.offer(index)
+  private func create(_ instances: [PolicySourceInstance]) throws {
+    for (index, instance) in instances.enumerated() {
+      let source = try manager.offer(instance, index)
       do {
         try policy.createDestinationInstances(forSource: source, in: manager.mapping, manager: manager)
       } catch {
@@ -144,7 +128,7 @@ extension PolicyOperation {
       case .standard(let number, let values):
         guard let instance = try instance(number) else { continue }
         var object = instance.standard
-        for entry in values.entries { object.values[entry.name] = entry.value }
+        object.values.merge(values) { $1 }
         plain.append(.insert(object))
         plain.append(.associate(source: instance.source.id, destination: object.id))
       }

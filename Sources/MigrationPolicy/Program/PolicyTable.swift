@@ -19,7 +19,7 @@ public final class PolicyTable {
 
   /// Returns the value of a key; `null` if there is none.
   public func value(for key: PolicyValue) throws -> PolicyValue {
-    let place = key.packed
+    let place = key.json
     if let value = known[place] { return value }
     guard case .value(let value) = try manager.question(.plain(.lookup(table: name, key: key))) else {
       throw PolicyError("hopd gave no proper answer to a lookup in \(name)")
@@ -31,7 +31,7 @@ public final class PolicyTable {
   /// Stores a value under a key.
   public func setValue(_ value: PolicyValue, for key: PolicyValue) throws {
     try manager.requireCall()
-    let place = key.packed
+    let place = key.json
     known[place] = value
     if isUnsent.insert(place).inserted { unsent.append(key) }
   }
@@ -50,7 +50,7 @@ public final class PolicyTable {
   /// Sends the values not yet sent.
   func flush() throws {
     for key in unsent {
-      guard let value = known[key.packed] else { continue }
+      guard let value = known[key.json] else { continue }
       try manager.send(.plain(.remember(table: name, key: key, value)))
     }
     unsent.removeAll()

@@ -85,8 +85,7 @@ struct JSONWriter {
     text.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
   }
 
-  /// Appends a JSON string from bytes in UTF-8.
-  mutating func string(utf8: UnsafeRawBufferPointer) {
+  private mutating func string(utf8: UnsafeRawBufferPointer) {
     bytes.append(UInt8(ascii: "\""))
     var copied = 0
     for (index, byte) in utf8.enumerated()

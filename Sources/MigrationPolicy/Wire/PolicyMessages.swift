@@ -179,7 +179,7 @@ public enum PolicyOperation: Sendable, Hashable {
 /// A change as it is sent.
 package enum PolicyWireOperation: Sendable, Hashable {
   /// Inserts the standard object of the call's instance with this number, with some values replaced, and associates it.
-  case standard(Int, replacing: PolicyFields)
+  case standard(Int, replacing: [String: PolicyValue])
   case plain(PolicyOperation)
 }
 
@@ -229,7 +229,7 @@ public enum PolicyReply: Sendable, Hashable {
 /// A message of a program.
 package enum PolicyProgramMessage: Sendable, Hashable {
   /// First: the version of the protocol.
-  case hello(version: Int64, packed: Int64 = 0)
+  case hello(version: Int64)
   case request(PolicyRequest)
   case reply(PolicyReply)
 }
@@ -356,8 +356,6 @@ package protocol PolicyConversation: AnyObject {
     _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
     answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyBatchReply
-  /// Encodes the message of the next batch as far as it does not depend on the messages before it.
-  func prepare(_ batch: PolicyBatch) throws
   /// Ends the conversation after its last call. Throws if the program did not end well: it may have changes that it
   /// never sent.
   func finish() throws
@@ -380,7 +378,6 @@ extension PolicyProvider {
 }
 
 extension PolicyConversation {
-  package func prepare(_ batch: PolicyBatch) throws {}
   package func finish() throws { close() }
 
   /// For a policy in the same process, in which nothing can run meanwhile.
@@ -389,7 +386,7 @@ extension PolicyConversation {
     answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyBatchReply {
     try meanwhile()
-    switch try call(.createDestinationInstances(try batch.values()), keys: keys, answering: answering) {
+    switch try call(.createDestinationInstances(batch.instances), keys: keys, answering: answering) {
     case .done(let operations): return .done(operations.map { .plain($0) })
     case .results: throw PolicyError("it answered a hook with results")
     case .failed(let reason): return .failed(reason)

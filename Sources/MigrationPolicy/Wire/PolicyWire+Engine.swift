@@ -3,7 +3,7 @@
 /// A message of the engine.
 package enum PolicyEngineMessage: Sendable, Hashable {
   /// First: the version of the protocol, and the mapping that the policy belongs to.
-  case introduction(version: Int64, packed: Int64 = 0, PolicyIntroduction)
+  case introduction(version: Int64, PolicyIntroduction)
   case call(PolicyCall, keys: PolicyKeys)
   case answer(PolicyAnswer)
 }
@@ -13,22 +13,24 @@ extension PolicyWire {
   package static func encode(_ message: PolicyEngineMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
-    case .introduction(let version, let packed, let introduction): writer.introduction(version, packed, introduction)
-    case .call(let call, let keys): writer.call(call, keys)
+    case .introduction(let version, let introduction): writer.introduction(version, introduction)
+    case .call(let call, let keys):
+      writer.call(call)
+      writer.keys(keys)
     case .answer(let answer): writer.answer(answer)
     }
     return writer.framed()
   }
 
-  /// Returns the message of a batch for a program that reads JSON only, without its keys and its end.
-  package static func encodeJSON(_ batch: PolicyBatch) throws -> [UInt8] {
+  /// Returns the message of createDestinationInstances, without its keys and its end.
+  static func encodeCall(of instances: [PolicySourceInstance]) -> [UInt8] {
     var writer = JSONWriter()
-    try writer.call(batch)
+    writer.call(.createDestinationInstances(instances))
     return writer.bytes
   }
 
   /// Returns the frame of such a message, with its keys; nil if it is longer than a frame can be.
-  package static func finishJSON(_ call: [UInt8], keys: PolicyKeys) -> [UInt8]? {
+  static func finish(_ call: [UInt8], keys: PolicyKeys) -> [UInt8]? {
     var writer = JSONWriter(call)
     writer.keys(keys)
     return writer.framed()
@@ -36,20 +38,13 @@ extension PolicyWire {
 
   /// Decodes a message of the engine from the JSON of its frame.
   package static func decodeEngine(_ json: [UInt8]) throws -> PolicyEngineMessage {
-    if isPacked(json) {
-      switch try decodePackedCall(json) {
-      case .create(let batch, let keys): return .call(.createDestinationInstances(try batch.values()), keys: keys)
-      case .relationships(let ids, let keys): return .call(.createRelationships(ids), keys: keys)
-      }
-    }
     let fields = try JSONFields(message: json)
     if fields.has("hello") {
       let number = try fields.read("hello") { try $0.integer() }
       guard number == PolicyWire.version else {
         throw PolicyWireError("the engine speaks version \(number) of the protocol, this library \(PolicyWire.version)")
       }
-      return .introduction(
-        version: number, packed: try fields.packed(), try fields.field("introduction").introduction())
+      return .introduction(version: number, try fields.field("introduction").introduction())
     }
     if fields.has("call") { return try fields.call() }
     if fields.has("answer") { return .answer(try fields.answer()) }
@@ -85,11 +80,6 @@ struct JSONFields {
   func at(_ name: String) throws -> JSONReader {
     guard let offset = offsets[name] else { throw PolicyWireError("the field \(name) is missing") }
     return reader.moved(to: offset)
-  }
-
-  /// Returns the version of the packed form that the other end reads; 0 if it reads none.
-  func packed() throws -> Int64 {
-    max(0, try readOptional("packed") { try $0.integer() } ?? 0)
   }
 
   /// Returns a reader at the field's value; nil if it is missing or null.
@@ -134,7 +124,8 @@ struct JSONFields {
 // MARK: Writing
 
 extension JSONWriter {
-  fileprivate mutating func call(_ call: PolicyCall, _ keys: PolicyKeys) {
+  /// Appends a call, without its keys and its end.
+  fileprivate mutating func call(_ call: PolicyCall) {
     raw("{\"call\":", string: call.name)
     switch call {
     case .method(let selector, let arguments):
@@ -149,19 +140,13 @@ extension JSONWriter {
       objects(ids.lazy.map { PolicyObject(id: $0, values: [:]) })
     default: break
     }
-    self.keys(keys)
   }
 
+  /// Appends the keys and the end of a call.
   fileprivate mutating func keys(_ keys: PolicyKeys) {
     raw(",\"keys\":")
     fields(keys.next.mapValues { .integer($0) })
     byte("}")
-  }
-
-  /// Appends the call for a batch, without its keys.
-  fileprivate mutating func call(_ batch: PolicyBatch) throws {
-    raw("{\"call\":\"createDestinationInstances\",")
-    try rows(batch)
   }
 
   fileprivate mutating func answer(_ answer: PolicyAnswer) {
@@ -182,13 +167,9 @@ extension JSONWriter {
     byte("}")
   }
 
-  fileprivate mutating func introduction(_ version: Int64, _ packed: Int64, _ introduction: PolicyIntroduction) {
+  fileprivate mutating func introduction(_ version: Int64, _ introduction: PolicyIntroduction) {
     raw("{\"hello\":")
     integer(version)
-    if packed > 0 {
-      raw(",\"packed\":")
-      integer(packed)
-    }
     raw(",\"introduction\":{\"policy\":", string: introduction.policy)
     raw(",\"mapping\":", string: introduction.mapping)
     raw(",\"mappingType\":", string: introduction.mappingType)

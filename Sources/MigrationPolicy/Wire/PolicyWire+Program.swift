@@ -8,13 +8,9 @@ extension PolicyWire {
   package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
-    case .hello(let version, let packed):
+    case .hello(let version):
       writer.raw("{\"hello\":")
       writer.integer(version)
-      if packed > 0 {
-        writer.raw(",\"packed\":")
-        writer.integer(packed)
-      }
       writer.byte("}")
     case .request(.apply(let operations)): return encode(apply: operations.map { .plain($0) })
     case .request(let request): writer.request(request)
@@ -76,15 +72,11 @@ extension PolicyWire {
     case message(PolicyProgramMessage)
   }
 
-  /// Decodes a message of a program, packed or from the JSON of its frame, during a call with so many instances.
+  /// Decodes a message of a program from the JSON of its frame, during a call with so many instances.
   package static func decode(_ json: [UInt8], instances: Int) throws -> ProgramMessage {
-    if isPacked(json) {
-      let (operations, isEnd) = try decodePackedOperations(json, instances: instances)
-      return isEnd ? .done(operations) : .apply(operations)
-    }
     let fields = try JSONFields(message: json)
     if fields.has("hello") {
-      return .message(.hello(version: try fields.read("hello") { try $0.integer() }, packed: try fields.packed()))
+      return .message(.hello(version: try fields.read("hello") { try $0.integer() }))
     }
     if fields.has("request") {
       if try fields.string("request") == "apply" {
@@ -123,7 +115,7 @@ extension JSONWriter {
         writer.integer(Int64(number))
         if !values.isEmpty {
           writer.byte(",")
-          writer.fields(values.dictionary)
+          writer.fields(values)
         }
       case .plain(let operation): writer.operation(operation)
       }
@@ -342,7 +334,7 @@ private struct PolicyOperationReader {
     switch (name, position) {
     case ("insert", 3): return .plain(.insert(PolicyObject(id: ids[0], values: values)))
     case ("set", 3): return .plain(.set(PolicyObject(id: ids[0], values: values)))
-    case ("standard", 2...3): return .standard(number, replacing: PolicyFields(values))
+    case ("standard", 2...3): return .standard(number, replacing: values)
     case ("add", 4): return .plain(.add(ids[0], relationship: relationship, members))
     case ("remove", 4): return .plain(.remove(ids[0], relationship: relationship, members))
     case ("delete", 2): return .plain(.delete(ids[0]))

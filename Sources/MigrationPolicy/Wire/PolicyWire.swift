@@ -194,7 +194,71 @@ extension JSONReader {
   }
 }
 
+// MARK: One value by itself
+
+extension PolicyValue {
+  /// The value as JSON, the same for equal values only: texts with different bytes differ, and values of two types are
+  /// never the same key. −0 and 0 are one key.
+  package var json: [UInt8] {
+    var writer = JSONWriter()
+    writer.value(withoutNegativeZero)
+    return Array(writer.bytes.dropFirst(JSONWriter.headLength))
+  }
+
+  /// Reads such JSON; nil if it is not a value.
+  package init?(json: [UInt8]) {
+    var reader = JSONReader(json)
+    guard let value = try? reader.value(), (try? reader.end()) != nil else { return nil }
+    self = value
+  }
+
+  private var withoutNegativeZero: PolicyValue {
+    switch self {
+    case .double(0): .double(0)
+    case .date(0): .date(0)
+    case .list(let values): .list(values.map(\.withoutNegativeZero))
+    default: self
+    }
+  }
+}
+
 // MARK: Objects
+
+/// The side, entity and columns that rows of one kind have in common.
+struct PolicyShape: Hashable {
+  var side: PolicyObjectID.Side
+  var entity: String
+  /// In ascending order when written; in any order when read.
+  var columns: [String]
+}
+
+/// The shapes of one message while it is written. Objects of one kind follow one another, so the last shape is tried
+/// first.
+struct PolicyShapes {
+  private(set) var shapes: [PolicyShape] = []
+  private var last: [PolicyObjectID.Side: Int] = [:]
+  private var numbers: [PolicyShape: Int] = [:]
+
+  /// Returns the number of an object's shape, counted from 0.
+  mutating func number(of object: PolicyObject) -> Int {
+    if let number = last[object.id.side] {
+      let shape = shapes[number]
+      if shape.entity == object.id.entity, shape.columns.count == object.values.count,
+        shape.columns.allSatisfy({ object.values[$0] != nil })
+      {
+        return number
+      }
+    }
+    let shape = PolicyShape(side: object.id.side, entity: object.id.entity, columns: object.values.keys.sorted())
+    let number = numbers[shape] ?? shapes.count
+    if number == shapes.count {
+      shapes.append(shape)
+      numbers[shape] = number
+    }
+    last[object.id.side] = number
+    return number
+  }
+}
 
 extension JSONWriter {
   private mutating func row(_ object: PolicyObject, _ shapes: inout PolicyShapes) {
@@ -216,38 +280,6 @@ extension JSONWriter {
     raw("\"rows\":")
     array(objects) { $0.row($1, &shapes) }
     self.shapes(shapes.shapes)
-  }
-
-  /// Appends the same for a batch, and writes its values without decoding them into PolicyValue.
-  mutating func rows(_ batch: PolicyBatch) throws {
-    raw("\"rows\":")
-    var items: [PackedItem] = []
-    var scratch: [PackedItem] = []
-    try array(batch.instances.enumerated()) { writer, each in
-      let (index, instance) = each
-      try batch.sourceItems(index, into: &items)
-      try writer.row(instance.sourceShape, instance.source, items, batch)
-      writer.byte(",")
-      try batch.standardItems(index, into: &items, &scratch)
-      try writer.row(instance.standardShape, instance.standard, items, batch)
-    }
-    shapes(batch.shapes)
-  }
-
-  private mutating func row(_ shape: Int, _ key: Int64, _ items: [PackedItem], _ batch: PolicyBatch) throws {
-    byte("[")
-    integer(Int64(shape))
-    byte(",")
-    integer(key)
-    for item in items {
-      byte(",")
-      if case .string(let place) = item {
-        batch.withBytes(at: place) { string(utf8: $0) }
-      } else {
-        value(try batch.value(item))
-      }
-    }
-    byte("]")
   }
 
   private mutating func shapes(_ shapes: [PolicyShape]) {

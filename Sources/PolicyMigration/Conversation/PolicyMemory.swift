@@ -42,10 +42,10 @@ final class PolicyMemory {
   func value(table: String, key: PolicyValue) throws -> PolicyValue {
     let statement = try select.prepared(
       on: connection, "SELECT value FROM \(qualified) WHERE name = ?1 AND key = ?2")
-    try statement.bind([.text(table), .blob(key.packed)])
+    try statement.bind([.text(table), .blob(key.json)])
     defer { statement.reset() }
     guard try statement.step(), let bytes = statement.blob(at: 0) else { return .null }
-    guard let value = PolicyValue(packed: bytes) else {
+    guard let value = PolicyValue(json: bytes) else {
       throw HopdError(
         .internalError, "a remembered value cannot be read back",
         hint: "the store is untouched; please report this with the journal at level debug")
@@ -60,7 +60,7 @@ final class PolicyMemory {
         reason: "a table of a stage keeps values and no objects, which another version has under other names; keep an "
           + "attribute that tells them apart")
     }
-    let (keyBytes, valueBytes) = (key.packed, value.packed)
+    let (keyBytes, valueBytes) = (key.json, value.json)
     guard keyBytes.count <= Self.valueBytes, valueBytes.count <= Self.valueBytes, table.utf8.count <= Self.nameBytes
     else { throw speaker.failure("it wants to remember more than \(Self.valueBytes) bytes under one key") }
     try insert.prepared(on: connection, "INSERT OR REPLACE INTO \(qualified) VALUES (?1, ?2, ?3)")

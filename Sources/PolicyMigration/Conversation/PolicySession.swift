@@ -75,9 +75,6 @@ final class PolicySession {
     }
   }
 
-  /// Encodes the message of the next batch in advance.
-  func prepare(_ batch: PolicyBatch) throws { try conversation.prepare(batch) }
-
   private func call(
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply {

@@ -48,8 +48,7 @@ final class PolicyAssociations {
   private var delete: Statement?
   private var ofMapping: Statement?
   /// The source objects of the current call, which are known to exist.
-  private var present: (entity: String, keys: Set<Int64>) = ("", [])
-  private var offered: (entity: String, keys: [Int64]) = ("", [])
+  private var offered: (entity: String, keys: Set<Int64>) = ("", [])
 
   init(
     connection: Connection, source: PolicySide, destination: PolicySide, sourceRows: PolicyTargetEntity,
@@ -65,14 +64,7 @@ final class PolicyAssociations {
 
   /// Records the source objects of the current call, so that they need not be looked up again.
   func offer(_ entity: String, _ keys: some Sequence<Int64>) {
-    offered = (entity, Array(keys))
-    present = ("", [])
-  }
-
-  /// Whether it is one of them. The set is made at the first use: default creation never needs it.
-  private func isOffered(_ id: PolicyObjectID) -> Bool {
-    if present.entity != offered.entity { present = (offered.entity, Set(offered.keys)) }
-    return id.entity == present.entity && present.keys.contains(id.key)
+    offered = (entity, Set(keys))
   }
 
   // MARK: Writing
@@ -88,32 +80,20 @@ final class PolicyAssociations {
     guard let shape = source.shape(of: from.entity) else {
       throw speaker.failure("the source version has no entity \(from.entity)", at: from)
     }
-    if !isOffered(from) {
+    if from.entity != offered.entity || !offered.keys.contains(from.key) {
       guard try sourceRows.number(of: from.key, in: shape.table.name) == shape.number else {
         throw speaker.failure("there is no such source object", at: from)
       }
     }
-    try associate(PolicyLinkWriter.Row(key: from.key, number: shape.number), destinationRow, mapping: mapping)
-  }
-
-  /// Associates two rows that are known to exist.
-  func associate(
-    _ from: PolicyLinkWriter.Row, _ to: PolicyLinkWriter.Row, mapping: Int
-  ) throws(SQLiteError) {
-    let statement = try insert.prepared(
+    try insert.prepared(
       on: connection,
       "INSERT OR IGNORE INTO \(table) (mapping, source_entity, source, destination_entity, destination)"
-        + " VALUES (?1, ?2, ?3, ?4, ?5)")
-    try statement.bind(.integer(Int64(mapping)), at: 1)
-    try statement.bind(.integer(from.number), at: 2)
-    try statement.bind(.integer(from.key), at: 3)
-    try statement.bind(.integer(to.number), at: 4)
-    try statement.bind(.integer(to.key), at: 5)
-    try statement.run()
+        + " VALUES (?1, ?2, ?3, ?4, ?5)"
+    ).run([
+      .integer(Int64(mapping)), .integer(shape.number), .integer(from.key), .integer(destinationRow.number),
+      .integer(destinationRow.key),
+    ])
   }
-
-  /// Returns the Z_ENT of a source entity.
-  func sourceNumber(of entity: String) -> Int64? { source.shape(of: entity)?.number }
 
   /// Removes the associations of an object that is deleted.
   func forget(destination row: PolicyLinkWriter.Row) throws(SQLiteError) {

@@ -60,11 +60,6 @@ final class PolicyKeyCounters {
     isTaken = []
   }
 
-  /// Releases a standard key that was taken and not used.
-  func giveBack(_ key: Int64) {
-    if let place = place(of: key) { isTaken[place] = false }
-  }
-
   /// Returns the index of a reserved key.
   private func place(of key: Int64) -> Int? {
     var low = 0

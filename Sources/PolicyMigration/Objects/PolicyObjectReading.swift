@@ -34,9 +34,6 @@ final class PolicyRowForm {
   /// The properties that are read.
   private let attributes: [PolicyShape.AttributeSlot]
   private let toOnes: [(name: String, link: PolicyLink, hasDiscriminator: Bool)]
-  private let packing: [PolicyPacking]
-  /// The names of the properties, in the order in which `pack` writes their values.
-  let names: [String]
 
   /// Reads all attributes and to-ones, or those that are named.
   init(
@@ -58,8 +55,6 @@ final class PolicyRowForm {
     }
     self.columns = columns
     self.toOnes = toOnes
-    packing = attributes.map { PolicyPacking($0.form) }
-    self.names = attributes.map(\.name) + toOnes.map(\.0)
   }
 
   /// Returns the select list, with an alias before each column.
@@ -82,18 +77,6 @@ final class PolicyRowForm {
       weight = weight &+ 48
     }
     return values
-  }
-
-  /// Appends the values of the current row to a batch.
-  func pack(_ row: Statement, at offset: Int32, key: Int64, into batch: inout PolicyBatchWriter) throws {
-    var column = offset
-    for index in packing.indices {
-      if !packing[index].pack(row, column, into: &batch) {
-        batch.value(try value(of: attributes[index].form, in: row, at: column, key: key))
-      }
-      column += 1
-    }
-    for toOne in toOnes { batch.value(try target(toOne.link, toOne.hasDiscriminator, row, &column)) }
   }
 
   private func target(

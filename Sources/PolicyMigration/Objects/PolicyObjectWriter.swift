@@ -28,8 +28,6 @@ final class PolicyObjectWriter {
   private var updates: [String: [[Int]: Statement]] = [:]
   private var deletes: [String: Statement] = [:]
   private var waiting: [Waiting] = []
-  /// The insertion of the current mapping's standard objects; its `insert` is nil if they are inserted one by one.
-  private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
   /// The column values of standard objects whose content came from external files: if a policy returns the content
   /// unchanged, the column gets the reference itself, so that the file stays in use.
   private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
@@ -49,61 +47,6 @@ final class PolicyObjectWriter {
   /// Sets the external references of the current chunk's standard objects, by key.
   func keepReferences(_ references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]]) {
     self.references = references
-  }
-
-  /// Makes a policy's changes for a batch, in order; returns the number of objects inserted.
-  func apply(
-    _ operations: [PolicyWireOperation], of batch: PolicyBatch, mapping: Int, for speaker: PolicySpeaker
-  ) throws -> Int64 {
-    var inserted: Int64 = 0
-    var plain: [PolicyOperation] = []
-    for operation in operations {
-      switch operation {
-      case .plain(let operation): plain.append(operation)
-      case .standard(let index, let values):
-        if !plain.isEmpty {
-          inserted += try apply(plain, mapping: mapping, for: speaker)
-          plain.removeAll(keepingCapacity: true)
-        }
-        try insertStandard(index, of: batch, replacing: values, mapping: mapping, for: speaker)
-        inserted += 1
-      }
-    }
-    return inserted + (try apply(plain, mapping: mapping, for: speaker))
-  }
-
-  /// Inserts the standard object of an instance and associates it.
-  private func insertStandard(
-    _ index: Int, of batch: PolicyBatch, replacing values: PolicyFields, mapping: Int, for speaker: PolicySpeaker
-  ) throws {
-    let id = batch.standard(of: index)
-    if references.isEmpty, let insert = try standardInsert(id, batch.standardColumns(index), for: speaker) {
-      if let problem = keys.take(id.key, root: insert.shape.root) { throw speaker.failure(problem, at: id) }
-      let isInserted = try insert.insert(index, of: batch, replacing: values, key: id.key) { value, slot in
-        try stored(value, of: slot, id, kept: nil, for: speaker)
-      }
-      if isInserted {
-        let source = batch.source(of: index)
-        guard let number = associations.sourceNumber(of: source.entity) else {
-          throw speaker.failure("the source version has no entity \(source.entity)", at: source)
-        }
-        return try associations.associate(
-          PolicyLinkWriter.Row(key: source.key, number: number),
-          PolicyLinkWriter.Row(key: id.key, number: insert.shape.number), mapping: mapping)
-      }
-      keys.giveBack(id.key)
-    }
-    let operations = try PolicyOperation.spelledOut([.standard(index, replacing: values)]) { try batch.instance($0) }
-    _ = try apply(operations, mapping: mapping, for: speaker)
-  }
-
-  private func standardInsert(
-    _ id: PolicyObjectID, _ columns: [String], for speaker: PolicySpeaker
-  ) throws -> PolicyStandardInsert? {
-    if let known = standard, known.entity == id.entity, known.columns == columns { return known.insert }
-    let insert = try PolicyStandardInsert(shape(id, for: speaker), columns, side: side, connection: connection)
-    standard = (id.entity, columns, insert)
-    return insert
   }
 
   /// Makes changes in order; returns the number of objects inserted.

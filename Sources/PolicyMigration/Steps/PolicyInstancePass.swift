@@ -39,7 +39,7 @@ extension PolicyHopRunner {
       try inChunk(work, context) {
         work.inserted = 0
         var chunk = try read.get()
-        guard chunk.batch.count > 0 else { return 0 }
+        guard !chunk.batch.instances.isEmpty else { return 0 }
         if !reader.methods.isEmpty {
           // The methods belong to the objects that are sent next, and may request earlier ones.
           try write(&unwritten, session, work)
@@ -52,13 +52,15 @@ extension PolicyHopRunner {
             try write(&unwritten, session, work)
             offer(chunk, work)
             guard let low = chunk.next else { return }
-            let ahead = Result { try reader.chunk(from: low, rows: pace.rows, bytes: pace.bytes) }
-            if reader.methods.isEmpty, case .success(let chunk) = ahead { try session.prepare(chunk.batch) }
-            next = ahead
+            next = Result {
+              var chunk = try reader.chunk(from: low, rows: pace.rows, bytes: pace.bytes)
+              if reader.methods.isEmpty { chunk.batch.encode() }
+              return chunk
+            }
           },
           answering: { try answer($0, session, work, context) })
         unwritten = PolicyUnwrittenBatch(batch: chunk.batch, operations: operations)
-        work.taken = Int64(chunk.batch.count)
+        work.taken = Int64(chunk.batch.instances.count)
         return work.inserted
       }
       pace.record(ContinuousClock.now - start)
@@ -75,17 +77,18 @@ extension PolicyHopRunner {
   private func write(_ unwritten: inout PolicyUnwrittenBatch?, _ session: PolicySession, _ work: PolicyWork) throws {
     guard let made = unwritten else { return }
     unwritten = nil
-    work.inserted += try work.writer.apply(
-      made.operations, of: made.batch, mapping: session.index, for: session.speaker)
+    let operations = PolicyOperation.spelledOut(made.operations) { made.batch.instances[$0] }
+    work.inserted += try work.writer.apply(operations, mapping: session.index, for: session.speaker)
     withdraw(work)
   }
 
   /// Allows inserting the standard objects of a chunk from now on.
   private func offer(_ chunk: PolicySourceReader.Chunk, _ work: PolicyWork) {
-    let batch = chunk.batch
-    guard batch.count > 0 else { return }
-    work.keys.offer(batch.standardKeys, root: work.destination.shape(of: batch.standard(of: 0).entity)?.root ?? "")
-    work.associations.offer(batch.source(of: 0).entity, batch.sourceKeys)
+    let instances = chunk.batch.instances
+    guard let first = instances.first else { return }
+    let root = work.destination.shape(of: first.standard.id.entity)?.root ?? ""
+    work.keys.offer(instances.lazy.map(\.standard.id.key), root: root)
+    work.associations.offer(first.source.id.entity, instances.lazy.map(\.source.id.key))
     work.writer.keepReferences(chunk.references)
   }
 
@@ -101,10 +104,9 @@ extension PolicyHopRunner {
   ) throws {
     var keys: Set<Int64>?
     for change in changes {
-      guard let id = change.changed, batch.count > 0, id.side == .destination,
-        id.entity == batch.standard(of: 0).entity
+      guard let id = change.changed, id.side == .destination, id.entity == batch.instances.first?.standard.id.entity
       else { continue }
-      if keys == nil { keys = Set(batch.standardKeys) }
+      if keys == nil { keys = Set(batch.instances.lazy.map(\.standard.id.key)) }
       guard keys?.contains(id.key) == true else { continue }
       throw session.speaker.failure(
         "\(selector) wants to change $destination, which is made only when the methods of its attributes are done",
@@ -118,21 +120,19 @@ extension PolicyHopRunner {
     to chunk: inout PolicySourceReader.Chunk, _ reader: PolicySourceReader, _ session: PolicySession,
     _ work: PolicyWork, _ context: PolicyStepContext
   ) throws {
-    var columns: [String] = []
-    var all: [[PolicyValue]] = []
+    var instances = chunk.batch.instances
     for (method, arguments) in zip(reader.methods, chunk.arguments) {
       let results = try session.results(
         of: method.selector, arguments: arguments, keys: work.keys.keys
       ) { try answer($0, session, work, context) }
       try requireNoneOf(results.changes, comesBefore: chunk.batch, of: method.selector, session)
       work.inserted += try work.writer.apply(results.changes, mapping: session.index, for: session.speaker)
-      for (index, result) in results.values.enumerated() where index < chunk.batch.count {
-        try work.writer.check(result, of: method.property, chunk.batch.standard(of: index), for: session.speaker)
+      for (index, result) in zip(instances.indices, results.values) {
+        try work.writer.check(result, of: method.property, instances[index].standard.id, for: session.speaker)
+        instances[index].standard.values[method.property] = result
       }
-      columns.append(method.property)
-      all.append(results.values)
     }
-    chunk.batch = chunk.batch.adding(columns, all)
+    chunk.batch.instances = instances
   }
 }
 

@@ -25,23 +25,13 @@ final class PolicySourceReader {
   /// The source of a standard object's value.
   private enum Standard {
     /// The value of a source attribute.
-    case copy(of: Int)
-    case column(PolicyShape.AttributeSlot, PolicyPacking, Int32)
-  }
-
-  /// A reference to an external file that a standard object keeps if the policy returns its content unchanged.
-  private struct Kept {
-    let instance: Int
-    let key: Int64
-    let attribute: String
-    /// The column of the source's row that has the content.
-    let source: Int
-    let stored: SQLiteValue
+    case copy(name: String, of: String)
+    case column(PolicyShape.AttributeSlot, Int32)
   }
 
   /// One chunk.
   struct Chunk {
-    var batch: PolicyBatch
+    var batch = PolicyBatch([])
     /// The arguments of the method calls: per call one list per instance.
     var arguments: [[[PolicyValue]]] = []
     /// The column values of contents that came from external files, by standard key.
@@ -59,9 +49,9 @@ final class PolicySourceReader {
   private let members: PolicyMembers
   private let statement: Statement
   private let standard: [Standard]
-  private let standardNames: [String]
-  /// The standard values that keep their reference: destination attribute, position among the source's values, column.
-  private let keptReferences: [(attribute: String, source: Int, column: Int32)]
+  /// The standard values that keep their reference to an external file if the policy returns its content unchanged:
+  /// destination attribute, source attribute, column.
+  private let keptReferences: [(attribute: String, source: String, column: Int32)]
   private let memberLimit: Int
   private let place: Place
 
@@ -80,8 +70,7 @@ final class PolicySourceReader {
     var columns = ["s.\"Z_PK\""] + rowForm.selectList(alias: "s")
     var standard: [Standard] = []
     var methods: [PolicyMethodCall] = []
-    var names: [String] = []
-    var kept: [(attribute: String, source: Int, column: Int32)] = []
+    var kept: [(attribute: String, source: String, column: Int32)] = []
     let sourceAttributes = Dictionary(rowForm.shape.attributes.map { ($0.name, $0) }) { first, _ in first }
     for property in lane.mapping.attributes {
       guard case .attribute(let index)? = destination.slots[property.name], case .expression(let node)? = property.value
@@ -95,26 +84,23 @@ final class PolicySourceReader {
         continue
       }
       if case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
-        let before = sourceAttributes[name], let place = rowForm.names.firstIndex(of: name),
+        let before = sourceAttributes[name],
         // The policy must convert a value of another kind: it is sent unchanged, and is an error if it remains.
         before.form.attribute.type == slot.form.attribute.type
           || before.form.attribute.type.kind != slot.form.attribute.type.kind
       {
-        standard.append(.copy(of: place))
-        names.append(slot.name)
+        standard.append(.copy(name: slot.name, of: name))
         if before.form.attribute.hasExternalForm, slot.form.attribute.hasExternalForm,
           let position = rowForm.columns.firstIndex(of: before.column)
         {
-          kept.append((slot.name, place, Int32(position) + 1))
+          kept.append((slot.name, name, Int32(position) + 1))
         }
         continue
       }
-      standard.append(.column(slot, PolicyPacking(slot.form), Int32(columns.count)))
-      names.append(slot.name)
+      standard.append(.column(slot, Int32(columns.count)))
       columns.append(try expressions.value(node, slot.form.attribute))
     }
     self.standard = standard
-    standardNames = names
     self.methods = methods
     keptReferences = kept
     var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)", "s.\"Z_PK\" >= ?1"]
@@ -128,68 +114,56 @@ final class PolicySourceReader {
   func chunk(from low: Int64, rows: Int64, bytes: Int) throws -> Chunk {
     try statement.bind([.integer(low), .integer(rows)])
     defer { statement.reset() }
-    var batch = PolicyBatchWriter(
-      source: (lane.sourceEntity, rowForm.names), standard: (lane.destinationEntity, standardNames))
-    var chunk = Chunk(batch: PolicyBatch([]))
+    var chunk = Chunk()
     chunk.arguments = methods.map { _ in [] }
-    var kept: [Kept] = []
+    var instances: [PolicySourceInstance] = []
     var weight = 0
-    var isFull = false
     while try statement.step() {
       let key = statement.integer(at: 0)
-      weight = weight &+ (try pack(key, &batch, into: &chunk, &kept))
+      instances.append(try instance(key, into: &chunk, weight: &weight))
       chunk.next = key == .max ? nil : key + 1
-      if weight &+ batch.size > bytes {
-        isFull = true
-        break
+      if weight > bytes {
+        chunk.batch.instances = instances
+        return chunk
       }
     }
-    if !isFull, Int64(batch.count) < rows { chunk.next = nil }
-    chunk.batch = batch.finished()
-    for item in kept {
-      chunk.references[item.key, default: []].append(
-        (item.attribute, try chunk.batch.sourceValue(item.instance, item.source), item.stored))
-    }
+    if Int64(instances.count) < rows { chunk.next = nil }
+    chunk.batch.instances = instances
     return chunk
   }
 
-  private func pack(_ key: Int64, _ batch: inout PolicyBatchWriter, into chunk: inout Chunk, _ kept: inout [Kept])
-    throws
-    -> Int
-  {
-    let index = batch.count
-    batch.begin(source: key)
-    try rowForm.pack(statement, at: 1, key: key, into: &batch)
+  private func instance(_ key: Int64, into chunk: inout Chunk, weight: inout Int) throws -> PolicySourceInstance {
+    let values = try rowForm.read(statement, at: 1, key: key, weight: &weight)
     let (standardKey, overflow) = key.addingReportingOverflow(lane.offset)
     guard !overflow else {
       throw HopdError(.keysExhausted, "the primary keys of its objects would not fit into 64 bits", at: place)
     }
-    batch.standard(standardKey)
+    var standardValues = [String: PolicyValue](minimumCapacity: standard.count + methods.count)
     for item in standard {
-      switch item {
-      case .copy(let column): batch.copy(of: column)
-      case .column(let slot, let packing, let column):
-        if !packing.pack(statement, column, into: &batch) { batch.value(try computed(slot, column, key: key)) }
-      }
+      let (name, value) =
+        switch item {
+        case .copy(let name, let source): (name, values[source] ?? .null)
+        case .column(let slot, let column): (slot.name, try computed(slot, column, key: key))
+        }
+      standardValues[name] = value
+      weight = weight &+ value.weight
     }
     for item in keptReferences {
       let stored = statement.value(at: item.column)
       guard case .blob(let bytes) = stored, case .reference = ExternalDataForm(bytes) else { continue }
-      kept.append(
-        Kept(instance: index, key: standardKey, attribute: item.attribute, source: item.source, stored: stored))
+      chunk.references[standardKey, default: []].append((item.attribute, values[item.source] ?? .null, stored))
     }
-    guard !methods.isEmpty else { return 0 }
-    var weight = 0
     let source = PolicyObjectID(side: .source, entity: lane.sourceEntity, key: key)
-    let values = try rowForm.read(statement, at: 1, key: key, weight: &weight)
-    weight = 0
+    let destination = PolicyObjectID(side: .destination, entity: lane.destinationEntity, key: standardKey)
     for (index, method) in methods.enumerated() {
       chunk.arguments[index].append(
         try method.values(
-          of: source, for: PolicyObjectID(side: .destination, entity: lane.destinationEntity, key: standardKey),
-          values: values, in: statement, rowForm: rowForm, members: members, limit: memberLimit, weight: &weight))
+          of: source, for: destination, values: values, in: statement, rowForm: rowForm, members: members,
+          limit: memberLimit, weight: &weight))
     }
-    return weight
+    return PolicySourceInstance(
+      source: PolicyObject(id: source, values: values),
+      standard: PolicyObject(id: destination, values: standardValues))
   }
 
   private func computed(_ slot: PolicyShape.AttributeSlot, _ column: Int32, key: Int64) throws -> PolicyValue {
