@@ -49,9 +49,6 @@ package final class ConnectionThread {
 
   deinit { cancel() }
 
-  /// The steps of SQLite's virtual machine so far: proportional to the rows and index entries that were read.
-  package var steps: Int { work.steps }
-
   /// Waits for the end of the work, and throws its error. Calls `keepAlive` while it waits, and stops the work if that
   /// returns false.
   package func finish(keepAlive: () -> Bool) throws(SQLiteError) {
@@ -79,7 +76,6 @@ private final class Work: Sendable {
   private let file: Connection.BorrowedFile
   private let body: ConnectionThread.Body
   private let isStopping = Atomic<Bool>(false)
-  private let looks = Atomic<Int>(0)
   private let outcome = Mutex<SQLiteError?>(
     SQLiteError(extendedCode: SQLITE_INTERNAL, message: "the work of the second connection has no end"))
   private let end = DispatchSemaphore(value: 0)
@@ -93,10 +89,7 @@ private final class Work: Sendable {
     var failure: SQLiteError?
     do throws(SQLiteError) {
       let connection = try Connection(reading: file)
-      connection.setProgressHandler(every: Self.stepsPerLook) { [unowned self] in
-        looks.wrappingAdd(1, ordering: .relaxed)
-        return !isStopping.load(ordering: .relaxed)
-      }
+      connection.setProgressHandler(every: 20_000) { [unowned self] in !isStopping.load(ordering: .relaxed) }
       try body(connection)
     } catch {
       failure = error
@@ -104,10 +97,6 @@ private final class Work: Sendable {
     outcome.withLock { $0 = failure }
     end.signal()
   }
-
-  private static let stepsPerLook: Int32 = 20_000
-
-  var steps: Int { looks.load(ordering: .relaxed).multipliedReportingOverflow(by: Int(Self.stepsPerLook)).partialValue }
 
   func stop() { isStopping.store(true, ordering: .relaxed) }
 

@@ -24,9 +24,6 @@ package final class PageCheck {
     self.thread = thread
   }
 
-  /// The steps of SQLite's virtual machine so far: proportional to the rows and index entries that were checked.
-  var steps: Int { thread.steps }
-
   /// Returns SQLite's results. Calls `keepAlive` while it waits, and stops the check if that returns false.
   package func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
     try thread.finish(keepAlive: keepAlive)

@@ -29,25 +29,13 @@ package struct StoreVerifier {
   private let depth: VerificationDepth
   /// Called now and then in long checks; returning false stops the verification.
   private let keepAlive: () -> Bool
-  /// Called with the steps of SQLite's own check so far, before `keepAlive`.
-  private let looked: (Int) -> Void
 
   /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
-    depth: VerificationDepth, looked: @escaping (Int) -> Void = { _ in }, keepAlive: @escaping () -> Bool = { true }
+    depth: VerificationDepth, keepAlive: @escaping () -> Bool = { true }
   ) {
     self.depth = depth
-    self.looked = looked
     self.keepAlive = keepAlive
-  }
-
-  /// Returns a `keepAlive` that also reports the steps of a check of pages.
-  private func keepAlive(beside pages: PageCheck?) -> () -> Bool {
-    guard let pages else { return keepAlive }
-    return { [keepAlive, looked] in
-      looked(pages.steps)
-      return keepAlive()
-    }
   }
 
   /// Verifies the staged store of a plan's last hop.
@@ -138,7 +126,6 @@ package struct StoreVerifier {
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?,
     counted: (ContentChecks) throws -> Void
   ) throws -> [VerificationCheck] {
-    let keepAlive = keepAlive(beside: pages)
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
     defer { reader.connection.setProgressHandler(nil) }
     let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact, tableTexts: tableTexts)
@@ -183,7 +170,7 @@ package struct StoreVerifier {
   private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {
     let answers =
       if let pages {
-        try pages.finish(keepAlive: keepAlive(beside: pages))
+        try pages.finish(keepAlive: keepAlive)
       } else {
         try reader.connection.rows(
           "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(pragma)(5)"

@@ -23,7 +23,7 @@ import Testing
     let folder: FilePath
     var request: MigrationRequest
 
-    init(_ kind: Kind) throws {
+    init(_ kind: Kind, rows: Int64 = 600) throws {
       folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-progress-\(UUID().uuidString)")
       try FileManager.default.createDirectory(
         atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -36,7 +36,7 @@ import Testing
         try catalog.loadMappings([workload.appending("Mappings")], beside: [])
         let first = try #require(catalog.bundles.first?.versions.first)
         try FreshStore(schema: StoreSchema(model: first, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7))
-          .make(at: store, rows: 600, seed: 7)
+          .make(at: store, rows: rows, seed: 7)
       } else {
         let shapes = RandomShapes(seed: 7)
         let versions = [
@@ -44,7 +44,7 @@ import Testing
         ]
         let schema = StoreSchema(
           model: versions[0], frameworkVersion: 1344, naming: JoinTableNaming(shapes.namingEnds))
-        try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: 600, seed: 7)
+        try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: rows, seed: 7)
         catalog = ModelCatalog(bundles: [
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
         ])
@@ -109,6 +109,23 @@ import Testing
       #expect(told.allSatisfy { $0.fraction < 1 })
       #expect(runs < 200)
     }
+  }
+
+  @Test(
+    "The share of a hop advances with each chunk of a long table",
+    arguments: [Kind.oneByOne, .mappedOneByOne])
+  func longTable(_ kind: Kind) throws {
+    let world = try World(kind, rows: 20_000)
+    var told: [ChunkProgress] = []
+    _ = try MigrationPipeline().run(world.request, stop: StopSignal()) { event in
+      if case .progress(let progress) = event { told.append(progress) }
+    }
+    var advanced = 0
+    for (before, after) in zip(told, told.dropFirst()) where before.hop == after.hop && before.stage == after.stage {
+      #expect(0...1 ~= after.share)
+      if after.chunkRows > 0, after.share > before.share { advanced += 1 }
+    }
+    #expect(advanced > told.count { $0.chunkRows > 0 } * 3 / 4)
   }
 
   @Test func aStoreThatIsCurrentTellsNothing() throws {

@@ -128,8 +128,10 @@ package struct HopProgram: Sendable, Hashable {
   package struct ChunkStep: Sendable, Hashable {
     /// The entity, relationship or mapping, for progress.
     package let subject: String
+    /// The table and key by which the rows are divided into ranges.
+    package let driver: SourceTables.Driver
     /// `SELECT min(key) … WHERE key >= ?1`: the start of the next chunk.
-    package let nextKey: String
+    package var nextKey: String { driver.nextKey }
     /// The statements in order.
     package let actions: [Action]
     /// Whether they collect pairs of objects in the connection's temporary tables.
@@ -212,7 +214,7 @@ extension HopProgram.ChunkStep {
   /// One statement over the primary keys of `source`. It writes rows of the table that is its subject.
   init(rowsOf table: String, over source: String, _ sql: SQLExpression) {
     self.init(
-      subject: table, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+      subject: table, driver: SourceTables.Driver(table: source, key: "\"Z_PK\""),
       actions: [HopProgram.Action(.rows(of: table), sql, isRanged: true)])
   }
 }

@@ -59,8 +59,8 @@ extension HopRunner {
     watchLongStatements()
     var written: Int64 = 0
     var taken: Int64 = 0
-    let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
-    let outline = outline
+    let (control, base, index, title, subject) = (self.control, checkpoint, hop.index, hop.title, self.subject)
+    var share = share
     let objects = Double(hop.entities.first { $0.mapping == step.subject }?.rows ?? 0)
     let context = PolicyStepContext(
       connection: connection, hop: hop, source: program.source, destinationSchema: program.destination,
@@ -68,10 +68,11 @@ extension HopRunner {
     ) { rows, objectsTaken in
       written &+= rows
       taken &+= objectsTaken
+      if objects > 0 { share?.reached(share: Double(taken) / objects) }
       let progress = HopProgress(
         hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks,
-        outline: outline, step: base.step, share: objects > 0 ? min(1, Double(taken) / objects) : 0)
-      guard observer(progress) else {
+        stage: share?.stage ?? .rows, share: share?.value ?? 0)
+      guard control(progress) else {
         throw HopdError(
           .interrupted, "stopped on request", at: Place(hop: title, entity: subject),
           hint: "the next start begins the hop again: a policy may keep what it saw")

@@ -45,7 +45,7 @@ struct HopRunner {
   let options: EngineOptions
   /// Takes notes for a debug journal; nil if there is none.
   let note: HopNote.Taker?
-  let observer: HopProgress.Observer
+  let control: HopProgress.Control
   /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
   /// The facts known about references in the source tables.
@@ -53,9 +53,8 @@ struct HopRunner {
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
-  /// The steps of the program for progress reports, and the share of the current step that is done.
-  var outline: HopOutline?
-  var share = 0.0
+  /// The share of the program that is done; nil before its first step.
+  var share: HopShare?
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
   private(set) var lastChunkRows: Int64 = 0
 
@@ -87,10 +86,10 @@ struct HopRunner {
       if program.usesPairs { try MappedScratch.prepareRun(connection) }
       let update = try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
+      share = HopShare(of: program, in: hop, on: connection)
       while checkpoint.step < program.steps.count {
-        try outlineSteps()
         let step = program.steps[checkpoint.step]
-        share = 0
+        share?.begin(checkpoint.step)
         subject = step.subject
         switch step {
         case .copy(let copy): try run(copy, update: update)
@@ -103,6 +102,7 @@ struct HopRunner {
         }
       }
       subject = "bookkeeping"
+      share?.begin(checkpoint.step)
       try finish(update: update)
     }
     var result = StagedStore(
@@ -146,7 +146,7 @@ struct HopRunner {
 
   mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
     let insert = try connection.prepare(copy.insert)
-    try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
+    try runRanges(copy.rows.driver, statements: [copy.insert], update: update) { connection, low, end in
       try insert.run([.integer(low), .integer(end)])
       return (connection.changes, connection.changes)
     }
@@ -157,7 +157,7 @@ struct HopRunner {
     var statements: [(statement: Statement, action: HopProgram.Action)] = []
     for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
     try runRanges(
-      nextKey: chunks.nextKey, statements: chunks.actions.map(\.sql), update: update
+      chunks.driver, statements: chunks.actions.map(\.sql), update: update
     ) { connection, low, end in
       var rows: Int64 = 0
       var touched: Int64 = 0
@@ -183,20 +183,19 @@ struct HopRunner {
   /// Runs `body` for each range of keys, in a transaction with its checkpoint. `body` returns the rows written, and the
   /// rows touched, by which chunks are measured.
   private mutating func runRanges(
-    nextKey: String, statements: [String], update: Statement,
+    _ driver: SourceTables.Driver, statements: [String], update: Statement,
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
   ) throws {
-    let next = try connection.prepare(nextKey)
-    let ends = try outline == nil ? nil : ends(of: nextKey)
-    share = checkpoint.key.flatMap { key in ends.map { Self.share(key, of: $0) } } ?? 0
+    let next = try connection.prepare(driver.nextKey)
+    try share?.begin(checkpoint.step, over: driver, after: checkpoint.key)
     var sizer = ChunkSizer(
       target: options.chunkTime, maximumRows: options.chunkRowsMax, maximumBytes: options.chunkBytesMax)
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
-    // All statements are prepared: the observer may release the memory of compiling them before the page cache fills. A
+    // All statements are prepared: an observer may release the memory of compiling them before the page cache fills. A
     // stop takes effect after the first chunk, so that a hop that is stopped often still makes progress.
-    _ = observer(progress(rows: 0))
+    _ = control(progress(rows: 0))
     while true {
       let start = ContinuousClock.now
       // Both bounds are inclusive: no key is before the least one, Int64.min.
@@ -220,7 +219,7 @@ struct HopRunner {
         try save(done, update)
       }
       checkpoint = done
-      share = ends.map { Self.share(end, of: $0) } ?? 0
+      share?.reached(end)
       let seconds = (ContinuousClock.now - start).seconds
       if let note {
         for sql in statements {
@@ -257,25 +256,25 @@ struct HopRunner {
 
   // MARK: Progress and stopping
 
-  func progress(rows: Int64) -> HopProgress {
+  func progress(rows: Int64, isInStatement: Bool = false) -> HopProgress {
     HopProgress(
       hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks,
-      outline: outline, step: checkpoint.step, share: share)
+      stage: share?.stage ?? .rows, share: share?.value ?? 0, isInStatement: isInStatement)
   }
 
   func report(rows: Int64) throws(HopdError) {
-    guard observer(progress(rows: rows)) else {
+    guard control(progress(rows: rows)) else {
       throw HopdError(
         .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
         hint: "the next start continues from the last checkpoint")
     }
   }
 
-  /// Lets the observer report progress, and stop, inside long statements.
+  /// Reports progress inside long statements, which may stop there.
   func watchLongStatements() {
-    let observer = self.observer
-    let beat = progress(rows: 0)
+    let control = self.control
+    let beat = progress(rows: 0, isInStatement: true)
     // About every 10 ms: rarely enough to cost nothing, often enough for a watchdog and a stop.
-    connection.setProgressHandler(every: 200_000) { observer(beat) }
+    connection.setProgressHandler(every: 200_000) { control(beat) }
   }
 }

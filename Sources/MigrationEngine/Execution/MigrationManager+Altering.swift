@@ -13,9 +13,9 @@ extension MigrationManager {
   /// `staged` is an empty file or one that an interrupted run of the same plan left; an incomplete copy is made again.
   /// Throws as `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
-    into staged: FilePath, by program: AlterProgram, _ observer: HopProgress.Observer
+    into staged: FilePath, by program: AlterProgram, _ control: HopProgress.Control
   ) throws -> StagedStore {
-    try withoutActuallyEscaping(observer) { observer in
+    try withoutActuallyEscaping(control) { control in
       defer { connection.setProgressHandler(nil) }
       var subject = "copy"
       do {
@@ -27,9 +27,9 @@ extension MigrationManager {
         if !wasBegun {
           try connection.detach(destinationSchema)
           for condition in steps.preconditions { try condition.check(connection, hop: hop) }
-          let seconds = try copy(to: staged, for: program, observer)
+          let seconds = try copy(to: staged, for: program, control)
           try attach(staged)
-          try begin(table, program: program, seconds: seconds, observer)
+          try begin(table, program: program, seconds: seconds, control)
         }
         if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
           try history.registerFunctions(on: connection)
@@ -37,7 +37,7 @@ extension MigrationManager {
         }
         var runner = HopRunner(
           connection: connection, hop: hop, program: steps, isFinal: isFinal,
-          identity: identity, options: options, note: note, observer: observer, references: references)
+          identity: identity, options: options, note: note, control: control, references: references)
         defer { subject = runner.subject }
         let done = try runner.run(into: staged)
         return StagedStore(
@@ -59,7 +59,7 @@ extension MigrationManager {
   }
 
   /// Copies the store and returns the seconds that it took.
-  private func copy(to staged: FilePath, for program: AlterProgram, _ observer: HopProgress.Observer) throws -> Double {
+  private func copy(to staged: FilePath, for program: AlterProgram, _ control: HopProgress.Control) throws -> Double {
     let start = ContinuousClock.now
     note?(.decision("the store is copied, then altered: \(program.summary)"))
     var told: Int64 = 0
@@ -68,10 +68,10 @@ extension MigrationManager {
         // Progress is reported in rows: their share is that of the copied pages.
         let carried = all > 0 ? Int64(Double(program.rows) * Double(done) / Double(all)) : 0
         defer { told = carried }
-        return observer(
+        return control(
           HopProgress(
             hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - told, chunks: 0,
-            step: HopOutline.copyOfStore, share: all > 0 ? Double(done) / Double(all) : 0))
+            stage: .copy, share: all > 0 ? Double(done) / Double(all) : 0))
       }
     } catch {
       guard error.isInterrupt else { throw error }
@@ -87,11 +87,10 @@ extension MigrationManager {
 
   /// Gives the copy its tables. After that it is a staged store like any other.
   private func begin(
-    _ table: CheckpointTable, program: AlterProgram, seconds: Double, _ observer: HopProgress.Observer
+    _ table: CheckpointTable, program: AlterProgram, seconds: Double, _ control: HopProgress.Control
   ) throws {
     let progress = HopProgress(
-      hop: hop.index, subject: "copy", rows: program.rows, chunkRows: 0, chunks: 0, step: HopOutline.copyOfStore,
-      share: 1)
+      hop: hop.index, subject: "copy", rows: program.rows, chunkRows: 0, chunks: 0, stage: .copy, share: 1)
     var shown = ContinuousClock.now
     try connection.transaction {
       for statement in program.schemaStatements(in: destinationSchema) {
@@ -99,7 +98,7 @@ extension MigrationManager {
         // SQLite's progress handler is not called while it reads the texts of a schema.
         guard ContinuousClock.now - shown > .milliseconds(250) else { continue }
         shown = .now
-        guard observer(progress) else { throw stoppedBeforeRows }
+        guard control(progress) else { throw stoppedBeforeRows }
       }
       try table.create(identity, hop: hop.index, moment: 0)
       try table.prepareUpdate().run(

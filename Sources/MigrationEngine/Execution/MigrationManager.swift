@@ -58,10 +58,10 @@ package struct MigrationManager {
 
   /// Runs the hop into `staged`, an empty file or one that an interrupted run of the same plan left.
   ///
-  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` if the observer stops it, and
+  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` if `control` stops it, and
   /// `staging-stale` if the file cannot be resumed.
-  package func run(into staged: FilePath, _ observer: HopProgress.Observer) throws -> StagedStore {
-    try withoutActuallyEscaping(observer) { observer in
+  package func run(into staged: FilePath, _ control: HopProgress.Control) throws -> StagedStore {
+    try withoutActuallyEscaping(control) { control in
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
@@ -89,7 +89,7 @@ package struct MigrationManager {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, observer: observer, mapped: mapped, references: references)
+        options: options, note: note, control: control, mapped: mapped, references: references)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {

@@ -2,7 +2,17 @@
 
 import SystemPackage
 
-/// A report of a running hop between chunks.
+/// The stages of a hop, in the order in which they run.
+package enum HopStage: Sendable, Hashable {
+  /// The file of the store is copied, where a copy is altered.
+  case copy
+  /// Rows are written.
+  case rows
+  /// Indexes, triggers and bookkeeping are written; no row is written any more.
+  case indexes
+}
+
+/// A report of a running hop.
 package struct HopProgress: Sendable, Hashable {
   /// The position of the hop in the chain.
   package let hop: Int
@@ -14,14 +24,16 @@ package struct HopProgress: Sendable, Hashable {
   package let chunkRows: Int64
   /// The chunks committed in this hop so far.
   package let chunks: Int64
-  /// The outline of the hop if it is known; the current step, and the share of it that is done.
-  package var outline: HopOutline?
-  package var step = 0
+  /// The stage of the hop, and the share of it that is done.
+  package var stage = HopStage.rows
   package var share = 0.0
+  /// Whether a long statement is still running; otherwise the hop is between two chunks.
+  package var isInStatement = false
 
-  /// Called after each chunk and, in long statements, now and then (with no rows). If it returns false, the hop stops
-  /// after the chunk that was just committed; long statements are aborted at once and repeated at the next start.
-  package typealias Observer = (HopProgress) -> Bool
+  /// Asked after each chunk and, in long statements, now and then (with no rows) whether the hop goes on; it may wait.
+  /// If it returns false, the hop stops after the chunk that was just committed; long statements are aborted at once
+  /// and repeated at the next start.
+  package typealias Control = (HopProgress) -> Bool
 }
 
 /// A staged store of one hop: complete, not yet verified.

@@ -23,7 +23,7 @@ extension HopChain {
     let watch = ProgressWatch(totalRows: passes.estimate.rows, rowsBefore: 0, observer: observer)
     let done = try manager.alter(into: staged, by: program) { progress in
       watch.note(progress)
-      return !stop.isStopping
+      return control.goesOn(after: progress)
     }
     tellEnd(HopReport(hop, rowsWritten: done.rows, chunks: done.chunks, seconds: done.seconds), into: &outcome)
     try dropViews(plan.hops.indices)

@@ -31,7 +31,7 @@ struct HopChain {
   /// Whether the caller reads statements and decisions.
   let takesNotes: Bool
   let files: any DurableFileSystem
-  let stop: StopSignal
+  let control: RunControl
   let observer: (MigrationEvent) -> Void
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
@@ -213,7 +213,7 @@ struct HopChain {
     let staged = try manager.run(into: path) { progress in
       tellPolicyLines()
       watch.note(progress)
-      return !stop.isStopping
+      return control.goesOn(after: progress)
     }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed
     let report = HopReport(

@@ -84,10 +84,9 @@ package struct ChunkProgress: Sendable, Hashable {
   package let rows: Int64
   package let chunkRows: Int64
   package let totalRows: Int64
-  /// The current step of the hop's program, its progress, and the program, as far as known.
-  let step: Int
+  /// The stage of the hop, and the share of it that is done.
+  let stage: HopStage
   let share: Double
-  let outline: HopOutline?
 }
 
 /// The progress of a migration over all its work: rows, indexes, verification, replacement.
@@ -109,7 +108,7 @@ package struct MigrationProgress: Sendable, Hashable {
   /// Seconds that the run has worked, and seconds to go; nil where unknown.
   package let elapsed: Double
   package let remaining: Double?
-  /// Share of the time, 0 to 1: it never falls, and is 1 only at the end.
+  /// Share of the work, 0 to 1: it never falls, and is 1 only at the end.
   package let fraction: Double
 
   /// Makes a progress value; without a fraction it is that of the rows.

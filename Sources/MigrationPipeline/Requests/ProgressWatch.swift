@@ -15,7 +15,6 @@ struct ProgressWatch {
       .progress(
         ChunkProgress(
           hop: progress.hop, subject: progress.subject, rows: rowsBefore &+ progress.rows,
-          chunkRows: progress.chunkRows, totalRows: totalRows, step: progress.step, share: progress.share,
-          outline: progress.outline)))
+          chunkRows: progress.chunkRows, totalRows: totalRows, stage: progress.stage, share: progress.share)))
   }
 }

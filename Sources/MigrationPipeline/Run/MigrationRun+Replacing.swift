@@ -259,8 +259,8 @@ extension MigrationRun {
       keepAlive: { _ = showLife() },
       inPlaceObserver: { [work] step in
         switch step {
-        case .backedUp: work.replacing(step: 1)
-        case .committed: work.replacing(step: 2)
+        case .backedUp: work.replaced(share: 1.0 / 3)
+        case .committed: work.replaced(share: 2.0 / 3)
         case .copied, .compared, .writing, .durable, .confirmed: break
         }
       })

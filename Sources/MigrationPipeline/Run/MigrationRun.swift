@@ -29,6 +29,8 @@ final class MigrationRun {
   let start = ContinuousClock.now
   /// Reports the progress of the whole run.
   let work: WorkTeller
+  /// Whether the run goes on.
+  let control: RunControl
   /// The policies of this run, and what they write.
   let policies: (any PolicyProvider)?
   let policyLines = PolicyLines()
@@ -70,13 +72,13 @@ final class MigrationRun {
     self.request = request
     self.files = files
     self.stop = stop
-    let holds = HoldPoint(stop: stop)
-    let work = WorkTeller { holds.held }
+    let control = RunControl(stop) { observer(.alive($0)) }
+    self.control = control
+    let work = WorkTeller { control.held }
     self.work = work
     self.observer = { event in
       observer(event)
       if let told = work.told(after: event) { observer(told) }
-      holds.passed(event) { observer(.alive($0)) }
     }
     job = request.job
     replacement = request.replacement ?? .rename
@@ -131,12 +133,12 @@ final class MigrationRun {
     }
   }
 
-  /// Emits life signs and checks for a stop while SQLite runs a long statement.
+  /// Emits life signs, and asks whether the run goes on, while SQLite runs a long statement.
   func heartbeat() -> () -> Bool {
-    let (stop, observer) = (self.stop, self.observer)
+    let (control, observer) = (self.control, self.observer)
     return { [unowned self] in
       observer(.alive(self.stage))
-      return !stop.isStopping
+      return control.goesOn(in: self.stage)
     }
   }
 
@@ -269,7 +271,7 @@ final class MigrationRun {
       plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: passes.fingerprint, source: source, boot: boot), options: request.engine,
       rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
-      stop: stop, observer: observer, end: end, views: ChainViews(counts: counts))
+      control: control, observer: observer, end: end, views: ChainViews(counts: counts))
   }
 
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
@@ -278,8 +280,7 @@ final class MigrationRun {
     // The last hop is complete: the next start verifies it.
     try checkStop()
     let expectation = try chain.expectation()
-    let verifier = StoreVerifier(
-      depth: request.verification, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
+    let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, altered: chain.passes.alterProgram?.origins ?? [:],
       source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))

@@ -33,11 +33,8 @@ final class WorkTeller {
     model = WorkModel(plan, passes: passes, settings: settings, replaces: replaces, at: elapsed)
   }
 
-  /// The replacement has reached its next step.
-  func replacing(step: Int) { model?.begin(.replacing, step: step, at: elapsed) }
-
-  /// SQLite's own check of the result has made so many steps.
-  func verified(steps: Int) { model?.advanceVerification(steps: steps, at: elapsed) }
+  /// So much of a replacement in place is done.
+  func replaced(share: Double) { model?.advance(.replacing, share: share) }
 
   /// The progress to report after an event; nil where nothing has changed, or it was reported a moment ago.
   func told(after event: MigrationEvent) -> MigrationEvent? {
@@ -46,10 +43,9 @@ final class WorkTeller {
     case .progress(let progress):
       if rowsBefore == nil { rowsBefore = progress.rows &- progress.chunkRows }
       chunk = progress
-      model?.advance(
-        hop: progress.hop, step: progress.step, share: progress.share, outline: progress.outline, at: elapsed)
-    case .verifying: model?.begin(.verifying, at: elapsed)
-    case .replacing: model?.begin(.replacing, at: elapsed)
+      model?.advance(progress.stage.part, hop: progress.hop, stage: progress.stage, share: progress.share)
+    case .verifying: model?.advance(.verifying)
+    case .replacing: model?.advance(.replacing)
     case .planned, .hopStarted, .hopFinished, .alive: break
     case .identified, .recovered, .resumed, .note, .verified, .advanced: return nil
     }
@@ -69,7 +65,7 @@ final class WorkTeller {
     if !isLast, model.part == lastPart, let lastTold, now - lastTold < Self.pause { return nil }
     (lastTold, lastPart) = (now, model.part)
     let elapsed = elapsed
-    let fraction = model.fraction(at: elapsed)
+    let fraction = model.fraction()
     let remaining = model.remaining(at: elapsed)
     self.model = model
     let rows = chunk?.rows ?? 0

@@ -131,4 +131,7 @@ package struct SourceTables: Sendable, Hashable {
 extension SourceTables.Driver {
   /// SQL for the least key from ?1 on: the start of a chunk.
   package var nextKey: String { "SELECT min(\(key)) FROM \(table) WHERE \(key) >= ?1" }
+
+  /// SQL for the least and the greatest key.
+  package var endKeys: String { "SELECT (SELECT min(\(key)) FROM \(table)), (SELECT max(\(key)) FROM \(table))" }
 }

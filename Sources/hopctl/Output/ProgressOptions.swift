@@ -19,7 +19,7 @@ struct ProgressOptions: ParsableArguments {
       "How far it is, on standard error: bar (on a terminal), json (for programs), or none.",
       discussion: """
         json: a line of JSON at most ten times a second, with part (planning, copying, indexing, verifying, replacing, \
-        done), fraction (of the time: it never falls, and is 1 only at the end), elapsed and remaining (seconds), hop, \
+        done), fraction (of the work: it never falls, and is 1 only at the end), elapsed and remaining (seconds), hop, \
         hops, from, to, subject, rows, totalRows and rowsPerSecond.
         """, valueName: "form"))
   var progress: ProgressForm = .bar

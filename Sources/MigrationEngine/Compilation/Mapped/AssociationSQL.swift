@@ -39,10 +39,9 @@ package struct AssociationSQL {
     /// "table AS alias" in the order of joining; the first has the range key.
     var tables: [SQLExpression]
     var conditions: [SQLExpression]
-    /// The key by which rows are read in ranges, the table that has it, and the query for the next one after ?1.
+    /// The key by which rows are read in ranges, and the table that has it.
     let rangeKey: String
     let driver: SourceTables.Driver
-    var nextKey: String { driver.nextKey }
     let row: MappedRow
     let key: SQLExpression
     let number: SQLExpression

@@ -29,7 +29,7 @@ extension MappedHopCompiler {
       ]
       steps.append(
         HopProgram.ChunkStep(
-          subject: one.mapping.name, nextKey: source.driver(of: one.sourceTable).nextKey,
+          subject: one.mapping.name, driver: source.driver(of: one.sourceTable),
           actions: [
             HopProgram.Action(
               .scratch,

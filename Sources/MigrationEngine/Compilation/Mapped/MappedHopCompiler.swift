@@ -175,7 +175,7 @@ package struct MappedHopCompiler {
         .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
         .chunks(
           HopProgram.ChunkStep(
-            subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
+            subject: lane.mapping.name, driver: self.source.driver(of: lane.sourceTable),
             actions: [HopProgram.Action(.scratch, sql, isRanged: true)])),
       ]
     }
@@ -229,7 +229,7 @@ package struct MappedHopCompiler {
       + " \(reached.order ?? .null) AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(conditions.joined(separator: " AND "))) GROUP BY 1, 2)"
     return HopProgram.ChunkStep(
-      subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
+      subject: lane.mapping.name, driver: self.source.driver(of: lane.sourceTable),
       actions: [HopProgram.Action(.scratch, sql, isRanged: true)])
   }
 
@@ -255,15 +255,12 @@ package struct MappedHopCompiler {
           && $0.sourceTable == lane.sourceTable && ($0.kind == .each || $0.index == lane.index)
       }
       var actions: [HopProgram.Action] = []
-      var nextKey = ""
       for member in together {
         done.insert(member.index)
-        let rows = try associations.rows(member)
-        nextKey = rows.nextKey
-        actions.append(try creation(member, rows: rows, setters: setters))
+        actions.append(try creation(member, rows: try associations.rows(member), setters: setters))
       }
-      steps.append(
-        .chunks(HopProgram.ChunkStep(subject: lane.mapping.name, nextKey: nextKey, actions: actions)))
+      let driver = try associations.rows(lane).driver
+      steps.append(.chunks(HopProgram.ChunkStep(subject: lane.mapping.name, driver: driver, actions: actions)))
     }
     return steps
   }

@@ -50,7 +50,7 @@ extension RelationshipSetters {
           "SELECT \(rows.key), \(found.key) FROM \((rows.tables + found.tables).joined(separator: " CROSS JOIN "))"
             + " WHERE \(conditions.joined(separator: " AND ")) LIMIT 1", isRanged: true, refusal: refusal))
     }
-    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+    return HopProgram.ChunkStep(subject: setter.end, driver: rows.driver, actions: actions)
   }
 
   /// Whether the relationship may already have objects for the mapping's objects that must not stay.
@@ -116,7 +116,7 @@ extension RelationshipSetters {
   ) -> HopProgram.ChunkStep {
     let name = compiler.qualified(columns.table)
     return HopProgram.ChunkStep(
-      subject: setter.end, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
+      subject: setter.end, driver: SourceTables.Driver(table: name, key: "\"Z_PK\""),
       actions: [
         Action(
           .rows(of: columns.table),
@@ -138,10 +138,10 @@ extension RelationshipSetters {
     let rows = try associations.rows(setter.lane)
     if !clears, let copy = plainPairs(setter) {
       return HopProgram.ChunkStep(
-        subject: setter.end, nextKey: copy.driver.nextKey, actions: [Action(copy, schema: compiler.destinationSchema)])
+        subject: setter.end, driver: copy.driver, actions: [Action(copy, schema: compiler.destinationSchema)])
     }
     if !clears, let actions = try joining(setter, rows: rows) {
-      return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+      return HopProgram.ChunkStep(subject: setter.end, driver: rows.driver, actions: actions)
     }
     var actions = [Action(.scratch, "DELETE FROM \(MappedScratch.pairs)")]
     if clears {
@@ -169,7 +169,7 @@ extension RelationshipSetters {
           isRanged: true))
     }
     actions += writing(setter, clears: clears)
-    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions, usesPairs: true)
+    return HopProgram.ChunkStep(subject: setter.end, driver: rows.driver, actions: actions, usesPairs: true)
   }
 
   /// Returns the pairs of one source for the rows of a range, as tables and conditions.
