@@ -185,7 +185,7 @@ let package = Package(
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
     .target(
       name: "SystemdSupport",
-      dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
+      dependencies: ["CSystemd", "Diagnostics", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict),
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(

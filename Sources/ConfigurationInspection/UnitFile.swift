@@ -120,39 +120,12 @@ package struct UnitFile: Sendable {
 
   private var bound: [FilePath] { words("BindPaths").map { FilePath(String($0.prefix { $0 != ":" })) } }
 
-  /// The words of a list, without `-` and `+` in front. Quotes enclose a word, a backslash escapes the next character,
-  /// and `%%` is a percent sign.
+  /// The words of a list, without `-` and `+` in front; `%%` is a percent sign.
   private func words(_ key: String) -> [String] {
-    (values[key] ?? []).flatMap { Self.split($0) }.map { word in
+    (values[key] ?? []).flatMap { ShellWords.split($0, escapedInQuotes: "\"\\") ?? [] }.map { word in
       let parts = word.drop { "-+".contains($0) }.split(separator: "%%", omittingEmptySubsequences: false)
       return parts.map { $0.replacing("%i", with: instance).replacing("%I", with: instance) }.joined(separator: "%")
     }
-  }
-
-  private static func split(_ text: String) -> [String] {
-    var words: [String] = []
-    var word: String?
-    var quote: Character?
-    var isEscaped = false
-    for character in text {
-      if isEscaped {
-        word = (word ?? "") + String(character)
-        isEscaped = false
-      } else if character == "\\" {
-        isEscaped = true
-      } else if character == quote {
-        quote = nil
-      } else if quote == nil, character == "\"" || character == "'" {
-        quote = character
-        word = word ?? ""
-      } else if quote == nil, character == " " || character == "\t" {
-        if let done = word { words.append(done) }
-        word = nil
-      } else {
-        word = (word ?? "") + String(character)
-      }
-    }
-    return words + [word].compactMap(\.self)
   }
 
   private static func text(_ path: FilePath) -> String? {

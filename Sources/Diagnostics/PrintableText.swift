@@ -4,7 +4,7 @@
 
 extension Unicode.Scalar {
   /// Whether the character is neither a control character nor one that changes how a line reads.
-  fileprivate var isLineSafe: Bool {
+  package var isLineSafe: Bool {
     // Nearly all characters are ASCII; they need no look-up in Unicode's tables.
     if value < 0x7f { return value >= 0x20 }
     // Every name of a hop has an arrow.

@@ -2,6 +2,7 @@
 // as text. Libraries do not log; only the two programs and their service make a logger.
 
 import CSystemd
+import Diagnostics
 import Glibc
 import Logging
 import Synchronization

@@ -1,6 +1,7 @@
 // Formats log entries for standard error. Separate from the handler so that the escaping can be tested: file names and
 // error texts are untrusted, and a newline in one must not forge an entry.
 
+import Diagnostics
 import Logging
 
 /// One log entry, ready for any destination.
@@ -76,35 +77,7 @@ struct LogEntry {
   }
 }
 
-extension Unicode.Scalar {
-  /// Whether the scalar is neither a control character nor one that changes how a line reads.
-  var isLineSafe: Bool {
-    // Nearly all characters are ASCII or the arrow of a hop; they need no look-up in Unicode's tables.
-    if value < 0x7f { return value >= 0x20 }
-    if self == "→" { return true }
-    return switch properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator: false
-    default: true
-    }
-  }
-}
-
 extension String {
-  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay if `keepingNewlines`.
-  func escapingControls(keepingNewlines: Bool) -> String {
-    if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
-    var result = ""
-    for scalar in unicodeScalars {
-      if scalar.isLineSafe || (keepingNewlines && scalar == "\n") {
-        result.unicodeScalars.append(scalar)
-      } else {
-        let digits = String(scalar.value, radix: 16)
-        result += scalar.value < 0x100 ? "\\x" + (digits.utf8.count == 1 ? "0" : "") + digits : "\\u{\(digits)}"
-      }
-    }
-    return result
-  }
-
   /// The value of `key=value`: in quotation marks if it is empty or has a space, a quotation mark or `=`.
   fileprivate var quotedValue: String {
     let safe = escapingControls(keepingNewlines: false)

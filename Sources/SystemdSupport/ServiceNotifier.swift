@@ -6,6 +6,7 @@
 
 // The C library's socket types have no module of their own: the compiler finds them in the first module that has them.
 import CSystemd
+import Diagnostics
 import Glibc
 import Synchronization
 

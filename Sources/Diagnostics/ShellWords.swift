@@ -1,17 +1,17 @@
-// How the command of `--policy` is split into words.
+// How command lines are split into words: commands of policies, those that fetch and store objects, lists of units.
 
 /// A command line in words, without a shell: only quotes and backslashes have the meaning that they have in one.
-enum ShellWords {
+package enum ShellWords {
   /// The words; nil where a quote is not closed or a backslash is the last character. Inside double quotes a backslash
-  /// quotes only `"`, `\`, `$` and a backquote, and is literal before any other character.
-  static func split(_ text: some StringProtocol) -> [String]? {
+  /// quotes only `escapedInQuotes`, and is literal before any other character.
+  package static func split(_ text: some StringProtocol, escapedInQuotes: String) -> [String]? {
     var words: [String] = []
     var word: String?
     var quote: Character?
     var isEscaped = false
     for character in text {
       if isEscaped {
-        if quote == "\"", !"\"\\$`".contains(character) { word = (word ?? "") + "\\" }
+        if quote == "\"", !escapedInQuotes.contains(character) { word = (word ?? "") + "\\" }
         word = (word ?? "") + String(character)
         isEscaped = false
       } else if character == "\\", quote != "'" {
