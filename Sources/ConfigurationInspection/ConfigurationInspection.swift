@@ -5,6 +5,7 @@ import DurableFiles
 import Glibc
 import HopdConfiguration
 import ManagedObjectModel
+import MigrationPipeline
 import PersistentStore
 import PolicyHost
 import StoreReplacement
@@ -130,7 +131,7 @@ package struct ConfigurationInspection {
         let program = policy.command.first.map { FilePath($0) }.flatMap { $0.isAbsolute ? $0 : nil }
         return unreadable(program.map { [($0, "policies.\(policy.name).command")] } ?? [])
       } catch {
-        let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+        let error = HopdError.of(error)
         return [
           told(
             error.located(Place(key: "policies.\(policy.name).command")),

@@ -4,6 +4,7 @@
 import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
+import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -68,7 +69,7 @@ package struct WatchModels: Sendable {
           target: watch.target.map { .named($0) } ?? .current
         ).namingRelationships)
     } catch {
-      throw (error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)).located(place)
+      throw HopdError.of(error, at: place)
     }
     return naming
   }

@@ -123,7 +123,7 @@ package final class BackupKeeper: Sendable {
     } catch let error as HopdError where error.code == .notFound {
       // The watcher reports a missing directory.
     } catch {
-      problem(error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error))
+      problem(HopdError.of(error))
     }
     let pause = Self.pause(rule: work.rule, next: next, now: wall)
     state.withLock { $0.due[name] = .now.advanced(by: pause) }

@@ -7,6 +7,7 @@ import Glibc
 import HopdConfiguration
 import HopdControl
 import Logging
+import MigrationPipeline
 import ServiceState
 import Synchronization
 import SystemPackage
@@ -44,7 +45,7 @@ struct ControlDesk: Sendable {
       recorder.note(.service(.socket, path.printable))
       return server
     } catch {
-      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      let error = HopdError.of(error)
       logger.event(
         .controlProblem, "hopctl cannot give orders to this daemon, which works all the same: \(error)",
         fields: [.error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
@@ -121,7 +122,7 @@ struct ControlDesk: Sendable {
     } catch let error as BadCall {
       throw error
     } catch {
-      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      let error = HopdError.of(error)
       return .notPossible(error.code.name, error.headline, hint: error.firstHint)
     }
   }

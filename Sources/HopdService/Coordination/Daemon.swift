@@ -117,7 +117,7 @@ package struct Daemon: Sendable {
       try await group.run()
       return ExitStatus.success.rawValue
     } catch {
-      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      let error = HopdError.of(error)
       return ended(error, logger, notifier)
     }
   }

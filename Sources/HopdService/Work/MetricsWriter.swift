@@ -4,6 +4,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import Logging
+import MigrationPipeline
 import ServiceState
 import StoreReplacement
 import Synchronization
@@ -83,7 +84,7 @@ package final class MetricsWriter: Sendable {
         return failed
       })
     else { return }
-    let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+    let error = HopdError.of(error)
     let folder = file.removingLastComponent().printable
     logger.event(
       .metricsUnwritable, "the metrics cannot be written: \(error)",

@@ -13,7 +13,7 @@ import SystemPackage
 
 extension HopdError {
   /// Any error as one of hopd's.
-  package static func of(_ error: any Error, at place: Place) -> HopdError {
+  package static func of(_ error: any Error, at place: Place = Place()) -> HopdError {
     switch error {
     case let error as HopdError: return error.located(place)
     case let error as SQLiteError:
