@@ -134,7 +134,7 @@ import Testing
       let held = try? PinStore(location: location, files: LinuxFileSystem()).pin(
         heldBackFrom: Self.two, storeUUID: "U", digest: "one")
       if let held = held ?? nil {
-        return .failure(JobFailure(stage: .identify, error: held.refusal(request.location.database)))
+        return .failure(MigrationFailure(stage: .identify, error: held.refusal(request.location.database)))
       }
       return .success(.current(nil))
     }

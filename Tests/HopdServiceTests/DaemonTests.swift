@@ -178,7 +178,7 @@ import Testing
         observer(.hopStarted(index: 0, hops: 1, from: "A", to: "A 2"))
         while !stop.isStopping { usleep(1000) }
         usleep(300_000)
-        return .failure(JobFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")))
+        return .failure(MigrationFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")))
       })
     try await running(place, try place.coordinator(work)) {
       try await eventually("at work") {
@@ -197,7 +197,7 @@ import Testing
     let looks = Mutex(0)
     let work = FakeWork(onLook: { _ in
       looks.withLock { $0 += 1 }
-      return .failure(JobFailure(stage: .identify, error: HopdError(.noRoute, "no way")))
+      return .failure(MigrationFailure(stage: .identify, error: HopdError(.noRoute, "no way")))
     })
     let coordinator = try place.coordinator(work)
     try await running(place, coordinator) {
@@ -296,7 +296,7 @@ import Testing
           if mayMove.withLock({ $0 }) { observer(.verifying) }
           usleep(10_000)
         }
-        return .failure(JobFailure(stage: .verify, error: HopdError(.interrupted, "stopped")))
+        return .failure(MigrationFailure(stage: .verify, error: HopdError(.interrupted, "stopped")))
       })
     func pings() -> Int { place.manager.messages.count { $0 == "WATCHDOG=1" } }
     try await running(place, try place.coordinator(work, watchdog: .milliseconds(800))) {
@@ -318,7 +318,9 @@ import Testing
     try place.write("stores/a.sqlite", "x")
     let work = FakeWork(
       onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
-      onMigrate: { _, _, _ in .failure(JobFailure(stage: .migrate, error: HopdError(.noSpace, "no space on /srv"))) })
+      onMigrate: { _, _, _ in
+        .failure(MigrationFailure(stage: .migrate, error: HopdError(.noSpace, "no space on /srv")))
+      })
     try await running(place, try place.coordinator(work)) {
       try await eventually("loud") { place.log.all(.migrationFailed).contains { $0.level == .error } }
       try await eventually("status") { place.manager.messages.contains { $0.contains("1 tried again later") } }
@@ -346,7 +348,7 @@ import Testing
           store: stores.appending("a.sqlite"), sentence: "the new store is in place", failure: nil, goesOn: true),
         RecoveredStore(
           store: "/elsewhere/c.sqlite", sentence: nil,
-          failure: JobFailure(stage: .recover, error: HopdError(.storeQuarantined, "the store is missing")),
+          failure: MigrationFailure(stage: .recover, error: HopdError(.storeQuarantined, "the store is missing")),
           goesOn: false),
       ])
     try await running(place, try place.coordinator(work)) {

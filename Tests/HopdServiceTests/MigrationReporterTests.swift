@@ -124,7 +124,8 @@ import Testing
     )
     let now = ContinuousClock.now
     reporter.failed(
-      JobFailure(stage: .plan, error: error, from: "A", to: "A 3", storeUUID: "U"), .refused(isNews: true), now: now)
+      MigrationFailure(stage: .plan, error: error, from: "A", to: "A 3", storeUUID: "U"), .refused(isNews: true),
+      now: now)
     let entry = try #require(log.entries.first)
     #expect(entry.kind == .storeRefused && entry.level == .error)
     #expect(entry[.result] == "refused" && entry[.error] == "no-route" && entry[.hint] == "add a version in between")
@@ -150,7 +151,7 @@ import Testing
     for (verdict, kind, result, isLoud) in verdicts {
       let log = RecordedLog()
       MigrationReporter(.init(store: FilePath(store), watch: "w", job: "1"), logger: log.logger)
-        .failed(JobFailure(stage: .identify, error: error), verdict, now: now)
+        .failed(MigrationFailure(stage: .identify, error: error), verdict, now: now)
       let entry = log.entries.first
       #expect(entry?.kind == kind && entry?[.result] == result && entry?[.hint]?.isEmpty == false, "\(verdict)")
       #expect(((entry?.level ?? .trace) > .debug) == isLoud, "\(verdict)")
@@ -159,7 +160,7 @@ import Testing
 
   @Test func attemptsAndTheTimeOfTheNextOneAreTold() throws {
     let now = ContinuousClock.now
-    let failure = JobFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))
+    let failure = MigrationFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))
     reporter.failed(
       failure, .retry(until: now.advanced(by: .seconds(90)), attempt: 3, attempts: nil, isNews: true), now: now)
     reporter.failed(failure, .lasting(until: now.advanced(by: .seconds(90)), attempt: 5), now: now)
@@ -175,7 +176,7 @@ import Testing
   @Test func aReadOnlyDirectoryNamesTheRestart() throws {
     let cause = HopdError(
       .noPermission, "cannot write here", at: Place(file: "/srv"), cause: Errno.readOnlyFileSystem, hint: "x")
-    reporter.failed(JobFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
+    reporter.failed(MigrationFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
     let hint = try #require(log.entries.first?[.hint])
     #expect(
       hint.contains("systemctl restart hopd") && hint.contains("hopctl unit-dropin") && hint.contains("/srv"), "\(hint)"
@@ -184,7 +185,7 @@ import Testing
 
   @Test func anInterruptedRunSaysThatItGoesOn() throws {
     reporter.failed(
-      JobFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")), .queued, now: .now)
+      MigrationFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")), .queued, now: .now)
     let entry = try #require(log.entries.first)
     #expect(entry.kind == .migrationInterrupted && entry.level == .notice && entry[.result] == "interrupted")
   }
@@ -199,7 +200,7 @@ import Testing
 
   @Test func whatAFailureIsToTheScheduler() {
     func outcome(_ code: HopdError.Code, _ stage: MigrationStage = .plan) -> JobOutcome {
-      JobOutcome(JobFailure(stage: stage, error: HopdError(code, "text")))
+      JobOutcome(MigrationFailure(stage: stage, error: HopdError(code, "text")))
     }
     #expect(outcome(.storeBusy) == .busy(code: "store-busy"))
     #expect(outcome(.interrupted) == .interrupted)

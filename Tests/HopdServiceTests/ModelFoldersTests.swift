@@ -67,7 +67,8 @@ import Testing
             seen.withLock { $0 = request.catalog.versions.map(\.model.name) }
             looks.withLock { $0 += 1 }
             return .failure(
-              JobFailure(stage: .identify, error: HopdError(.notFound, "of no known version", at: Place(file: "x"))))
+              MigrationFailure(
+                stage: .identify, error: HopdError(.notFound, "of no known version", at: Place(file: "x"))))
           }))
       }
     }

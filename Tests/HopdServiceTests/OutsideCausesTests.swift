@@ -41,7 +41,7 @@ import Testing
         tries.withLock { $0 += 1 }
         return isMended.withLock { $0 }
           ? .success(.sample(request.location.database))
-          : .failure(JobFailure(stage: .lock, error: HopdError(code, "not now")))
+          : .failure(MigrationFailure(stage: .lock, error: HopdError(code, "not now")))
       })
     try await DaemonTests().running(place, try place.coordinator(work)) {
       try await eventually("failed") { place.log.all(.storeRefused).count == 1 }

@@ -87,7 +87,7 @@ import Testing
               observer(.alive(.migrate))
               usleep(10_000)
             }
-            return .failure(JobFailure(stage: .migrate, error: HopdError(.interrupted, "stopped")))
+            return .failure(MigrationFailure(stage: .migrate, error: HopdError(.interrupted, "stopped")))
           })
         var surroundings = DaemonCoordinator.Surroundings(
           source: .file(place.configuration), stateDirectory: place.root.appending("state"),

@@ -44,9 +44,9 @@ import Testing
   private static func work(mayEnd: @escaping @Sendable () -> Bool = { true }) -> FakeWork {
     FakeWork(
       onLook: { request in
-        func failed(_ code: HopdError.Code, _ message: String) -> Result<LookResult, JobFailure> {
+        func failed(_ code: HopdError.Code, _ message: String) -> Result<LookResult, MigrationFailure> {
           .failure(
-            JobFailure(stage: .identify, error: HopdError(code, message, hint: "do this"), from: "A", to: "A 2"))
+            MigrationFailure(stage: .identify, error: HopdError(code, message, hint: "do this"), from: "A", to: "A 2"))
         }
         return switch request.location.database.lastComponent?.string {
         case "current.sqlite": .success(.current(DaemonTests.facts))

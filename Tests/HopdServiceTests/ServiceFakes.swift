@@ -90,20 +90,20 @@ final class ManagerSocket: Sendable {
 
 /// Work that does what a test prescribes.
 struct FakeWork: StoreWork {
-  var onLook: @Sendable (MigrationRequest) -> Result<LookResult, JobFailure> = { _ in .success(.current(nil)) }
+  var onLook: @Sendable (MigrationRequest) -> Result<LookResult, MigrationFailure> = { _ in .success(.current(nil)) }
   var onMigrate:
-    @Sendable (MigrationRequest, StopSignal, (MigrationEvent) -> Void) -> Result<MigrationReport, JobFailure> = {
+    @Sendable (MigrationRequest, StopSignal, (MigrationEvent) -> Void) -> Result<MigrationReport, MigrationFailure> = {
       request, _, _ in .success(.sample(request.location.database))
     }
   var recovered: [RecoveredStore] = []
 
   func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(JobFailure) -> LookResult { try onLook(request).get() }
+  ) throws(MigrationFailure) -> LookResult { try onLook(request).get() }
 
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
-  ) throws(JobFailure) -> MigrationReport { try onMigrate(request, stop, observer).get() }
+  ) throws(MigrationFailure) -> MigrationReport { try onMigrate(request, stop, observer).get() }
 
   func recover(
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,

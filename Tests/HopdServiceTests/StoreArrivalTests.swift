@@ -42,7 +42,7 @@ import Testing
     let error = try #require(refusal(location))
     #expect(error.code == .storeIncomplete && error.hint?.contains("a.sqlite-wal") == true)
     // It is deferred like a store in use, and not refused.
-    #expect(JobOutcome(JobFailure(stage: .lock, error: error)) == .busy(code: "store-incomplete"))
+    #expect(JobOutcome(MigrationFailure(stage: .lock, error: error)) == .busy(code: "store-incomplete"))
     try place.write("stores/a.sqlite-wal", "log")
     #expect(refusal(location) == nil)
   }

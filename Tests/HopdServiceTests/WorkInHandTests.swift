@@ -44,14 +44,14 @@ import Testing
 
     func look(
       _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-    ) throws(JobFailure) -> LookResult {
+    ) throws(MigrationFailure) -> LookResult {
       note()
       return .behind(DaemonTests.facts, target: "A 2")
     }
 
     func migrate(
       _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
-    ) throws(JobFailure) -> MigrationReport {
+    ) throws(MigrationFailure) -> MigrationReport {
       note()
       return .sample(request.location.database)
     }
@@ -94,7 +94,7 @@ import Testing
       onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { _, _, _ in
         for _ in 0..<5000 where !mayEnd.withLock({ $0 }) { usleep(2000) }
-        return .failure(JobFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")))
+        return .failure(MigrationFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")))
       })
     let coordinator = try place.coordinator(work)
     try await DaemonTests().running(place, coordinator) {

@@ -45,11 +45,11 @@ extension DaemonCoordinator {
 
   /// Returns a call that claims the watch's directory: a directory that was created or replaced after the start is
   /// claimed with its first store.
-  private func claim(for ticket: JobTicket) -> @Sendable () throws(JobFailure) -> Void {
+  private func claim(for ticket: JobTicket) -> @Sendable () throws(MigrationFailure) -> Void {
     let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
-    return { () throws(JobFailure) in
+    return { () throws(MigrationFailure) in
       guard let claims, let watch else { return }
-      do throws(HopdError) { try claims.require(watch) } catch { throw JobFailure(stage: .lock, error: error) }
+      do throws(HopdError) { try claims.require(watch) } catch { throw MigrationFailure(stage: .lock, error: error) }
     }
   }
 
@@ -58,8 +58,8 @@ extension DaemonCoordinator {
     let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
     BlockingWork.run("look") { [self] in
       let slot = notes?.begin(key, .look)
-      let result: Result<LookResult, JobFailure>
-      do throws(JobFailure) {
+      let result: Result<LookResult, MigrationFailure>
+      do throws(MigrationFailure) {
         try claim()
         result = .success(try work.look(request, stop: stop) { monitor.beat() })
       } catch {
@@ -81,8 +81,8 @@ extension DaemonCoordinator {
       // The job's thread writes the entries, so that they are in the order of the events.
       let teller = EventTeller(reporter.run(), monitor)
       let slot = notes?.begin(key, .migrate)
-      let result: Result<MigrationReport, JobFailure>
-      do throws(JobFailure) {
+      let result: Result<MigrationReport, MigrationFailure>
+      do throws(MigrationFailure) {
         try claim()
         let report = try work.migrate(request, stop: stop) { teller.handle($0) }
         teller.end()
@@ -97,7 +97,7 @@ extension DaemonCoordinator {
     }
   }
 
-  func looked(_ key: FilePath, _ result: Result<LookResult, JobFailure>) {
+  func looked(_ key: FilePath, _ result: Result<LookResult, MigrationFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
     survived(job.ticket)
     defer { if scheduler.isSettled(key) { askers[key] = nil } }
@@ -122,7 +122,7 @@ extension DaemonCoordinator {
     }
   }
 
-  func migrated(_ key: FilePath, _ result: Result<MigrationReport, JobFailure>) {
+  func migrated(_ key: FilePath, _ result: Result<MigrationReport, MigrationFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
     survived(job.ticket)
     let now = ContinuousClock.now

@@ -33,7 +33,7 @@ extension DaemonCoordinator {
   }
 
   /// Records failed work on a store: the store's condition, and the job that ended.
-  func record(_ job: RunningJob, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+  func record(_ job: RunningJob, _ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     if job.ticket.step == .migrate || verdict.isNews, verdict != .forgotten {
       metrics.ended(verdict.result(failure.error, stage: failure.stage))
     }
@@ -54,7 +54,7 @@ extension DaemonCoordinator {
   }
 
   /// Records the condition of a store after a failure.
-  func record(_ store: FoundStore, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+  func record(_ store: FoundStore, _ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     guard let recorder = surroundings.recorder else { return }
     guard var condition = verdict.condition(failure.error) else { return recordGone(store) }
     if condition == .waiting { condition = waiting(store) }

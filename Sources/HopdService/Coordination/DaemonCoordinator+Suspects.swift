@@ -114,7 +114,7 @@ extension DaemonCoordinator {
     guard !suspects.isEmpty else { return false }
     let deaths = suspects.deaths(at: ticket.store.key, models: setup.modelsMark(ofWatch: ticket.store.watch))
     guard deaths >= Suspects.limit else { return false }
-    let failure = JobFailure(
+    let failure = MigrationFailure(
       stage: .identify, error: Suspects.refusal(ticket.store.path, deaths: deaths))
     let verdict = scheduler.finished(ticket.store.key, JobOutcome(failure), now: now)
     record(ticket.store, failure, verdict, now: now)

@@ -227,7 +227,7 @@ package struct MigrationReporter: Sendable {
   }
 
   /// Reports that a run or a look ended with an error; the verdict contains what follows, and whether it is news.
-  package func failed(_ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     let error = failure.error.located(Place(store: subject.store))
     guard let entry = entry(failure, error, verdict, now: now) else {
       logger.debug("\(error.description)")
@@ -258,7 +258,7 @@ package struct MigrationReporter: Sendable {
 
   /// The journal entry about an error; nil if it is not worth one.
   private func entry(
-    _ failure: JobFailure, _ error: HopdError, _ verdict: JobVerdict, now: ContinuousClock.Instant
+    _ failure: MigrationFailure, _ error: HopdError, _ verdict: JobVerdict, now: ContinuousClock.Instant
   ) -> FailureEntry? {
     let what = error.description
     // Before anything is written, the store is refused; afterwards, its migration has failed.

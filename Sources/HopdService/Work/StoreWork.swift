@@ -15,26 +15,6 @@ import SQLite
 import StoreReplacement
 import SystemPackage
 
-/// The failure of a piece of work.
-package struct JobFailure: Error, Sendable {
-  /// The stage at which it failed.
-  package var stage: MigrationStage
-  /// The error.
-  package var error: HopdError
-  /// The store's version and the target version, if known.
-  package var from: String?
-  package var to: String?
-  /// Z_UUID of the store, if known.
-  package var storeUUID: String?
-}
-
-extension JobFailure {
-  init(_ failure: MigrationFailure) {
-    self.init(
-      stage: failure.stage, error: failure.error, from: failure.from, to: failure.to, storeUUID: failure.storeUUID)
-  }
-}
-
 /// The result of a look.
 package enum LookResult: Sendable {
   /// The store is at its target.
@@ -50,7 +30,7 @@ package struct RecoveredStore: Sendable {
   /// What was done, as text for the journal; nil if nothing was done.
   package var sentence: String?
   /// The error of a store that needs an administrator or could not be recovered now.
-  package var failure: JobFailure?
+  package var failure: MigrationFailure?
   /// Whether its job must continue, or its report is still missing.
   package var goesOn = false
 }
@@ -61,11 +41,11 @@ package protocol StoreWork: Sendable {
   /// or an earlier migration left: it rolls back a hot journal and sets a late log aside.
   func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(JobFailure) -> LookResult
+  ) throws(MigrationFailure) -> LookResult
   /// Migrates the store to its target.
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
-  ) throws(JobFailure) -> MigrationReport
+  ) throws(MigrationFailure) -> MigrationReport
   /// Recovers each store that a crash interrupted. `around` receives each store with its recovery, and runs it or not.
   func recover(
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
@@ -81,11 +61,11 @@ package struct PipelineWork: StoreWork {
 
   package func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(JobFailure) -> LookResult {
+  ) throws(MigrationFailure) -> LookResult {
     var facts: StoreFacts?
-    func failure(_ error: HopdError) -> JobFailure {
-      JobFailure(
-        stage: .identify, error: error.located(Place(store: request.location.database)), from: facts?.version, to: nil,
+    func failure(_ error: HopdError) -> MigrationFailure {
+      MigrationFailure(
+        stage: .identify, error: error.located(Place(store: request.location.database)), from: facts?.version,
         storeUUID: facts?.uuid)
     }
     do {
@@ -130,25 +110,21 @@ package struct PipelineWork: StoreWork {
         ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
     } catch {
       if stop.isStopping { throw failure(HopdError(.interrupted, "stopped on request")) }
-      throw failure(error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error))
+      throw failure(HopdError.of(error, at: Place(store: request.location.database)))
     }
   }
 
   package func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
-  ) throws(JobFailure) -> MigrationReport {
+  ) throws(MigrationFailure) -> MigrationReport {
     do throws(HopdError) { try StoreArrival.requireComplete(request.location) } catch {
-      throw JobFailure(stage: .lock, error: error)
+      throw MigrationFailure(stage: .lock, error: error)
     }
     // The daemon queues only stores that a look found to be behind.
     var request = request
     request.isKnownBehind = true
     request.engine.valueMax = max(PipelineWork.valueFloor, request.engine.memoryLimit)
-    do throws(MigrationFailure) {
-      return try pipeline.run(request, stop: stop, observer: observer)
-    } catch {
-      throw JobFailure(error)
-    }
+    return try pipeline.run(request, stop: stop, observer: observer)
   }
 
   package func recover(
@@ -188,12 +164,12 @@ package struct PipelineWork: StoreWork {
         let intent = outcome?.intent
         return RecoveredStore(
           store: path,
-          failure: JobFailure(
+          failure: MigrationFailure(
             stage: .recover, error: error.located(Place(store: path)), from: intent?.from.name, to: intent?.to.name,
             storeUUID: intent?.storeUUID))
       }
     } catch {
-      return RecoveredStore(store: path, failure: JobFailure(error))
+      return RecoveredStore(store: path, failure: error)
     }
   }
 }
@@ -219,7 +195,7 @@ extension HopdError {
 
 extension JobOutcome {
   /// The scheduler's outcome of a failure.
-  init(_ failure: JobFailure) {
+  init(_ failure: MigrationFailure) {
     let error = failure.error
     self =
       switch error.code {

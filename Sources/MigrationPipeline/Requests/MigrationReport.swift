@@ -83,7 +83,17 @@ package struct MigrationFailure: Error, Sendable {
   /// The version the store is at and the wanted one, as far as known.
   package let from: String?
   package let to: String?
+  /// Z_UUID of the store, as far as known.
   package let storeUUID: String?
+
+  /// Describes a failure.
+  package init(
+    stage: MigrationStage, error: HopdError, from: String? = nil, to: String? = nil, storeUUID: String? = nil
+  ) {
+    (self.stage, self.error) = (stage, error)
+    (self.from, self.to) = (from, to)
+    self.storeUUID = storeUUID
+  }
 }
 
 extension MigrationFailure: CustomStringConvertible {
