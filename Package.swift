@@ -50,7 +50,7 @@ let package = Package(
     // MARK: 1 - Ground: files, databases, property lists, and how errors are told
 
     /// What went wrong, where, and what to type next: the one error value of the project.
-    .target(name: "Diagnostics", dependencies: [systemPackage], swiftSettings: strict),
+    .target(name: "Diagnostics", dependencies: ["CLinux", systemPackage], swiftSettings: strict),
     /// A small exact wrapper over SQLite.
     .target(name: "SQLite", dependencies: ["CLinux", "CSQLite", systemPackage], swiftSettings: strict),
     /// Every file call whose order matters for crash safety, behind one protocol.
@@ -71,7 +71,8 @@ let package = Package(
     .target(
       name: "PersistentStore",
       dependencies: [
-        "CLinux", "CSQLite", "CZlib", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage,
+        "CLinux", "CSQLite", "CZlib", "Diagnostics", "DurableFiles", "ManagedObjectModel", "PropertyLists", "SQLite",
+        systemPackage,
       ],
       swiftSettings: strict),
 
@@ -150,8 +151,8 @@ let package = Package(
       name: "MigrationChecking",
       dependencies: [
         "Diagnostics", "DurableFiles", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", "TOMLDocuments",
-        systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", "StoreReplacement",
+        "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
 
@@ -179,7 +180,8 @@ let package = Package(
     .target(
       name: "StoreWatching",
       dependencies: [
-        "CLinux", "Diagnostics", systemPackage, .product(name: "HeapModule", package: "swift-collections"),
+        "CLinux", "Diagnostics", "DurableFiles", systemPackage,
+        .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: strict),
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
@@ -396,7 +398,7 @@ let package = Package(
     .testTarget(
       name: "StoreWatchingTests",
       dependencies: [
-        "Diagnostics", "StoreWatching", systemPackage,
+        "Diagnostics", "DurableFiles", "StoreWatching", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

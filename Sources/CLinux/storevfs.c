@@ -4,7 +4,7 @@
 //
 // - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals
 //   first.
-// - The directory is opened once, without following a symbolic link. Database, journal and log are opened, looked for
+// - The directory is opened once, without following a symbolic link (directories.c). Database, journal and log are opened, looked for
 //   and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name
 //   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and the
 //   like.
@@ -174,32 +174,6 @@ static void forget(database *gone) {
   free(gone);
 }
 
-// Opens the directory of an absolute path without following a symbolic link in any of its components.
-static int open_directory(const char *path, const char **file_name) {
-  const char *slash = strrchr(path, '/');
-  if (path[0] != '/' || !slash || !slash[1]) {
-    errno = EINVAL;
-    return -1;
-  }
-  *file_name = slash + 1;
-  int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (root < 0 || slash == path) return root;
-  char directory[PATH_MAX];
-  size_t length = (size_t)(slash - path - 1);
-  if (length >= sizeof directory) {
-    close(root);
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  memcpy(directory, path + 1, length);
-  directory[length] = 0;
-  int opened = clinux_openat_beneath(root, directory, O_PATH | O_DIRECTORY, 0);
-  int kept = errno;
-  close(root);
-  errno = kept;
-  return opened;
-}
-
 // The parameters of a URI, which SQLite's own VFS looks up by the name it gets: name, value, name, value, …
 static int parameters_of(const char *name, const char *pairs[], int capacity) {
   int count = 0;
@@ -224,7 +198,12 @@ static database *remember(sqlite3_vfs *base, const char *name) {
   made->base_log = made->log;
   if (is_linux(base)) {
     const char *file_name = NULL;
-    made->directory = open_directory(name, &file_name);
+    made->directory = clinux_open_parent(name, &file_name);
+    if (made->directory >= 0 && !*file_name) {
+      close(made->directory);
+      made->directory = -1;
+      errno = EINVAL;
+    }
     if (made->directory < 0) {
       refusal = errno == ELOOP || errno == ENOTDIR ? CLINUX_REFUSED_DIRECTORY : CLINUX_REFUSED_NOTHING;
       free(made);
@@ -459,7 +438,7 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
 }
 
 // The path of the directory without symbolic links; the last component is not resolved, and not followed when it is
-// opened.
+// opened. A path below a pinned directory has none, and is not resolved again.
 static int vfs_full_path(sqlite3_vfs *self, const char *name, int capacity, char *result) {
   sqlite3_vfs *base = base_of(self);
   if (!base || !name) return SQLITE_CANTOPEN;
@@ -472,7 +451,11 @@ static int vfs_full_path(sqlite3_vfs *self, const char *name, int capacity, char
   memcpy(directory, slash ? name : ".", slash ? length : 1);
   directory[slash ? length : 1] = 0;
   if (slash == name) strcpy(directory, "/");
-  if (!realpath(directory, resolved)) return SQLITE_CANTOPEN;
+  if (clinux_is_pinned(name)) {
+    strcpy(resolved, directory);
+  } else if (!realpath(directory, resolved)) {
+    return SQLITE_CANTOPEN;
+  }
   int written = snprintf(result, (size_t)capacity, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, file_name);
   return written < 0 || written >= capacity ? SQLITE_CANTOPEN : SQLITE_OK;
 }

@@ -39,7 +39,7 @@ package struct ConfigurationInspection {
   package func findings() -> Findings {
     var findings = Findings()
     findings.mistakes = WatchOverlap.findings(in: loaded) + BackupOverlap.mistakes(in: loaded)
-    findings.remarks = BackupOverlap.remarks(in: loaded)
+    findings.remarks = BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded, user: user.number)
     for watch in loaded.configuration.watches {
       do throws(HopdError) {
         findings.remarks += try WatchModels.load(watch).warnings

@@ -32,6 +32,9 @@ struct ServiceUser {
     other = (user, found >= 0 ? Array(groups.prefix(Int(count))) : [group])
   }
 
+  /// The user's number.
+  var number: uid_t { other?.user ?? geteuid() }
+
   /// Returns the first file or directory, at a path or below it, that this user may not read; nil if there is none, or
   /// if it is this process's own user.
   func firstUnreadable(below path: FilePath) -> FilePath? {

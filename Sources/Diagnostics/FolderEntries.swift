@@ -19,7 +19,19 @@ extension FilePath {
   /// Visits the entries of the folder in the order of the file system, `.` and `..` too, until `visit` returns false.
   /// Throws where the folder cannot be opened, or cannot be read to its end.
   package func readEntries(_ visit: (FolderEntry) -> Bool) throws(Errno) {
-    guard let directory = withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
+    try FolderEntry.read(openDirectory(O_RDONLY | O_NONBLOCK), visit)
+  }
+}
+
+extension FolderEntry {
+  /// The same for an open directory, whose descriptor is closed; -1, with errno, is one that could not be opened.
+  package static func read(_ descriptor: Int32, _ visit: (FolderEntry) -> Bool) throws(Errno) {
+    guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+    guard let directory = fdopendir(descriptor) else {
+      let code = errno
+      close(descriptor)
+      throw Errno(rawValue: code)
+    }
     defer { closedir(directory) }
     while true {
       errno = 0

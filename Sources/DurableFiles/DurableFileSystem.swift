@@ -17,6 +17,9 @@ import SystemPackage
 package protocol DurableFileSystem: Sendable {
   /// The absolute path without symbolic links, `.` or `..`; the file must exist.
   func canonical(_ path: FilePath) throws -> FilePath
+  /// Opens the directory at a canonical path so that the path means it from now on (`PinnedDirectory`); nil for a disk
+  /// without descriptors.
+  func pin(_ directory: FilePath) throws -> PinnedDirectory?
   /// The status of the file at `path`, or nil where there is none. The file is not opened.
   func status(_ path: FilePath) throws -> FileStatus?
   /// Names in a directory, without `.` and `..`, sorted by bytes.
@@ -117,6 +120,9 @@ extension DurableFileSystem {
     }
     try syncDirectory(directory)
   }
+
+  /// For disks without descriptors.
+  package func pin(_ directory: FilePath) throws -> PinnedDirectory? { nil }
 
   /// For file systems that cannot reserve space.
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool { false }

@@ -1,10 +1,10 @@
-// The real file system. Every call first opens the parent directory with openat2 (no symbolic link in any component)
-// and then names the file relative to that descriptor, so that the checked file is the one used.
+// The real file system. Every call first opens the parent directory with openat2 (no symbolic link in any component,
+// below the pinned directory if there is one: `OpenDirectory`) and then names the file relative to that descriptor, so
+// that the checked file is the one used.
 
 import CLinux
 import Diagnostics
 import Glibc
-import Synchronization
 import SystemPackage
 
 /// File calls of Linux.
@@ -25,14 +25,25 @@ package struct LinuxFileSystem: DurableFileSystem {
     return resolved
   }
 
+  package func pin(_ directory: FilePath) throws -> PinnedDirectory? {
+    try PinnedDirectory(OpenDirectory(canonical: directory))
+  }
+
   package func status(_ path: FilePath) throws -> FileStatus? {
     var found = clinux_file_status()
     var isMissing = false
     try path.withPlatformString { text in
       guard text[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path) }
-      let root = try Self.root()
       try call("read the status", at: path) {
-        let code = text[1] == 0 ? clinux_status_at(root, "", &found) : clinux_status_beneath(root, text + 1, &found)
+        var name: UnsafePointer<CChar>?
+        let parent = clinux_open_parent(text, &name)
+        var code: Int32 = -1
+        if parent >= 0 {
+          code = clinux_status_at(parent, name, &found)
+          let kept = Glibc.errno
+          _ = Glibc.close(parent)
+          Glibc.errno = kept
+        }
         // What no name can stand for is not there. No error is made of it: most side files are not there.
         isMissing = code != 0 && (Glibc.errno == ENOENT || Glibc.errno == ENAMETOOLONG)
         return isMissing ? 0 : code
@@ -262,25 +273,10 @@ package struct LinuxFileSystem: DurableFileSystem {
     _ name: UnsafePointer<CChar>, at path: @autoclosure () -> FilePath, flags: Int32
   ) throws -> Int32 {
     guard name[0] == 0 || name[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path()) }
-    let root = try Self.root()
-    let isRoot = name[0] == 0 || name[1] == 0
     return try call("open the directory", at: path()) {
-      isRoot
-        ? clinux_openat_beneath(root, ".", flags | O_DIRECTORY | O_CLOEXEC, 0)
-        : clinux_openat_beneath(root, name + 1, flags | O_DIRECTORY | O_CLOEXEC, 0)
+      name[0] == 0
+        ? clinux_open_directory("/", flags | O_CLOEXEC) : clinux_open_directory(name, flags | O_CLOEXEC)
     }
-  }
-
-  /// The root directory, opened once for the whole process: every path begins there.
-  private static func root() throws -> Int32 {
-    let known = rootDescriptor.load(ordering: .acquiring)
-    if known >= 0 { return known }
-    let opened = try call("open", at: "/") { Glibc.open("/", pathOnly | O_DIRECTORY | O_CLOEXEC) }
-    let (isFirst, other) = rootDescriptor.compareExchange(
-      expected: -1, desired: opened, ordering: .acquiringAndReleasing)
-    if isFirst { return opened }
-    close(opened)
-    return other
   }
 
   private static func relative(_ path: FilePath) -> HopdError {
@@ -330,6 +326,3 @@ package struct LinuxFileSystem: DurableFileSystem {
 
 /// O_PATH: names a file without opening it.
 private let pathOnly = clinux_o_path()
-
-/// The descriptor of the root directory; -1 until it is first needed.
-private let rootDescriptor = Atomic<Int32>(-1)

@@ -90,5 +90,12 @@ func callForPointer<Pointer>(
 struct Descriptor: ~Copyable {
   let number: Int32
   init(_ number: Int32) { self.number = number }
+
+  /// Leaves the descriptor open, to be closed by the caller.
+  consuming func release() -> Int32 {
+    let released = number
+    discard self
+    return released
+  }
   deinit { _ = Glibc.close(number) }
 }

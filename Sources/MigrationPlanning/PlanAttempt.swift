@@ -303,7 +303,6 @@ struct PlanAttempt {
   }
 
   private static func size(of path: FilePath) -> Int64 {
-    var status = stat()
-    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+    path.linkStatus().map { Int64($0.st_size) } ?? 0
   }
 }

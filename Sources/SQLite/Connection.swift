@@ -161,8 +161,7 @@ package final class Connection {
   }
 
   private static func bytes(of path: FilePath) -> Int64 {
-    var status = stat()
-    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+    path.withPlatformString { clinux_file_bytes($0) }
   }
 
   /// If true, closing the last connection keeps a `-wal` instead of checkpointing and removing it; `false` restores

@@ -1,6 +1,9 @@
-// Lists directories: which files count, and their status by lstat(2). Separate from the watcher because it holds no
-// state. Names are bytes; links, pipes, devices and sockets are skipped without being opened.
+// Lists directories: which files count, and their status. Separate from the watcher because it holds no state. Names are
+// bytes; links, pipes, devices and sockets are skipped without being opened. Everything is named below the open
+// directory of the watch, and no link on the way is followed.
 
+import Diagnostics
+import DurableFiles
 import Glibc
 import SystemPackage
 
@@ -65,9 +68,18 @@ struct DirectoryScan: Sendable {
       && (watch.takesEverything || !ignores(String(decoding: name, as: UTF8.self)))
   }
 
+  /// The directory of a name below the watched directory, and the name in it; nil if it is gone.
+  func place(of relative: [UInt8], in root: OpenDirectory) -> (folder: OpenDirectory, name: [UInt8])? {
+    guard let slash = relative.lastIndex(of: UInt8(ascii: "/")) else { return (root, relative) }
+    guard let folder = try? root.directory(Self.filePath(Array(relative[..<slash]))) else { return nil }
+    return (folder, Array(relative[(slash + 1)...]))
+  }
+
   /// Seconds since the last change of a regular file or of its name, by the system's clock; nil if the file is gone.
   func secondsSinceChange(_ relative: [UInt8]) -> Int64? {
-    guard let status = Self.status(path(relative)), status.st_mode & S_IFMT == S_IFREG else { return nil }
+    guard let root = try? watch.root.open(), let (folder, name) = place(of: relative, in: root),
+      let status = Self.status(name, in: folder), status.st_mode & S_IFMT == S_IFREG
+    else { return nil }
     return Int64(time(nil)) &- Int64(status.st_ctim.tv_sec)
   }
 
@@ -81,22 +93,34 @@ struct DirectoryScan: Sendable {
   func path(_ relative: [UInt8]) -> [UInt8] { relative.isEmpty ? root : root + [UInt8(ascii: "/")] + relative }
 
   /// The same as a `FilePath`.
-  func filePath(_ relative: [UInt8]) -> FilePath { withCString(path(relative)) { FilePath(platformString: $0) } }
+  func filePath(_ relative: [UInt8]) -> FilePath { Self.filePath(path(relative)) }
+
+  /// The canonical path of a name below the watched directory.
+  func key(_ relative: [UInt8]) -> FilePath {
+    relative.isEmpty ? watch.root.path : watch.root.path.appending(Self.filePath(relative).components)
+  }
+
+  static func filePath(_ bytes: [UInt8]) -> FilePath { withCString(bytes) { FilePath(platformString: $0) } }
 
   /// The path of `name` in the directory `relative`.
   static func join(_ relative: [UInt8], _ name: [UInt8]) -> [UInt8] {
     relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
   }
 
+  /// Returns the current state of a file below the watched directory; nil if it is gone or not a regular file.
+  func look(at relative: [UInt8]) -> FileObservation? {
+    guard let root = try? watch.root.open(), let (folder, name) = place(of: relative, in: root) else { return nil }
+    return look(at: name, in: folder)
+  }
+
   /// Returns the current state of the file with its side files; nil if it is gone or not a regular file. `hasSides` is
-  /// false if its directory was just listed and had none: this saves a call of lstat(2) for each.
-  func look(at relative: [UInt8], hasSides: Bool = true) -> FileObservation? {
-    let path = path(relative)
-    guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFREG else { return nil }
+  /// false if its directory was just listed and had none: this saves a call of stat(2) for each.
+  func look(at name: [UInt8], in folder: OpenDirectory, hasSides: Bool = true) -> FileObservation? {
+    guard let status = Self.status(name, in: folder), status.st_mode & S_IFMT == S_IFREG else { return nil }
     var sides: UInt64 = 0
     for (suffix, isNoisy) in suffixes where !isNoisy {
       var mixed: UInt64 = 0
-      if hasSides, let side = Self.status(path + suffix) {
+      if hasSides, let side = Self.status(name + suffix, in: folder) {
         mixed = Self.mix(UInt64(bitPattern: Int64(side.st_size)), UInt64(bitPattern: Self.nanoseconds(side)))
         mixed = Self.mix(mixed, UInt64(side.st_ino))
       }
@@ -106,18 +130,9 @@ struct DirectoryScan: Sendable {
       size: Int64(status.st_size), modified: Self.nanoseconds(status), inode: UInt64(status.st_ino), sides: sides)
   }
 
-  /// Device and inode of the watched directory, or the errno of the failure.
-  func identity() -> Result<[UInt64], Errno> {
-    var status = stat()
-    guard withCString(root, { stat($0, &status) }) == 0 else { return .failure(Errno(rawValue: errno)) }
-    guard status.st_mode & S_IFMT == S_IFDIR else { return .failure(.notDirectory) }
-    return .success([UInt64(status.st_dev), UInt64(status.st_ino)])
-  }
-
-  /// Lists the directory `relative`; an error if it cannot be read to its end.
-  func list(_ relative: [UInt8]) -> Result<Listing, Errno> {
-    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (relative.isEmpty ? 0 : O_NOFOLLOW)
-    let descriptor = withCString(path(relative)) { open($0, flags) }
+  /// Lists a directory; an error if it cannot be read to its end.
+  func list(_ folder: OpenDirectory) -> Result<Listing, Errno> {
+    let descriptor = folder.openForListing()
     guard descriptor >= 0 else { return .failure(Errno(rawValue: errno)) }
     guard let stream = fdopendir(descriptor) else {
       let code = errno
@@ -134,7 +149,7 @@ struct DirectoryScan: Sendable {
       let name = Self.name(of: entry)
       if name == [UInt8(ascii: ".")] || name == [UInt8(ascii: "."), UInt8(ascii: ".")] { continue }
       let type = Int(entry.pointee.d_type)
-      if type == Int(DT_DIR) || type == Int(DT_UNKNOWN), descends(into: name), isDirectory(Self.join(relative, name)) {
+      if type == Int(DT_DIR) || type == Int(DT_UNKNOWN), descends(into: name), Self.isDirectory(name, in: folder) {
         listing.directories.append(name)
       } else {
         switch kind(name) {
@@ -149,8 +164,8 @@ struct DirectoryScan: Sendable {
   }
 
   /// Whether the file is a directory, and not a link to one.
-  func isDirectory(_ relative: [UInt8]) -> Bool {
-    Self.status(path(relative)).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+  private static func isDirectory(_ name: [UInt8], in folder: OpenDirectory) -> Bool {
+    status(name, in: folder).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
   }
 
   private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
@@ -160,9 +175,9 @@ struct DirectoryScan: Sendable {
     return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
   }
 
-  private static func status(_ path: [UInt8]) -> stat? {
+  private static func status(_ name: [UInt8], in folder: OpenDirectory) -> stat? {
     var status = stat()
-    return withCString(path) { lstat($0, &status) } == 0 ? status : nil
+    return withCString(name) { fstatat(folder.descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) } == 0 ? status : nil
   }
 
   private static func nanoseconds(_ status: stat) -> Int64 {

@@ -1,5 +1,6 @@
 // A wrapper of inotify(7): one nonblocking instance, with watches on directories only.
 
+import DurableFiles
 import Glibc
 import SystemPackage
 
@@ -29,13 +30,14 @@ struct Inotify: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Watches a directory; a link in its place is refused unless `following`. Returns nil on failure, with errno set.
-  func add(_ path: [UInt8], following: Bool) -> Int32? {
-    var mask =
+  /// Watches an open directory, by its name in /proc: whatever its path leads to by now. Returns nil on failure, with
+  /// errno set.
+  func add(_ directory: OpenDirectory) -> Int32? {
+    let mask =
       IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF
       | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK
-    if !following { mask |= IN_DONT_FOLLOW }
-    let watch = withCString(path) { inotify_add_watch(descriptor, $0, UInt32(truncatingIfNeeded: mask)) }
+    let watch = inotify_add_watch(
+      descriptor, "/proc/self/fd/\(directory.descriptor)", UInt32(truncatingIfNeeded: mask))
     return watch >= 0 ? watch : nil
   }
 

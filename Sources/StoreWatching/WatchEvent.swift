@@ -1,14 +1,17 @@
 // A watcher's input and output as plain values, so that the service can be tested without a disk.
 
 import Diagnostics
+import DurableFiles
 import SystemPackage
 
 /// A directory whose files are reported when they have settled.
-package struct WatchedDirectory: Sendable, Hashable {
+package struct WatchedDirectory: Sendable, Equatable {
   /// Name of the watch; unique among the watches of one watcher.
   package var name: String
   /// The directory. Its path may contain symbolic links; links below it are never followed.
-  package var path: FilePath
+  package var path: FilePath { root.configured }
+  /// Where it is.
+  package var root: WatchRoot
   /// A file counts if its name matches one of these.
   package var include: [Glob]
   /// A file does not count if its name matches one of these.
@@ -31,12 +34,12 @@ package struct WatchedDirectory: Sendable, Hashable {
 
   /// Describes a directory to watch; the default suffixes of side files are SQLite's.
   package init(
-    name: String, path: FilePath, include: [Glob] = [Glob("*")], exclude: [Glob] = [], recursive: Bool = false,
+    name: String, root: WatchRoot, include: [Glob] = [Glob("*")], exclude: [Glob] = [], recursive: Bool = false,
     excludedFolders: [Glob] = [], settle: Duration, rescan: Duration, sideSuffixes: [String] = ["-wal", "-journal"],
     noisySuffixes: [String] = ["-shm"]
   ) {
     self.name = name
-    self.path = path
+    self.root = root
     self.include = include
     self.exclude = exclude
     self.recursive = recursive
@@ -49,19 +52,25 @@ package struct WatchedDirectory: Sendable, Hashable {
 }
 
 /// A regular file that has been quiet for the settle time.
-package struct SettledFile: Sendable, Hashable {
+package struct SettledFile: Sendable {
   /// Name of the watch that found it.
   package var watch: String
-  /// The file.
+  /// The file, by the path of the directory as the configuration names it.
   package var path: FilePath
+  /// The file by its canonical path.
+  package var key: FilePath
   /// Its size in bytes.
   package var size: Int64
+  /// The directory in which it was found.
+  package var folder: OpenDirectory?
 
   /// Names a file found by a watch.
-  package init(watch: String, path: FilePath, size: Int64) {
+  package init(watch: String, path: FilePath, key: FilePath, size: Int64, folder: OpenDirectory? = nil) {
     self.watch = watch
     self.path = path
+    self.key = key
     self.size = size
+    self.folder = folder
   }
 }
 
@@ -69,8 +78,8 @@ package struct SettledFile: Sendable, Hashable {
 package enum WatchEvent: Sendable {
   /// The file is at rest and is new or has changed; reported once per change.
   case settled(SettledFile)
-  /// A reported file is gone.
-  case vanished(watch: String, path: FilePath)
+  /// A reported file is gone; `key` is its canonical path.
+  case vanished(watch: String, path: FilePath, key: FilePath)
   /// The file has been quiet, but `transfer`, which belongs to it, is still being sent. `settled` follows after the
   /// transfer.
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
@@ -92,7 +101,7 @@ package enum WatchEvent: Sendable {
   package var watch: String? {
     switch self {
     case .settled(let file): file.watch
-    case .vanished(let watch, _), .incomplete(let watch, _, _), .linksLeftAlone(let watch, _, _),
+    case .vanished(let watch, _, _), .incomplete(let watch, _, _), .linksLeftAlone(let watch, _, _),
       .scanned(let watch, _), .degraded(let watch, _), .restored(let watch),
       .watchLimitReached(let watch, _):
       watch

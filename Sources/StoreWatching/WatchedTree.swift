@@ -2,6 +2,7 @@
 // next scan. Used on the watcher's thread only; it reports events through `emit`.
 
 import Diagnostics
+import DurableFiles
 import Glibc
 import SystemPackage
 
@@ -41,8 +42,8 @@ struct WatchTable: ~Copyable {
   func read() -> [Inotify.Event] { inotify?.read() ?? [] }
 
   /// Watches a directory of a tree; returns the watch number, or the error (`noSpace` at the limit).
-  mutating func add(_ path: [UInt8], owner: Owner, following: Bool) -> Result<Int32, Errno> {
-    guard let watch = inotify?.add(path, following: following) else {
+  mutating func add(_ directory: OpenDirectory, owner: Owner) -> Result<Int32, Errno> {
+    guard let watch = inotify?.add(directory) else {
       return .failure(failure ?? Errno(rawValue: errno))
     }
     if owners[watch] == nil, owners.count >= budget {
@@ -75,7 +76,7 @@ final class WatchedTree {
   /// Watched directories below (the empty name is the root) and their watch numbers.
   private var armed: [[UInt8]: Int32] = [:]
   /// Device and inode of the root at the last scan: another file system may have been mounted over it.
-  private var identity: [UInt64]?
+  private var identity: FileIdentity?
   private var isDegraded = false
   private var retry = WatchedTree.retries.first
   private var limitIsReported = false
@@ -126,10 +127,15 @@ final class WatchedTree {
         continue
       }
       transfers.arrived(name)
-      let observation = scan.look(at: name)
+      let place = (try? watch.root.open()).flatMap { scan.place(of: name, in: $0) }
+      let observation = place.flatMap { scan.look(at: $0.name, in: $0.folder) }
       switch machine.looked(name, observation, now: now) {
       case .settled:
-        emit(.settled(SettledFile(watch: watch.name, path: scan.filePath(name), size: observation?.size ?? 0)))
+        emit(
+          .settled(
+            SettledFile(
+              watch: watch.name, path: scan.filePath(name), key: scan.key(name), size: observation?.size ?? 0,
+              folder: place?.folder)))
       case .vanished: tellVanished(name)
       case .moving, .unchanged, .forgotten: break
       }
@@ -142,7 +148,7 @@ final class WatchedTree {
   ) {
     if event.has(IN_IGNORED) || event.has(IN_UNMOUNT) || event.has(IN_DELETE_SELF) || event.has(IN_MOVE_SELF) {
       if directory.isEmpty {
-        lose(&table, .noSuchFileOrDirectory, now: now)
+        lose(&table, .errno(.noSuchFileOrDirectory), now: now)
       } else {
         if event.has(IN_IGNORED) { armed[directory] = nil }
         requestScan(now: now)
@@ -156,7 +162,10 @@ final class WatchedTree {
       if event.has(IN_CREATE) || event.has(IN_MOVED_TO) {
         var problem: HopdError?
         var seen: Set<[UInt8]> = []
-        walk(relative, depth: relative.count(where: { $0 == UInt8(ascii: "/") }), &table, &seen, &problem, now: now)
+        if let root = try? watch.root.open() {
+          let depth = relative.count(where: { $0 == UInt8(ascii: "/") })
+          walk(relative, in: root, depth: depth, &table, &seen, &problem, now: now)
+        }
         if limitIsHit != nil { reportLimit() }
       } else {
         requestScan(now: now)  // Finds the files that are gone with it.
@@ -186,7 +195,9 @@ final class WatchedTree {
     }
   }
 
-  private func tellVanished(_ name: [UInt8]) { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+  private func tellVanished(_ name: [UInt8]) {
+    emit(.vanished(watch: watch.name, path: scan.filePath(name), key: scan.key(name)))
+  }
 
   /// Removes every watch of the tree.
   func close(_ table: inout WatchTable) {
@@ -199,19 +210,17 @@ final class WatchedTree {
   private func scanAll(_ table: inout WatchTable, now: ContinuousClock.Instant) {
     lastScan = now
     nextScan = now.advanced(by: watch.rescan)
-    switch scan.identity() {
-    case .failure(let code): return lose(&table, code, now: now)
-    case .success(let current):
-      if let identity, identity != current { close(&table) }
-      identity = current
-    }
+    let root: OpenDirectory
+    do throws(WatchRoot.Failure) { root = try watch.root.open() } catch { return lose(&table, error, now: now) }
+    if let identity, identity != root.identity { close(&table) }
+    identity = root.identity
     limitIsHit = nil
     var problem: HopdError?
     var seen: Set<[UInt8]> = []
     machine.beginScan()
     transfers.removeAll()
     links = []
-    walk([], depth: 0, &table, &seen, &problem, now: now)
+    walk([], in: root, depth: 0, &table, &seen, &problem, now: now)
     if let problem {
       // After an incomplete scan nothing is forgotten: files that it did not see may still exist.
       degrade(problem, now: now)
@@ -236,11 +245,17 @@ final class WatchedTree {
   private var limitIsHit: Errno?
 
   private func walk(
-    _ directory: [UInt8], depth: Int, _ table: inout WatchTable, _ seen: inout Set<[UInt8]>,
+    _ directory: [UInt8], in root: OpenDirectory, depth: Int, _ table: inout WatchTable, _ seen: inout Set<[UInt8]>,
     _ problem: inout HopdError?, now: ContinuousClock.Instant
   ) {
+    let folder: OpenDirectory
+    do { folder = try root.directory(DirectoryScan.filePath(directory)) } catch {
+      let code = (error as? HopdError)?.errno ?? .ioError
+      if !Self.isRace(code, directory) { problem = problem ?? unavailable(code, directory) }
+      return
+    }
     // Adds the watch before listing: a file created in between is found twice rather than never.
-    switch table.add(scan.path(directory), owner: owner(directory), following: directory.isEmpty) {
+    switch table.add(folder, owner: owner(directory)) {
     case .success(let number):
       if let old = armed[directory], old != number { table.remove(old, owner: owner(directory)) }
       armed[directory] = number
@@ -252,7 +267,7 @@ final class WatchedTree {
         problem = problem ?? unavailable(code, directory)
       }
     }
-    switch scan.list(directory) {
+    switch scan.list(folder) {
     case .failure(let code):
       if !Self.isRace(code, directory) { problem = problem ?? unavailable(code, directory) }
     case .success(let listing):
@@ -260,7 +275,7 @@ final class WatchedTree {
         let relative = DirectoryScan.join(directory, name)
         // Files that are not regular or are gone by now are left to endScan, which forgets what was not seen.
         let hasSides = listing.withSides.contains(name)
-        if let observation = scan.look(at: relative, hasSides: hasSides) {
+        if let observation = scan.look(at: name, in: folder, hasSides: hasSides) {
           machine.observed(relative, observation, now: now)
         }
       }
@@ -270,7 +285,7 @@ final class WatchedTree {
       links += listing.links.map { DirectoryScan.join(directory, $0) }
       guard depth < Self.deepest else { return }
       for name in listing.directories {
-        walk(DirectoryScan.join(directory, name), depth: depth + 1, &table, &seen, &problem, now: now)
+        walk(DirectoryScan.join(directory, name), in: root, depth: depth + 1, &table, &seen, &problem, now: now)
       }
     }
   }
@@ -288,11 +303,11 @@ final class WatchedTree {
   // MARK: Trouble
 
   /// Handles the loss of the directory itself: its files are gone too, and count as new when it comes back.
-  private func lose(_ table: inout WatchTable, _ code: Errno, now: ContinuousClock.Instant) {
+  private func lose(_ table: inout WatchTable, _ failure: WatchRoot.Failure, now: ContinuousClock.Instant) {
     close(&table)
     identity = nil
     machine.forgetAll().forEach(tellVanished)
-    degrade(unavailable(code, []), now: now)
+    degrade(failure.error(scan.filePath([]), watch: watch.name), now: now)
   }
 
   private func degrade(_ error: HopdError, now: ContinuousClock.Instant) {
@@ -304,13 +319,7 @@ final class WatchedTree {
   }
 
   private func unavailable(_ code: Errno, _ directory: [UInt8]) -> HopdError {
-    let permission = code == .permissionDenied
-    return HopdError(
-      permission ? .noPermission : .watchUnavailable, "the watched directory cannot be read: \(code)",
-      at: Place(file: scan.filePath(directory), key: "watch.\(watch.name).directory"),
-      hint: permission
-        ? "give the user of the service the rights to list it, and ReadWritePaths= in the unit"
-        : "create or mount it; it is looked for again by itself")
+    WatchRoot.Failure.errno(code).error(scan.filePath(directory), watch: watch.name)
   }
 
   private func reportLinks() {

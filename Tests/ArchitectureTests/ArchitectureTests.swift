@@ -141,6 +141,42 @@ import Testing
     }
   }
 
+  /// A path is resolved where somebody typed or configured it, and nowhere else: from the scan to the report a store is
+  /// an open directory and a name (docs/SECURITY.md).
+  @Test func pathsAreResolvedWhereTheyEnter() {
+    let entries: [String: Set<String>] = [
+      "realpath(": ["DurableFiles/LinuxFileSystem.swift", "MigrationPlanning/StoreFolder.swift"],
+      ".canonical(": [
+        "DurableFiles/CanonicalDirectory.swift",  // for the next line
+        "StoreWatching/WatchRoot.swift",  // once for each watch; what it leads to later is only compared
+        "HopdService/DaemonCoordinator.swift",  // the name of a store in an order, to find the store by
+        "MigrationPipeline/MigrationRun+Copying.swift",  // whether the output is the store itself
+        "StoreFleet/StoreLine.swift",  // the working directory
+      ],
+      "(resolving:": [
+        "DurableFiles/CanonicalDirectory.swift", "StoreReplacement/CanonicalStoreLocation.swift",
+        "StoreReplacement/BackupSet.swift",  // the configured folder of backups
+        "MigrationPipeline/ScratchDirectory.swift", "MigrationPipeline/MigrationRun+Rehearsing.swift",  // of our own
+        "MigrationPipeline/MigrationRun+Copying.swift",  // the output
+        "HopdService/Daemon.swift",  // the state directory
+        "StoreFleet/ResultFiles.swift",  // folders of results
+      ],
+    ]
+    for source in Self.sources where source.target != "hopctl" {
+      let file = "\(source.target)/\(source.name)"
+      for (call, files) in entries where source.code.contains(call) {
+        #expect(files.contains(file), "\(file) resolves a path: \(call)…)")
+      }
+      if ["HopdService", "MigrationPipeline", "StoreFleet"].contains(source.target) {
+        for call in ["StoreLocation(database:", "lstat(", "opendir("] where source.code.contains(call) {
+          let isName = call.hasPrefix("Store") && ["DaemonCoordinator.swift", "Suspects.swift", "HopdError+Any.swift"]
+            .contains(source.name)
+          #expect(isName, "\(file) names a store without its directory: \(call)…)")
+        }
+      }
+    }
+  }
+
   /// Every connection to a file uses the VFS that restricts SQLite to the database's own files (CLinux/storevfs.c).
   @Test func noConnectionOpensAFileByOtherMeans() {
     for source in Self.sources {

@@ -11,6 +11,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -35,7 +36,7 @@ import Testing
         name: "World", path: "/World.xcdatamodeld", versions: world.versions + [third], currentVersionName: "V3")
     ])
     var request = world.request("third", alters: true)
-    request.location = copy
+    request.location = CanonicalStoreLocation(unresolved: copy.database)
     request.catalog = catalog
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(report.hops.map(\.chunks) == [1])
@@ -264,7 +265,7 @@ import Testing
     let place = StoreLocation(database: world.folder.appending("place.sqlite"))
     try FileManager.default.copyItem(atPath: world.location.database.string, toPath: place.database.string)
     var request = world.request("unused", alters: true, chunk: 20)
-    request.location = place
+    request.location = CanonicalStoreLocation(unresolved: place.database)
     request.output = nil
     var runs = 0
     var resumed = 0

@@ -10,6 +10,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -62,7 +63,8 @@ final class AlteredWorld {
 
   func request(_ name: String, alters: Bool, chunk: Int64 = 50_000) -> MigrationRequest {
     var request = MigrationRequest(
-      location: location, catalog: catalog, output: folder.appending("\(name).sqlite"),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      output: folder.appending("\(name).sqlite"),
       settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "0\(seed)"
     )

@@ -12,6 +12,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -53,7 +54,7 @@ final class Workshop {
 
   func request(_ location: StoreLocation, _ catalog: ModelCatalog, output: Bool = false) -> MigrationRequest {
     MigrationRequest(
-      location: location, catalog: catalog,
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
       output: output ? folder.appending("copy of \(location.fileName)") : nil,
       settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")

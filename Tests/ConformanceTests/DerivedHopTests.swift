@@ -6,6 +6,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -31,7 +32,8 @@ import Testing
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 9)).make(at: location.database, rows: 300, seed: 9)
     try preparing(Connection.ofApp(location.database), schema)
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(report.result == .migrated)

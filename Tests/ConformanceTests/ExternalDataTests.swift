@@ -84,7 +84,8 @@ private final class ExternalWorld {
 
   func request(output: FilePath? = nil) -> MigrationRequest {
     MigrationRequest(
-      location: location, catalog: catalog, output: output, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog, output: output,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
   }
 
@@ -433,7 +434,8 @@ private final class ExternalWorld {
     ])
     _ = try MigrationPipeline().run(
       MigrationRequest(
-        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"), job: "1"),
       stop: StopSignal()
     ) { _ in }

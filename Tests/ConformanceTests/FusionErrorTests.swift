@@ -12,6 +12,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -84,7 +85,8 @@ private struct BookChain {
       try catalog.loadMappings([file], beside: [])
     }
     var request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"),
       job: "01")
     request.engine.fusesHops = fuses
@@ -135,12 +137,12 @@ private struct BookChain {
     var told: [HopdError] = []
     for fuses in [false, true] {
       let request = try chain.request(environment, "fuses \(fuses)", rows: rows, fuses: fuses)
-      let before = try StoreContent.lines(request.location)
+      let before = try StoreContent.lines(request.location.store)
       let failure = #expect(throws: MigrationFailure.self) {
         try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       }
       told.append(try #require(failure).error)
-      #expect(try StoreContent.lines(request.location) == before)
+      #expect(try StoreContent.lines(request.location.store) == before)
       #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
     }
     let error = told[0].reasons.first ?? told[0]
@@ -161,7 +163,7 @@ private struct BookChain {
     let chain = BookChain(uniqueCode: 3, last: 3)
     let rows = "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8); UPDATE ZBOOK SET ZCODE = NULL WHERE Z_PK > 50"
     var request = try chain.request(environment, "broken", rows: rows, fuses: fuses)
-    let before = try StoreContent.lines(request.location)
+    let before = try StoreContent.lines(request.location.store)
     let failure = #expect(throws: MigrationFailure.self) {
       try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     }
@@ -170,7 +172,7 @@ private struct BookChain {
     #expect(error.reasons.map(\.place.property) == ["code"])
     #expect(error.reasons.first?.message.contains("2 objects repeat a value") == true, "\(error.reasons)")
     #expect(error.reasons.first?.message.contains("Z_PK 6, 8") == true, "\(error.reasons)")
-    #expect(try StoreContent.lines(request.location) == before)
+    #expect(try StoreContent.lines(request.location.store) == before)
     // Rows that a rule leaves out are gone before the index is made.
     request.engine.invalidRows = InvalidRowsRules(standard: .skip)
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -203,7 +205,7 @@ private struct BookChain {
     _ = try MigrationPipeline().run(whole, stop: StopSignal()) { event in
       if case .progress = event { events += 1 }
     }
-    let wanted = try StoreContent.lines(whole.location)
+    let wanted = try StoreContent.lines(whole.location.store)
     #expect(events > 10)
     for place in stride(from: 1, to: events, by: max(1, events / 3)) {
       for fusesFirst in [false, true] {
@@ -227,7 +229,7 @@ private struct BookChain {
         }
         request.engine.fusesHops.toggle()
         _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
-        let found = try StoreContent.lines(request.location)
+        let found = try StoreContent.lines(request.location.store)
         #expect(found == wanted, "stopped at \(place): \(StoreContent.difference(found, wanted))")
         #expect(try names(request).allSatisfy { !$0.contains(".hop-") }, "stopped at \(place)")
       }

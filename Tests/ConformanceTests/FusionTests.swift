@@ -13,6 +13,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -137,7 +138,8 @@ enum StoreContent {
         atPath: original.supportDirectory.string, toPath: copy.supportDirectory.string)
     }
     var request = MigrationRequest(
-      location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: copy.database), catalog: catalog, naming: world.naming,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
     // Altered copies have a different layout.
@@ -180,7 +182,7 @@ enum StoreContent {
         if interrupts, error.error.code == .interrupted { continue }
         return .failure(error)
       }
-      return .store(try StoreContent.lines(request.location), report)
+      return .store(try StoreContent.lines(request.location.store), report)
     }
     throw HopdError(.internalError, "seed \(seed) never ends")
   }

@@ -8,6 +8,7 @@ import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 import Testing
 
@@ -30,7 +31,7 @@ import Testing
         model: versions[0], frameworkVersion: 1344, naming: JoinTableNaming(shapes.namingEnds))
       try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: 400, seed: 7)
       request = MigrationRequest(
-        location: StoreLocation(database: store),
+        location: CanonicalStoreLocation(unresolved: store),
         catalog: ModelCatalog(bundles: [
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V2")
         ]), stateDirectory: folder.appending("state"), job: "ab12")

@@ -10,6 +10,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -65,7 +66,8 @@ import Testing
     }
     let engine = EngineOptions(invalidRows: InvalidRowsRules(standard: rule))
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full, engine: engine),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full, engine: engine),
       stateDirectory: folder.appending("state"), job: "01")
     do {
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }

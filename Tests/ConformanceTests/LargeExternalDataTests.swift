@@ -48,7 +48,7 @@ import Testing
         name: "Books", path: "/Books.xcdatamodeld", versions: [Self.model("One"), Self.model("Two")],
         currentVersionName: "Two")
       return MigrationRequest(
-        location: location, catalog: ModelCatalog(bundles: [bundle]),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: ModelCatalog(bundles: [bundle]),
         settings: MigrationSettings(replacement: mode, backup: BackupRule(keep: 1, directory: vault)),
         stateDirectory: folder.appending("state"), job: "01")
     }

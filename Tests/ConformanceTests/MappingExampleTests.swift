@@ -14,6 +14,7 @@ import OtherPrograms
 import PersistentStore
 import PolicyHost
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -77,7 +78,8 @@ import Testing
       .make(at: location.database, rows: 0, seed: 1)
     try Connection.ofApp(location.database).execute(Self.text(folder.appending("source.sql")))
     var request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(infer: false, verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(infer: false, verification: .full),
       stateDirectory: room.path.appending("state"), job: "01")
     configure(&request)
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -112,7 +114,8 @@ import Testing
         try FreshStore(schema: StoreSchema(model: before, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: seed))
           .make(at: location.database, rows: 40, seed: seed)
         let request = MigrationRequest(
-          location: location, catalog: catalog, settings: MigrationSettings(infer: !isMapped, verification: .full),
+          location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+          settings: MigrationSettings(infer: !isMapped, verification: .full),
           stateDirectory: room.path.appending("state"), job: "01")
         do {
           _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }

@@ -9,6 +9,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -126,7 +127,8 @@ import Testing
       .make(at: location.database, rows: 0, seed: 1)
     try Connection.ofApp(location.database).execute(rows)
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(infer: false, verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(infer: false, verification: .full),
       stateDirectory: path.appending("state"), job: "01")
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     return Dictionary(uniqueKeysWithValues: try dump(location, model: after).map { ($0.id, $0) })

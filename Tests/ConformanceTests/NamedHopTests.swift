@@ -10,6 +10,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -36,7 +37,8 @@ import Testing
     let mapping = try MappingInference.infer(from: versions[0], to: versions[1])
     let expected = ObjectOracle(source: versions[0], destination: versions[1], mapping: mapping).migrate(objects)
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     let found = try dump(location, model: versions[1])
@@ -268,7 +270,8 @@ import Testing
       schema: StoreSchema(model: before, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
     ).make(at: location.database, rows: 100_000, seed: 7)
     let request = MigrationRequest(
-      location: location, catalog: catalog, stateDirectory: folder.appending("state"), job: "01")
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      stateDirectory: folder.appending("state"), job: "01")
     let stop = StopSignal()
     do {
       _ = try MigrationPipeline().run(request, stop: stop) { event in

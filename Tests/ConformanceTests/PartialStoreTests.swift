@@ -7,6 +7,7 @@ import MappingModel
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -29,7 +30,8 @@ import Testing
       expected = ObjectOracle(source: source, destination: destination, mapping: mapping).migrate(expected)
     }
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(report.hops.count == stops.count - 1)

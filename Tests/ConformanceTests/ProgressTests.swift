@@ -50,7 +50,8 @@ import Testing
         ])
       }
       request = MigrationRequest(
-        location: StoreLocation(database: store), catalog: catalog, stateDirectory: folder.appending("state"),
+        location: CanonicalStoreLocation(unresolved: store), catalog: catalog,
+        stateDirectory: folder.appending("state"),
         job: "ab12")
       request.engine.altering = kind == .altered ? .wherePossible : .never
       request.engine.fusesHops = ![.oneByOne, .mappedOneByOne].contains(kind)

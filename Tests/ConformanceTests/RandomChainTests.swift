@@ -12,6 +12,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -91,7 +92,8 @@ import Testing
         try FileManager.default.copyItem(atPath: source.supportDirectory.string, toPath: files.string)
       }
       var request = MigrationRequest(
-        location: StoreLocation(database: copy), catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: copy), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.path.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = chunk
       request.engine.altering = altering
@@ -102,7 +104,7 @@ import Testing
             "\($0.entity).\($0.computed)"
           }))
       try migrate(request, interrupts: interrupts, seed: seed)
-      let found = try dump(request.location, model: versions[3])
+      let found = try dump(request.location.store, model: versions[3])
       try #require(
         found.count == expected.count, "seed \(seed), \(path): \(found.count) objects, not \(expected.count)")
       for (object, wanted) in zip(found, expected) where object != wanted {

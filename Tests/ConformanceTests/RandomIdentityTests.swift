@@ -10,6 +10,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -87,17 +88,19 @@ import Testing
           atPath: support.string, toPath: StoreLocation(database: copy).supportDirectory.string)
       }
       var request = MigrationRequest(
-        location: StoreLocation(database: copy), catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: copy), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = path.chunk
       if path.copies { request.output = folder.appending("\(path.name)-output.sqlite") }
       try migrate(request, interrupts: path.name == "interrupted", "seed \(seed), \(path.name)")
-      let result = request.output.map { StoreLocation(database: $0) } ?? request.location
+      let result = request.output.map { StoreLocation(database: $0) } ?? request.location.store
       var count: Int64 = 0
       let found = try text(result, after, &count)
       try #require(found == wanted, "seed \(seed), framework \(framework), \(path.name): \(difference(found, wanted))")
       if request.output != nil {
-        #expect(try text(request.location, before, &count) == wanted, "seed \(seed): the source of a copy changed")
+        #expect(
+          try text(request.location.store, before, &count) == wanted, "seed \(seed): the source of a copy changed")
       }
     }
     return objects

@@ -10,6 +10,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -117,7 +118,8 @@ import Testing
     let mapping = try MappingInference.infer(from: versions[0], to: versions[1])
     let expected = ObjectOracle(source: versions[0], destination: versions[1], mapping: mapping).migrate(objects)
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
     do {
       _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -156,7 +158,7 @@ import Testing
         answers.renames[old] = new
       }
       let request = MigrationRequest(
-        location: location, catalog: catalog,
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
         settings: MigrationSettings(renames: answers, verification: .full),
         stateDirectory: location.directory.appending("state"), job: "02")
       do {

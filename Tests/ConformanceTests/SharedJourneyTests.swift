@@ -13,6 +13,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -146,7 +147,8 @@ import Testing
         atPath: original.supportDirectory.string, toPath: copy.supportDirectory.string)
     }
     var request = MigrationRequest(
-      location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: copy.database), catalog: catalog, naming: world.naming,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.altering = .never
     do {

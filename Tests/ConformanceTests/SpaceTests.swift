@@ -35,7 +35,7 @@ import Testing
         model: versions[0], frameworkVersion: 1344, naming: JoinTableNaming(shapes.namingEnds))
       try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: 600, seed: 7)
       request = MigrationRequest(
-        location: StoreLocation(database: store),
+        location: CanonicalStoreLocation(unresolved: store),
         catalog: ModelCatalog(bundles: [
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
         ]), stateDirectory: folder.appending("state"), job: "ab12")
@@ -134,7 +134,7 @@ import Testing
       try FileManager.default.copyItem(
         atPath: support.string, toPath: StoreLocation(database: store).supportDirectory.string)
     }
-    world.request.location = StoreLocation(database: store)
+    world.request.location = CanonicalStoreLocation(unresolved: store)
     // Another program fills the disk as soon as the run has begun: the run has already reserved what it needs.
     let filler = open(small.appending("filler").string, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(filler) }

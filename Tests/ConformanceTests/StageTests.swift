@@ -16,6 +16,7 @@ import MigrationPolicy
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -130,7 +131,8 @@ import Testing
     ])
     try catalog.loadMappings(paths, beside: [])
     var request = MigrationRequest(
-      location: location, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog, naming: world.naming,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.policies = { _, _ in LocalPolicies(stages: ["Idle": Idle.self, "Rewriter": Rewriter.self]) }
     request.engine.fusesHops = way != .apart

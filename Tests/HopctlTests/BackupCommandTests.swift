@@ -62,7 +62,7 @@ struct BackupCommandTests {
     // As a crash in the middle of a replacement in place leaves it, after the copy: the newest backup holds what the
     // store holds.
     let files = LinuxFileSystem()
-    let location = try CanonicalStoreLocation(FilePath(store))
+    let location = try CanonicalStoreLocation(resolving: FilePath(store))
     let backups = try BackupSet(location: location, rule: BackupRule(), files: files)
     let first = try #require(try backups.generations().first)
     var label = try #require(first.record)

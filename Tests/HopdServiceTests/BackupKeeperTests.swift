@@ -44,8 +44,10 @@ import Testing
     let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
     let watch = try #require(setup.configuration.watches.first)
     let rule = try #require(setup.backupRule(ofWatch: "w"))
+    let root = try #require(setup.root(ofWatch: "w"))
     keeper.scanned(
-      BackupKeeper.Work(watch: watch, rule: rule, logger: place.log.logger, stop: StopSignal(), released: { _ in }))
+      BackupKeeper.Work(
+        watch: watch, root: root, rule: rule, logger: place.log.logger, stop: StopSignal(), released: { _ in }))
     try await eventually("the sweep has ended") { keeper.isIdle }
   }
 
@@ -123,7 +125,7 @@ import Testing
 
   @Test func aRestoredStoreIsHeldBackToldOnceAndLookedAtWhenItIsReleased() async throws {
     let place = try DaemonTests.Place()
-    let location = try CanonicalStoreLocation(place.root.appending("stores/a.sqlite"))
+    let location = try CanonicalStoreLocation(resolving: place.root.appending("stores/a.sqlite"))
     try place.write("stores/a.sqlite", "a store")
     let pins = PinStore(location: location, files: LinuxFileSystem())
     let pin = RestorePin(storeUUID: "U", restored: Self.one, replaced: [Self.two], restoredAt: 1_900_000_000, job: "b2")

@@ -52,7 +52,8 @@ import Testing
     let store = FoundStore(
       key: path, path: path, watch: "w",
       fingerprint: SourceFingerprint(database: SourceFingerprint.Stamp(status), log: nil))
-    return setup.request(for: store, job: "01", stateDirectory: place.root.appending("state"))
+    let order = setup.order(for: store, job: "01", stateDirectory: place.root.appending("state"))
+    return order?.make(CanonicalStoreLocation(unresolved: path))
   }
 
   @Test func rulesAndProgramsReachTheJob() throws {

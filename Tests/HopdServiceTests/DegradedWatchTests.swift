@@ -7,6 +7,7 @@ import Glibc
 import HopdConfiguration
 import MigrationPipeline
 import PersistentStore
+import StoreReplacement
 import Synchronization
 import SystemPackage
 import SystemdSupport

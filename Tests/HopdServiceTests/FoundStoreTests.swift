@@ -1,6 +1,8 @@
 // How the daemon handles a file that has settled, as the watcher reports.
 
+import DurableFiles
 import Glibc
+import StoreReplacement
 import StoreWatching
 import SystemPackage
 import Testing
@@ -15,24 +17,33 @@ import Testing
     let made = template.withUnsafeMutableBufferPointer { buffer in buffer.baseAddress.flatMap { mkdtemp($0) } }
     let directory = FilePath(String(cString: try #require(made)))
     defer {
-      for name in ["real/a.sqlite", "link", "real", ""] {
+      for name in ["old/a.sqlite", "real/a.sqlite", "old", "real", ""] {
         _ = directory.appending(name).withPlatformString { remove($0) }
       }
     }
     let real = directory.appending("real")
-    let link = directory.appending("link")
-    try #require(real.withPlatformString { mkdir($0, 0o755) } == 0)
-    try #require(link.withPlatformString { symlink("real", $0) } == 0)
     let store = real.appending("a.sqlite")
-    let file = try FileDescriptor.open(store, .writeOnly, options: .create, permissions: .ownerReadWrite)
-    try file.close()
-
-    func found(_ path: FilePath) -> FoundStore? { FoundStore(SettledFile(watch: "w", path: path, size: 0)) }
-    #expect(found(real.appending("b.sqlite")) == nil)
-    let known = try #require(found(store))
-    // No link is followed on the way to a store: this question ends with an error, as on a bad disk.
-    let unknown = try #require(found(link.appending("a.sqlite")))
+    func makeStore() throws {
+      try #require(real.withPlatformString { mkdir($0, 0o755) } == 0)
+      try FileDescriptor.open(store, .writeOnly, options: .create, permissions: .ownerReadWrite).close()
+    }
+    func found(_ path: FilePath, _ folder: OpenDirectory) -> FoundStore? {
+      FoundStore(SettledFile(watch: "w", path: path, key: path, size: 0, folder: folder))
+    }
+    try makeStore()
+    let first = try OpenDirectory(canonical: real)
+    #expect(found(real.appending("b.sqlite"), first) == nil)
+    let known = try #require(found(store, first))
+    #expect(known.mark.place?.folder == first.identity)
+    // A job is at work in the directory while another one takes its path: that cannot be asked about now.
+    let job = try CanonicalDirectory(first)
+    try #require(rename(real.string, directory.appending("old").string) == 0)
+    try makeStore()
+    let second = try OpenDirectory(canonical: directory).directory("real")
+    try #require(second.identity != first.identity)
+    let unknown = try #require(found(store, second))
+    withExtendedLifetime(job) {}
     #expect(unknown.key == known.key)
-    #expect(unknown.mark != known.mark, "once the disk is well again, the store is another one to look at")
+    #expect(unknown.mark != known.mark, "once that job is done, the store is another one to look at")
   }
 }

@@ -75,7 +75,7 @@ import Testing
       onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { _, _, _ in
         tries.withLock { $0 += 1 }
-        return .failure(JobFailure(stage: .lock, error: HopdError(.noPermission, "not now")))
+        return .failure(MigrationFailure(stage: .lock, error: HopdError(.noPermission, "not now")))
       })
     try await DaemonTests().running(place, try place.coordinator(work)) {
       try await eventually("failed") { place.log.all(.storeRefused).count == 1 }

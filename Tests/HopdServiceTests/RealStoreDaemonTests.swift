@@ -107,14 +107,14 @@ struct RealStoreDaemonTests {
         files: files, intents: try IntentStore(stateDirectory: state, files: files),
         identify: { VersionHash.digest(of: try StoreReader(connection: $0).metadata().versionHashes) })
       let restored = try Restore(swap: swap, lockDirectory: state.appending("locks")).restore(
-        FilePath(backup), to: CanonicalStoreLocation(FilePath(store)), job: "b2", backup: BackupRule(),
+        FilePath(backup), to: CanonicalStoreLocation(resolving: FilePath(store)), job: "b2", backup: BackupRule(),
         now: 1_900_000_000)
       #expect(restored.pin?.replaced.map(\.name) == ["BookmarksModel 3"])
       try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
       try await eventually("tried again") { place.log.all(.storeHeldBack).count > 2 }
       #expect(place.log.all(.storeMigrated).count == 1)
       #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
-      try PinStore(location: CanonicalStoreLocation(FilePath(store)), files: files).remove()
+      try PinStore(location: CanonicalStoreLocation(resolving: FilePath(store)), files: files).remove()
       try await eventually("migrated again") { place.log.all(.storeMigrated).count == 2 }
       // The store that the restore put aside still exists; the second migration's pruning is reported.
       let kept = try #require(restored.replaced.backup)

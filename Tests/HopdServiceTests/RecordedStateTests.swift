@@ -6,6 +6,7 @@ import Glibc
 import MigrationPlanning
 import PersistentStore
 import ServiceState
+import StoreReplacement
 import Synchronization
 import SystemPackage
 import SystemdSupport

@@ -5,6 +5,7 @@ import Diagnostics
 import Glibc
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import Synchronization
 import SystemPackage
 import SystemdSupport

@@ -40,7 +40,7 @@ struct WatchLocksTests {
 
     func watch(_ path: String, recursive: Bool = false) -> WatchedDirectory {
       WatchedDirectory(
-        name: "w", path: root.appending(path), include: [Glob("*")], exclude: [], recursive: recursive,
+        name: "w", root: WatchRoot(root.appending(path)), include: [Glob("*")], exclude: [], recursive: recursive,
         settle: .seconds(1), rescan: .seconds(60))
     }
 

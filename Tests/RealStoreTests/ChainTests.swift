@@ -39,7 +39,8 @@ private final class Chain {
 
   func request(_ target: TargetVersion, naming: [String] = [], chunkRows: Int64 = 50_000) -> MigrationRequest {
     var request = MigrationRequest(
-      location: location, catalog: catalog, target: target, naming: JoinTableNaming(Set(naming)),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog, target: target,
+      naming: JoinTableNaming(Set(naming)),
       settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = chunkRows
     return request
@@ -376,7 +377,7 @@ struct ChainTests {
     #expect(try StoreIdentifier.identify(copy, catalog: chain.catalog).version?.model.name == "BookmarksModel 3")
     // Once more from the copy, which is current for that target: hopd still makes a copy.
     var second = request
-    second.location = copy
+    second.location = CanonicalStoreLocation(unresolved: output)
     second.output = chain.folder.appending("state/out2.sqlite")
     #expect(try MigrationPipeline().run(second, stop: StopSignal()) { _ in }.result == .current)
     #expect(

@@ -7,6 +7,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -72,7 +73,8 @@ struct DerivedRealStoreTests {
           name: "Sample", path: "/Sample.xcdatamodeld", versions: [model, next], currentVersionName: "Next")
       ])
       let request = MigrationRequest(
-        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"), job: "01")
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)

@@ -10,6 +10,7 @@ import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import PolicyHost
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -177,7 +178,8 @@ final class ProgramChain {
   func migrated(to version: String? = nil, observer: @escaping (MigrationEvent) -> Void = { _ in }) throws -> Dump {
     let output = folder.appending("\(UUID().uuidString).sqlite")
     var request = MigrationRequest(
-      location: StoreLocation(database: store), catalog: catalog, target: .named(version ?? target), output: output,
+      location: CanonicalStoreLocation(unresolved: store), catalog: catalog, target: .named(version ?? target),
+      output: output,
       settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     let bindings = bindings

@@ -8,6 +8,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -60,7 +61,8 @@ struct ExternalBinaryStoreTests {
     #expect(dump.contains("6bfb631a0ede49d22f2da9c34b1db493e636bac4e829fc59dc58e536320a7317"))
     let report = try MigrationPipeline().run(
       MigrationRequest(
-        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"),
         job: "a1"), stop: StopSignal()
     ) { _ in }

@@ -9,6 +9,7 @@ import MigrationPlanning
 import PersistentStore
 import PropertyLists
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -318,7 +319,8 @@ struct FidelityTests {
       let store = try FixtureStore(folder.appending("source").appending(name), name: chain, models: [])
       let golden = try FixtureStore(folder.appending("golden").appending(file), name: file, models: [])
       let request = MigrationRequest(
-        location: store.location, catalog: catalog, target: .named(version),
+        location: CanonicalStoreLocation(unresolved: store.location.database), catalog: catalog,
+        target: .named(version),
         settings: MigrationSettings(verification: .full),
         stateDirectory: store.folder.appending("state"), job: "01")
       _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }

@@ -93,7 +93,8 @@ struct HistoryRealStoreTests {
     }
     let before = try objects()
     var request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(history: .refuse, verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(history: .refuse, verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     let bytes = try Fixtures.bytes(of: location.database)
     let refused = #expect(throws: MigrationFailure.self) {
@@ -145,7 +146,8 @@ struct HistoryRealStoreTests {
       try Data(Fixtures.bytes(of: source.appending("App-1.0.0.sqlite"))).write(
         to: URL(filePath: location.database.string))
       var request = MigrationRequest(
-        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"),
         job: mode == .rename ? "ab13" : "ab14")
       request.replacement = mode

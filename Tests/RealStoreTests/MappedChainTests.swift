@@ -62,7 +62,8 @@ private final class MappedChain {
 
   func request() -> MigrationRequest {
     var request = MigrationRequest(
-      location: location, catalog: catalog, target: .named(facts.to), settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog, target: .named(facts.to),
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     request.engine.fusesHops = fuses

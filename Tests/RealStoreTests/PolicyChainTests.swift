@@ -207,7 +207,8 @@ struct PolicyChainTests {
     var catalog = try ModelCatalog.load([fixture.appending(facts.models)])
     try catalog.loadMappings([fixture.appending("mappings")], beside: [])
     var request = MigrationRequest(
-      location: location, catalog: catalog, target: .named(target ?? facts.to),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      target: .named(target ?? facts.to),
       settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3

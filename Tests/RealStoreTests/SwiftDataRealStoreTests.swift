@@ -9,6 +9,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 import Testing
@@ -93,7 +94,8 @@ struct SwiftDataRealStoreTests {
       #expect(try StoreReader.withUnchangedStore(at: location) { try StoreModels.isSwiftData($0) }, "\(store)")
       guard found.state == .behind else { continue }
       let request = MigrationRequest(
-        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+        settings: MigrationSettings(verification: .full),
         stateDirectory: room.path.appending("state"), job: "cd1\(number)")
       let report = try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in })
       #expect(report.result == .migrated, "\(store)")
@@ -121,7 +123,8 @@ struct SwiftDataRealStoreTests {
         VALUES (1, 16001, 0, 1, 1, 1, NULL), (2, 16001, 1, 1, 1, 2, X'40');
       """)
     let request = MigrationRequest(
-      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: room.path.appending("state"), job: "cd20")
     let report = try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in })
     #expect(report.result == .migrated && report.clearedHistory.isEmpty)

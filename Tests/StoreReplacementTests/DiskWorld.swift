@@ -76,7 +76,7 @@ final class DiskWorld {
     self.disk = disk
     self.scenario = scenario
     self.locks = locks
-    location = CanonicalStoreLocation(recorded: disk.root.appending("stores/Library.sqlite"))
+    location = CanonicalStoreLocation(unresolved: disk.root.appending("stores/Library.sqlite"))
   }
 
   /// The same machine with another disk: a copy, or an image of a power cut.

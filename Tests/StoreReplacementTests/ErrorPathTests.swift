@@ -35,7 +35,7 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let name = try #require(FilePath.Component(platformString: [0x61, -1, 0]))
     let error = #expect(throws: HopdError.self) {
-      try LockedStore(location: CanonicalStoreLocation(world.stores.appending(name)), lockDirectory: world.locks)
+      try LockedStore(location: CanonicalStoreLocation(resolving: world.stores.appending(name)), lockDirectory: world.locks)
     }
     #expect(error?.code == .notAStore && error?.hint?.contains("rename the store") == true)
   }
@@ -83,7 +83,7 @@ struct ErrorPathTests {
   @Test("One file under two names is one store to this process")
   func secondName() throws {
     let world = try TestWorld(.rollback)
-    let second = try CanonicalStoreLocation(world.stores.appending("Second.sqlite"))
+    let second = try CanonicalStoreLocation(resolving: world.stores.appending("Second.sqlite"))
     try world.plain.link(world.location.database, as: second.database)
     let held = try hold(world)
     #expect(code { _ = try LockedStore(location: second, lockDirectory: world.locks) } == .storeBusy)
@@ -265,7 +265,7 @@ struct ErrorPathTests {
   func foreignRecord() throws {
     let world = try TestWorld(.rollback)
     let intents = try world.intents(world.plain)
-    let other = try CanonicalStoreLocation(world.stores.appending("Other.sqlite"))
+    let other = try CanonicalStoreLocation(resolving: world.stores.appending("Other.sqlite"))
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     func record(_ store: CanonicalStoreLocation) -> ReplacementIntent {
       ReplacementIntent(

@@ -32,7 +32,7 @@ import Testing
     let other = folder.appending("b.sqlite")
     try makeStore(store, mode: mode)
     defer { for name in [store, other] { _ = name.withPlatformString { unlink($0) } } }
-    let held = try LockedStore(location: CanonicalStoreLocation(store), lockDirectory: folder)
+    let held = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
     defer { held.release() }
     _ = store.withPlatformString { from in other.withPlatformString { link(from, $0) } }
     for name in [store, other] {
@@ -61,7 +61,7 @@ import Testing
     let store = folder.appending("a.sqlite")
     try makeStore(store, mode: "DELETE")
     defer { _ = store.withPlatformString { unlink($0) } }
-    let held = try LockedStore(location: CanonicalStoreLocation(store), lockDirectory: folder)
+    let held = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
     held.release()
     let rows = try StoreReader.withUnchangedStore(at: StoreLocation(database: store)) {
       try $0.connection.integer("SELECT count(*) FROM t")

@@ -236,9 +236,9 @@ struct InPlaceSwapTests {
     let runner = RecoveryRunner(
       files: world.plain, intents: try world.intents(world.plain), lockDirectory: world.locks,
       identify: TestWorld.identify)
-    #expect(code { _ = try runner.recover(CanonicalStoreLocation(other)) } == .storeBusy)
+    #expect(code { _ = try runner.recover(CanonicalStoreLocation(resolving: other)) } == .storeBusy)
     _ = try world.recover()
-    #expect(try runner.recover(CanonicalStoreLocation(other)).decision == .nothingToDo)
+    #expect(try runner.recover(CanonicalStoreLocation(resolving: other)).decision == .nothingToDo)
   }
 
   // MARK: Restoring

@@ -99,7 +99,7 @@ struct IntentStoreTests {
   @Test("What an unfinished `create` leaves is no lost store")
   func neverThere() throws {
     let world = try TestWorld(.wal)
-    let location = CanonicalStoreLocation(evenIfGone: world.stores.appending("a b.sqlite"), files: world.plain)
+    let location = CanonicalStoreLocation(unresolved: world.stores.appending("a b.sqlite"), files: world.plain)
     let staged = try StagingArea(location: location, job: "ab12", files: world.plain).create(hop: nil)
     let runner = RecoveryRunner(
       files: world.plain, intents: try world.intents(world.plain), lockDirectory: world.locks,

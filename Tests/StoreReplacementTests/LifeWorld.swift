@@ -29,7 +29,7 @@ final class LifeWorld {
   var stores: FilePath { disk.root.appending("stores") }
   var vault: FilePath { disk.root.appending("vault") }
   private var state: FilePath { disk.root.appending("state") }
-  var location: CanonicalStoreLocation { CanonicalStoreLocation(recorded: stores.appending("Library.sqlite")) }
+  var location: CanonicalStoreLocation { CanonicalStoreLocation(unresolved: stores.appending("Library.sqlite")) }
 
   init(hasVault: Bool) throws {
     disk = SimulatedDisk()
@@ -164,7 +164,7 @@ final class LifeWorld {
   func sweep() throws -> [BackupRemoval] {
     var removed: [BackupRemoval] = []
     _ = try BackupSweep(
-      BackupSurvey(of: CanonicalDirectory(stores, files: disk), rule: rule, files: disk), rule: rule
+      BackupSurvey(of: CanonicalDirectory(resolving: stores, files: disk), rule: rule, files: disk), rule: rule
     ).run(
       now: now, removed: { removed.append($1) }, problem: { _ in })
     return removed
@@ -185,7 +185,7 @@ final class LifeWorld {
     var anywhere = rule
     anywhere.directory = vault
     var problem: HopdError?
-    try BackupSurvey(of: CanonicalDirectory(stores, files: disk), rule: anywhere, files: disk).forEach(
+    try BackupSurvey(of: CanonicalDirectory(resolving: stores, files: disk), rule: anywhere, files: disk).forEach(
       { backups in
         for generation in try backups.generations() {
           found[generation.directory] = (generation, try rows(generation.database))

@@ -74,7 +74,7 @@ struct LockedStoreTests {
     let world = try TestWorld(.rollback)
     let first = try holdSoon(world)
     #expect(code { _ = try self.hold(world) } == .lockedByOther)
-    let other = try CanonicalStoreLocation(world.stores.appending("Other.sqlite"))
+    let other = try CanonicalStoreLocation(resolving: world.stores.appending("Other.sqlite"))
     do { try Connection(path: other.database, access: .create).execute("CREATE TABLE t(x)") }
     let second = try LockedStore(location: other, lockDirectory: world.locks)
     second.release()
@@ -135,7 +135,7 @@ struct LockedStoreTests {
         }
         let error = #expect(throws: HopdError.self, "\(side) \(kind)") {
           _ = try LockedStore(
-            location: CanonicalStoreLocation(world.stores.appending("Library.sqlite")), lockDirectory: world.locks)
+            location: CanonicalStoreLocation(resolving: world.stores.appending("Library.sqlite")), lockDirectory: world.locks)
         }
         #expect(error?.code == .notAStore && error?.hint != nil)
         #expect(error?.place.file?.lastComponent == file.lastComponent)
@@ -149,7 +149,7 @@ struct LockedStoreTests {
     func held(_ name: String) -> HopdError.Code? {
       code {
         _ = try LockedStore(
-          location: CanonicalStoreLocation(world.stores.appending(name)), lockDirectory: world.locks)
+          location: CanonicalStoreLocation(resolving: world.stores.appending(name)), lockDirectory: world.locks)
       }
     }
     #expect(symlink("Library.sqlite", world.stores.appending("link.sqlite").string) == 0)

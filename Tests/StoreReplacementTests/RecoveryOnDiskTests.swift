@@ -230,7 +230,8 @@ struct RecoveryOnDiskTests {
         return try write(path, Array(text.utf8))
       }
       let record = ReplacementIntent(
-        location: CanonicalStoreLocation(recorded: named), job: "ab12", planFingerprint: "plan", source: there ?? dummy,
+        location: CanonicalStoreLocation(unresolved: named), job: "ab12", planFingerprint: "plan",
+        source: there ?? dummy,
         bootIdentifier: boot, staged: nil, journalMode: combination.log == .rollback ? .delete : .wal,
         from: StoreVersionMark(name: "One", digest: "one"), to: StoreVersionMark(name: "Two", digest: "two"),
         storeUUID: nil, startedAt: 1_900_000_000)

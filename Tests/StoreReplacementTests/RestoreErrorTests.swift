@@ -48,7 +48,7 @@ struct RestoreErrorTests {
   @Test("A place without a name, a backup that goes, and one with a damaged page")
   func backups() throws {
     let (world, backup) = try scene()
-    #expect(refusal { try restore(world, backup, to: CanonicalStoreLocation("/")) }?.code == .notFound)
+    #expect(refusal { try restore(world, backup, to: CanonicalStoreLocation(resolving: "/")) }?.code == .notFound)
     let before = try world.everything()
     // It is moved after the last check of its side files.
     let away = world.root.appending("away")

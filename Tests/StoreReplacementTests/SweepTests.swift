@@ -19,7 +19,7 @@ struct SweepTests {
   ) throws -> (removed: [BackupRemoval], next: Int64?) {
     var removed: [BackupRemoval] = []
     let survey = try BackupSurvey(
-      of: CanonicalDirectory(directory ?? world.stores), recursive: recursive, rule: rule, files: world.plain)
+      of: CanonicalDirectory(resolving: directory ?? world.stores), recursive: recursive, rule: rule, files: world.plain)
     let next = try BackupSweep(survey, rule: rule).run(
       now: now, removed: { removed.append($1) }, problem: { Issue.record("\($0)") })
     return (removed, next)
@@ -29,7 +29,7 @@ struct SweepTests {
   func renamedTogether() throws {
     let world = try TestWorld(.rollback)
     let backup = try #require(try world.migrate(files: world.plain).backup)
-    let other = try CanonicalStoreLocation(world.stores.appending("Other.sqlite"))
+    let other = try CanonicalStoreLocation(resolving: world.stores.appending("Other.sqlite"))
     try world.plain.rename(world.location.database, to: other.database)
     let folder = world.stores.appending(".Other.sqlite.hopd-backups")
     try world.plain.rename(backup.removingLastComponent().removingLastComponent(), to: folder)

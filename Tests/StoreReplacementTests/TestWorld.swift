@@ -49,7 +49,7 @@ final class TestWorld {
     guard mkdtemp(&template) != nil else { throw Errno(rawValue: errno) }
     root = try plain.canonical(FilePath(platformString: template))
     self.kind = kind
-    location = CanonicalStoreLocation(recorded: root.appending("home/stores").appending(name))
+    location = CanonicalStoreLocation(unresolved: root.appending("home/stores").appending(name))
     for directory in [home, stores, state, locks] { try plain.makeDirectory(directory, mode: 0o755) }
     try makeStore()
     if !externalFiles.isEmpty {

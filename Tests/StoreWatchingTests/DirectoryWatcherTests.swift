@@ -2,6 +2,7 @@
 // letting something later happen first.
 
 import Diagnostics
+import DurableFiles
 import Glibc
 import Synchronization
 import SystemPackage
@@ -178,8 +179,8 @@ import Testing
   @Test func anExhaustedKernelIsToldAsThat() throws {
     let folder = try Folder()
     var table = WatchTable(budget: 10, opening: { .failure(.tooManyOpenFiles) })
-    let path = Array(folder.root.string.utf8)
-    let added = table.add(path, owner: WatchTable.Owner(tree: "t", directory: []), following: true)
+    let directory = try OpenDirectory(canonical: folder.root)
+    let added = table.add(directory, owner: WatchTable.Owner(tree: "t", directory: []))
     guard case .failure(let code) = added else {
       Issue.record("no failure")
       return
@@ -405,7 +406,7 @@ private final class Folder {
     _ directory: String = "", recursive: Bool = false, settle: Duration = .milliseconds(100)
   ) -> WatchedDirectory {
     WatchedDirectory(
-      name: "test", path: directory.isEmpty ? root : path(directory), include: [Glob("*.sqlite")],
+      name: "test", root: WatchRoot(directory.isEmpty ? root : path(directory)), include: [Glob("*.sqlite")],
       recursive: recursive, settle: settle, rescan: .seconds(1))
   }
 }
@@ -434,7 +435,7 @@ private final class EventLog {
       switch event {
       case .settled(let file):
         line = "settled \(file.path.string.dropFirst(roots[file.watch]?.count ?? 0)) \(file.size)"
-      case .vanished(let watch, let path): line = "vanished \(path.string.dropFirst(roots[watch]?.count ?? 0))"
+      case .vanished(let watch, let path, _): line = "vanished \(path.string.dropFirst(roots[watch]?.count ?? 0))"
       case .scanned(_, let files): line = "scanned \(files)"
       case .degraded(_, let error): line = "degraded \(error.code)"
       case .restored: line = "restored"

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "copying.h"
+#include "directories.h"
 
 struct sqlite3;
 

@@ -105,13 +105,10 @@ package final class WatchLocks: Sendable {
   // MARK: Inside
 
   private func claim(of watch: WatchedDirectory) -> WatchClaim? {
-    let files = LinuxFileSystem()
-    // Resolved at each call, because the directory may have been replaced.
-    guard let directory = try? CanonicalDirectory(watch.path).path, let status = try? files.status(directory),
-      status.kind == .directory
-    else { return nil }
+    // Opened at each call, because the directory may have been replaced.
+    guard let directory = try? watch.root.open() else { return nil }
     return WatchClaim(
-      identity: status.identity, directory: directory, isRecursive: watch.recursive, process: getpid(),
+      identity: directory.identity, directory: directory.path, isRecursive: watch.recursive, process: getpid(),
       stateDirectory: stateDirectory)
   }
 

@@ -31,6 +31,7 @@ package final class BackupKeeper: Sendable {
   /// The watch to sweep, and where to report.
   struct Work: Sendable {
     var watch: Configuration.Watch
+    var root: WatchRoot
     var rule: BackupRule
     var logger: Logger
     var stop: StopSignal
@@ -90,7 +91,7 @@ package final class BackupKeeper: Sendable {
   /// Releases stores whose pin is gone, so that they are looked at again.
   private func lookAtPins(_ held: [FoundStore], _ work: Work) {
     for store in held where !work.stop.isStopping {
-      let pins = PinStore(location: CanonicalStoreLocation(evenIfGone: store.key), files: LinuxFileSystem())
+      let pins = PinStore(location: CanonicalStoreLocation(unresolved: store.key), files: LinuxFileSystem())
       if (try? pins.read()) != nil { continue }
       state.withLock { $0.heldBack[store.key] = nil }
       work.released(store)
@@ -111,7 +112,7 @@ package final class BackupKeeper: Sendable {
     var next: Int64?
     do {
       let survey = try BackupSurvey(
-        of: CanonicalDirectory(work.watch.directory), recursive: work.watch.recursive, rule: rule,
+        of: CanonicalDirectory(work.root.open()), recursive: work.watch.recursive, rule: rule,
         files: LinuxFileSystem())
       next = try BackupSweep(survey, rule: rule).run(
         now: wall, isStopped: { work.stop.isStopping },
@@ -120,8 +121,8 @@ package final class BackupKeeper: Sendable {
             MigrationReporter.Subject(store: location.database, watch: name, job: ""), logger: work.logger
           ).removed(removal, .backupExpired)
         }, problem: problem)
-    } catch let error as HopdError where error.code == .notFound {
-      // The watcher reports a missing directory.
+    } catch is WatchRoot.Failure {
+      // The watcher reports a directory that is missing, or elsewhere.
     } catch {
       problem(HopdError.of(error))
     }
@@ -164,15 +165,15 @@ extension DaemonCoordinator {
   /// After a rescan: sweeps the backups of the watch if that is due, and checks pins.
   func keepBackups(ofWatch name: String) {
     guard phase == .ready, let watch = setup.configuration.watch(named: name),
-      let rule = setup.backupRule(ofWatch: name)
+      let rule = setup.backupRule(ofWatch: name), let root = setup.root(ofWatch: name)
     else { return }
     backups.scanned(
-      BackupKeeper.Work(watch: watch, rule: rule, logger: logger, stop: stopSignal) { [self] store in
-        // With the unknown mark, which no file has, the store counts as changed.
+      BackupKeeper.Work(watch: watch, root: root, rule: rule, logger: logger, stop: stopSignal) { [self] store in
+        // With a mark that no file has, the store counts as changed.
         post(
           .watch(
-            .settled(SettledFile(watch: store.watch, path: store.path, size: 0)),
-            FoundStore(key: store.key, path: store.path, watch: store.watch, mark: .unknown)))
+            .settled(SettledFile(watch: store.watch, path: store.path, key: store.key, size: 0)),
+            FoundStore(key: store.key, path: store.path, watch: store.watch, mark: store.mark.changed)))
       })
   }
 }

@@ -168,7 +168,7 @@ package struct Daemon: Sendable {
     do {
       try files.ensureDirectory(directory)
       try files.checkWritable(directory)
-      return try CanonicalDirectory(directory, files: files).path
+      return try CanonicalDirectory(resolving: directory, files: files).path
     } catch let error as HopdError {
       throw HopdError(
         error.code == .noPermission ? .noPermission : error.code, "the state directory cannot be used",

@@ -306,9 +306,7 @@ extension DaemonCoordinator {
     gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
     gauges.isThrottled = throttle.isHolding
     let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Place? in
-      setup.backupRule(ofWatch: watch.name).map {
-        (directory: watch.directory, recursive: watch.recursive, rule: $0)
-      }
+      setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.backup) }
     }
     metricsWriter.write(
       metrics, gauges, to: file, stateDirectory: surroundings.stateDirectory, backups: places, now: Self.wallTime())

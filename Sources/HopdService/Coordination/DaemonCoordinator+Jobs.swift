@@ -21,9 +21,7 @@ extension DaemonCoordinator {
 
   private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
     let job = name(ofJob: ticket.job)
-    guard
-      let request = setup.request(for: ticket.store, job: job, stateDirectory: surroundings.stateDirectory)
-    else {
+    guard let order = setup.order(for: ticket.store, job: job, stateDirectory: surroundings.stateDirectory) else {
       // The watch was removed while the store waited.
       _ = scheduler.finished(ticket.store.key, .gone, now: now)
       return
@@ -38,8 +36,8 @@ extension DaemonCoordinator {
     let stop = running[ticket.store.key]?.stop ?? stopSignal
     if ticket.step == .migrate { record(ticket.store, .migrating) }
     switch ticket.step {
-    case .look: look(ticket, request, monitor, stop: stop)
-    case .migrate: migrate(ticket, request, subject, monitor, stop: stop)
+    case .look: look(ticket, order, monitor, stop: stop)
+    case .migrate: migrate(ticket, order, subject, monitor, stop: stop)
     }
   }
 
@@ -54,14 +52,14 @@ extension DaemonCoordinator {
   }
 
   /// Looks at a store on a thread of its own.
-  private func look(_ ticket: JobTicket, _ request: MigrationRequest, _ monitor: JobMonitor, stop: StopSignal) {
+  private func look(_ ticket: JobTicket, _ order: StoreOrder, _ monitor: JobMonitor, stop: StopSignal) {
     let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
     BlockingWork.run("look") { [self] in
       let slot = notes?.begin(key, .look)
       let result: Result<LookResult, MigrationFailure>
       do throws(MigrationFailure) {
         try claim()
-        result = .success(try work.look(request, stop: stop) { monitor.beat() })
+        result = .success(try work.look(order.located(), stop: stop) { monitor.beat() })
       } catch {
         result = .failure(error)
       }
@@ -72,7 +70,7 @@ extension DaemonCoordinator {
 
   /// Migrates a store on a thread of its own.
   private func migrate(
-    _ ticket: JobTicket, _ request: MigrationRequest, _ subject: MigrationReporter.Subject, _ monitor: JobMonitor,
+    _ ticket: JobTicket, _ order: StoreOrder, _ subject: MigrationReporter.Subject, _ monitor: JobMonitor,
     stop: StopSignal
   ) {
     let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
@@ -84,7 +82,7 @@ extension DaemonCoordinator {
       let result: Result<MigrationReport, MigrationFailure>
       do throws(MigrationFailure) {
         try claim()
-        let report = try work.migrate(request, stop: stop) { teller.handle($0) }
+        let report = try work.migrate(order.located(), stop: stop) { teller.handle($0) }
         teller.end()
         reporter.finished(report)
         result = .success(report)
@@ -201,6 +199,12 @@ extension DaemonCoordinator {
       fields[.hint] = error.hint
     }
     logger.event(kind, error.map { "\(text): \($0)" } ?? text, fields: fields)
+  }
+}
+
+extension StoreOrder {
+  fileprivate func located() throws(MigrationFailure) -> MigrationRequest {
+    do throws(HopdError) { return try request() } catch { throw MigrationFailure(stage: .lock, error: error) }
   }
 }
 

@@ -26,10 +26,11 @@ extension DaemonCoordinator {
     isReloading = true
     mustReloadAgain = false
     notifier.reloading()
-    let (source, claims) = (surroundings.source, surroundings.claims)
+    let (source, claims, old) = (surroundings.source, surroundings.claims, setup)
     BlockingWork.run("reload") { [self] in
       do throws(HopdError) {
-        let setup = try DaemonSetup(source.load())
+        var setup = try DaemonSetup(source.load())
+        setup.keepRoots(of: old)
         guard setup.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(setup.files) }
         try claims?.claim(setup.allDirectories)
         post(.reloaded(.success(setup)))

@@ -25,17 +25,16 @@ extension DaemonCoordinator {
     countSuspects()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
-    let rules = setup.configuration.watches.compactMap { watch in
-      setup.backupRule(ofWatch: watch.name).map { (watch.directory, $0) }
-    }
+    let setup = setup
     let (notes, suspects) = (notes, suspects)
     BlockingWork.run("recovery") { [self] in
       do throws(HopdError) {
+        setup.openRoots()
         let stores = try work.recover(
           stateDirectory: directory,
           backup: { path in
             // For a store without a watch, no rule limits the backups, so all are kept.
-            rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
+            setup.watch(around: path)?.backup ?? BackupRule(keep: .max)
           },
           around: { store, recover in
             // A suspect is recovered when its turn comes: every migration begins with recovery.
@@ -56,7 +55,7 @@ extension DaemonCoordinator {
 
   func recovered(_ stores: [RecoveredStore]) {
     for store in stores {
-      let watch = setup.configuration.watches.first { store.store.starts(with: $0.directory) }?.name ?? ""
+      let watch = setup.watch(around: store.store)?.name ?? ""
       let reporter = MigrationReporter(
         MigrationReporter.Subject(store: store.store, watch: watch, job: ""), logger: logger)
       if let sentence = store.sentence { reporter.recovered(sentence) }
@@ -76,7 +75,7 @@ extension DaemonCoordinator {
         if let watch = ModelFolders.watch(of: event) { return post(.modelsTouched(watch)) }
         switch event {
         case .settled(let file): post(.watch(event, FoundStore(file)))
-        case .vanished(_, let path): post(.vanished(FoundStore.key(of: path)))
+        case .vanished(_, _, let key): post(.vanished(key))
         default: post(.watch(event, nil))
         }
       })

@@ -345,19 +345,25 @@ extension FoundStore {
   /// The current state of a settled file; nil if it is gone again. A file whose status cannot be read is not gone: the
   /// look that follows either fails with the same error, which is reported and retried, or succeeds.
   init?(_ file: SettledFile) {
-    let location = StoreLocation(database: file.path)
     let mark: StoreMark
     do {
+      guard let name = file.key.lastComponent, let folder = file.folder else { return nil }
+      let location = CanonicalStoreLocation(name, in: try CanonicalDirectory(folder))
       guard let fingerprint = try SourceFingerprint(of: location, files: LinuxFileSystem()) else { return nil }
-      mark = StoreMark(fingerprint)
+      mark = StoreMark(
+        fingerprint, place: FoundPlace(folder: folder.identity, file: fingerprint.database.file))
     } catch {
       mark = .unknown
     }
-    self.init(key: FoundStore.key(of: file.path), path: file.path, watch: file.watch, mark: mark)
+    self.init(key: file.key, path: file.path, watch: file.watch, mark: mark)
   }
 
-  /// The key of a store: its path with the links of its directory resolved.
+  /// The key of a store that somebody named: its path with the links of its directory resolved.
   static func key(of path: FilePath) -> FilePath {
-    CanonicalStoreLocation(evenIfGone: path.lexicallyNormalized()).database
+    let named = StoreLocation(database: path)
+    guard let name = named.database.lastComponent, let folder = try? LinuxFileSystem().canonical(named.directory) else {
+      return named.database
+    }
+    return folder.appending(name)
   }
 }

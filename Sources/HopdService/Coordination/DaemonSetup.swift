@@ -44,6 +44,8 @@ package struct DaemonSetup: Sendable {
   /// Watches that cannot currently be served, with the reason.
   package private(set) var unserved: [String: HopdError] = [:]
   private var models: [String: WatchModels] = [:]
+  /// Where the directories of the watches are.
+  private var roots: [String: WatchRoot] = [:]
   /// The policy programs; nil if none is bound.
   private let policies: PolicyMaker?
 
@@ -54,7 +56,7 @@ package struct DaemonSetup: Sendable {
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
-    warnings = loaded.warnings + BackupOverlap.remarks(in: loaded)
+    warnings = loaded.warnings + BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded)
     policies = PolicyPrograms.maker(configuration.policyBindings)
     if let first = BackupOverlap.mistakes(in: loaded).first { throw first }
     let overlaps = WatchOverlap.findings(in: loaded)
@@ -65,6 +67,7 @@ package struct DaemonSetup: Sendable {
     }
     var last: HopdError?
     for watch in configuration.watches {
+      roots[watch.name] = WatchRoot(watch.directory)
       do throws(HopdError) {
         serve(watch.name, try WatchModels.load(watch))
       } catch {
@@ -139,7 +142,8 @@ package struct DaemonSetup: Sendable {
   package var allDirectories: [WatchedDirectory] {
     configuration.watches.map { watch in
       WatchedDirectory(
-        name: watch.name, path: watch.directory, include: watch.include.map { Glob($0) },
+        name: watch.name, root: roots[watch.name] ?? WatchRoot(watch.directory),
+        include: watch.include.map { Glob($0) },
         exclude: watch.exclude.map { Glob($0) }, recursive: watch.recursive,
         // A configured directory for backups may lie in the tree, and the folders in it have names without a dot. A
         // backup that is taken for a store is migrated, which makes the next backup, without end.
@@ -164,12 +168,45 @@ package struct DaemonSetup: Sendable {
     configuration.watch(named: name)?.backup
   }
 
-  /// The migration request for a store; nil if its watch is unknown or its models are not loaded.
-  package func request(for store: FoundStore, job: String, stateDirectory: FilePath) -> MigrationRequest? {
-    guard let watch = configuration.watch(named: store.watch), let models = models[store.watch] else { return nil }
+  /// Where the directory of a watch is; nil for an unknown watch.
+  package func root(ofWatch name: String) -> WatchRoot? { roots[name] }
+
+  /// Resolves the directories of the watches, those that exist.
+  func openRoots() { for root in roots.values { _ = try? root.open() } }
+
+  /// The watch whose directory is around a store with this canonical path.
+  func watch(around store: FilePath) -> Configuration.Watch? {
+    configuration.watches.first { store.starts(with: roots[$0.name]?.path ?? $0.directory) }
+  }
+
+  /// Keeps the roots of another setup for watches of the same directory, unless their path leads elsewhere by now: then
+  /// a reload is what puts the new place in force.
+  package mutating func keepRoots(of other: DaemonSetup) {
+    for watch in configuration.watches {
+      guard let root = other.roots[watch.name], root.configured == watch.directory else { continue }
+      if case .failure(.moved) = Result(catching: { () throws(WatchRoot.Failure) in try root.open() }) { continue }
+      roots[watch.name] = root
+    }
+  }
+
+  /// The order for work on a store; nil if its watch is unknown or its models are not loaded.
+  package func order(for store: FoundStore, job: String, stateDirectory: FilePath) -> StoreOrder? {
+    guard let watch = configuration.watch(named: store.watch), let root = roots[store.watch],
+      models[store.watch] != nil
+    else { return nil }
+    return StoreOrder(store: store, root: root) { location in
+      request(for: store, at: location, in: watch, job: job, stateDirectory: stateDirectory)
+    }
+  }
+
+  private func request(
+    for store: FoundStore, at location: CanonicalStoreLocation, in watch: Configuration.Watch, job: String,
+    stateDirectory: FilePath
+  ) -> MigrationRequest? {
+    guard let models = models[store.watch] else { return nil }
     let daemon = configuration.daemon
     var request = MigrationRequest(
-      location: StoreLocation(database: store.path), catalog: models.catalog,
+      location: location, name: store.path, catalog: models.catalog,
       target: watch.target.map { .named($0) } ?? .current, naming: models.naming,
       settings: MigrationSettings(watch, memoryLimit: daemon.memoryLimit / Int64(max(1, daemon.jobs))),
       stateDirectory: stateDirectory, job: job)

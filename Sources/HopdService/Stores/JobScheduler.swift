@@ -175,15 +175,16 @@ package struct JobScheduler: Sendable {
   /// Notes that a job put this file in place. The job may still be running or may just have ended; in both cases the
   /// event of its own rename is not a change. Any other change noticed meanwhile counts.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
-    let mark = StoreMark(fingerprint)
-    if resting[key] != nil {
-      resting[key]?.mark = mark
+    if let known = resting[key] {
+      resting[key]?.mark = known.mark.replaced(by: fingerprint)
       return
     }
-    switch entries[key]?.state {
+    guard let entry = entries[key] else { return }
+    let mark = entry.store.mark.replaced(by: fingerprint)
+    switch entry.state {
     case .running:
       entries[key]?.store.mark = mark
-      if entries[key]?.foundAgain?.mark == mark { entries[key]?.foundAgain = nil }
+      if entry.foundAgain?.mark == mark { entries[key]?.foundAgain = nil }
     case .done: entries[key]?.store.mark = mark
     default: break
     }

@@ -44,7 +44,9 @@ struct ModelFolders: Sendable {
       // A path may be a folder or a file. The name decides, because the file may not exist now.
       let isFile = ["mom", "cdm", "toml"].contains(path.extension ?? "")
       var directory = WatchedDirectory(
-        name: "\(index)\(mark)\(watch.name)", path: isFile ? path.removingLastComponent() : path,
+        name: "\(index)\(mark)\(watch.name)",
+        // A link to the models in force may be set anew at any time.
+        root: WatchRoot(isFile ? path.removingLastComponent() : path, isFixed: false),
         include: isFile ? path.lastComponent.map { [Glob($0.string)] } ?? [] : ModelsMark.patterns.map { Glob($0) },
         recursive: !isFile, settle: watch.settle, rescan: watch.rescan)
       directory.takesEverything = true

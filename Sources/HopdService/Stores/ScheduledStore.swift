@@ -17,8 +17,8 @@ package struct FoundStore: Sendable, Hashable {
   package var mark: StoreMark
 
   /// Names a store.
-  package init(key: FilePath, path: FilePath, watch: String, fingerprint: SourceFingerprint) {
-    self.init(key: key, path: path, watch: watch, mark: StoreMark(fingerprint))
+  package init(key: FilePath, path: FilePath, watch: String, fingerprint: SourceFingerprint, place: FoundPlace? = nil) {
+    self.init(key: key, path: path, watch: watch, mark: StoreMark(fingerprint, place: place))
   }
 
   init(key: FilePath, path: FilePath, watch: String, mark: StoreMark) {
@@ -30,25 +30,36 @@ package struct FoundStore: Sendable, Hashable {
   }
 }
 
-/// A fingerprint in 16 bytes, small enough for a hundred thousand stores at rest: enough to detect whether the file is
-/// still the same.
+/// Where a file was found, and its fingerprint as a hash: small enough for a hundred thousand stores at rest, and enough
+/// to detect whether the file is still the same.
 package struct StoreMark: Sendable, Hashable {
   /// The file.
   package let inode: UInt64
+  /// The file and its directory; nil where they are not known.
+  package let place: FoundPlace?
   /// Everything else, as a keyed hash of 64 bits, valid in this process only: of 2^64 changes it misses one.
   private let digest: Int
 
   /// The mark of a file whose status could not be read; the mark of every other file differs from it.
-  static let unknown = StoreMark(inode: 0, digest: 0)
+  static let unknown = StoreMark(inode: 0, place: nil, digest: 0)
 
-  init(_ fingerprint: SourceFingerprint) {
-    self.init(inode: fingerprint.database.file.inode, digest: fingerprint.hashValue)
+  init(_ fingerprint: SourceFingerprint, place: FoundPlace? = nil) {
+    self.init(inode: fingerprint.database.file.inode, place: place, digest: fingerprint.hashValue)
   }
 
-  private init(inode: UInt64, digest: Int) {
+  private init(inode: UInt64, place: FoundPlace?, digest: Int) {
     self.inode = inode
+    self.place = place
     self.digest = digest
   }
+
+  /// The mark after a job put another file there.
+  func replaced(by fingerprint: SourceFingerprint) -> StoreMark {
+    StoreMark(fingerprint, place: place.map { FoundPlace(folder: $0.folder, file: fingerprint.database.file) })
+  }
+
+  /// The mark of a file that is known to be there and whose content counts as changed.
+  var changed: StoreMark { StoreMark(inode: inode, place: place, digest: ~digest) }
 }
 
 /// A kind of work on a store. Looks have their own slots, so that a long migration never delays the look at a new

@@ -16,7 +16,7 @@ enum StoreArrival {
   /// Throws `.storeIncomplete` for a store in WAL mode that has the index of a log but no log: SQLite removes the index
   /// first, so the copy is not complete.
   static func requireComplete(_ location: StoreLocation) throws(HopdError) {
-    guard isThere(location.sharedMemory), !isThere(location.writeAheadLog) else { return }
+    guard location.sharedMemory.linkStatus() != nil, location.writeAheadLog.linkStatus() == nil else { return }
     let keepsLog: Bool
     do {
       keepsLog = try StoreReader.withUnchangedStore(at: location) { _ in try StoreReader.keepsWriteAheadLog(location) }
@@ -24,16 +24,13 @@ enum StoreArrival {
       // The look that follows reports what is wrong with the file.
       return
     }
-    guard keepsLog, isThere(location.sharedMemory), !isThere(location.writeAheadLog) else { return }
+    guard keepsLog, location.sharedMemory.linkStatus() != nil, location.writeAheadLog.linkStatus() == nil else {
+      return
+    }
     let index = location.sharedMemory.printable
     throw HopdError(
       .storeIncomplete, "its write-ahead log is missing, although the log's index is there: is it still being copied?",
       at: Place(store: location.database),
       hint: "copy \(location.writeAheadLog.printable) too; if there is none, remove \(index)")
-  }
-
-  private static func isThere(_ path: FilePath) -> Bool {
-    var status = stat()
-    return path.withPlatformString { lstat($0, &status) } == 0
   }
 }

@@ -7,6 +7,7 @@ import Logging
 import MigrationPipeline
 import ServiceState
 import StoreReplacement
+import StoreWatching
 import Synchronization
 import SystemPackage
 import SystemdSupport
@@ -19,7 +20,7 @@ package final class MetricsWriter: Sendable {
   private let backups = Mutex<(bytes: Int64, at: ContinuousClock.Instant)?>(nil)
 
   /// A watched directory whose backups are counted, with or without the directories below, and the rule of its watch.
-  typealias Place = (directory: FilePath, recursive: Bool, rule: BackupRule)
+  typealias Place = (root: WatchRoot, recursive: Bool, rule: BackupRule)
 
   /// Creates a writer that logs errors to `logger`.
   package init(logger: Logger) { self.logger = logger }
@@ -53,7 +54,8 @@ package final class MetricsWriter: Sendable {
     var bytes: Int64 = 0
     for place in places {
       let survey = try? BackupSurvey(
-        of: CanonicalDirectory(place.directory), recursive: place.recursive, rule: place.rule, files: LinuxFileSystem())
+        of: CanonicalDirectory(place.root.open()), recursive: place.recursive, rule: place.rule,
+        files: LinuxFileSystem())
       try? survey?.forEach(
         { backups in
           for generation in try backups.generations() {

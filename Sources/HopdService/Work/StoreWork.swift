@@ -65,12 +65,12 @@ package struct PipelineWork: StoreWork {
     var facts: StoreFacts?
     func failure(_ error: HopdError) -> MigrationFailure {
       MigrationFailure(
-        stage: .identify, error: error.located(Place(store: request.location.database)), from: facts?.version,
+        stage: .identify, error: error.located(Place(store: request.name)), from: facts?.version,
         storeUUID: facts?.uuid)
     }
     do {
-      try StoreArrival.requireComplete(request.location)
-      let location = CanonicalStoreLocation(evenIfGone: request.location.database)
+      let location = request.location
+      try StoreArrival.requireComplete(location.store)
       try pipeline.rollBackHotJournal(location, stateDirectory: request.stateDirectory)
       // Thrown as a retryable error: the next look finds the store without its late log.
       if let late = try pipeline.setLateLogAside(
@@ -82,13 +82,13 @@ package struct PipelineWork: StoreWork {
       {
         throw late
       }
-      let assessment = try StoreReader.withUnchangedStore(at: request.location) { reader in
+      let assessment = try StoreReader.withUnchangedStore(at: location.store) { reader in
         reader.connection.setProgressHandler {
           beat()
           return !stop.isStopping
         }
         return try StoreIdentifier.identify(
-          reader: reader, location: request.location, catalog: request.catalog, target: request.target,
+          reader: reader, location: location.store, catalog: request.catalog, target: request.target,
           countsRows: false)
       }
       if let metadata = assessment.metadata, let version = assessment.version {
@@ -101,7 +101,7 @@ package struct PipelineWork: StoreWork {
       case .behind:
         guard let facts, let target = assessment.target else { break }
         if let pin = try pipeline.heldBack(location, assessment) {
-          throw pin.refusal(request.location.database)
+          throw pin.refusal(request.name)
         }
         return .behind(facts, target: target.model.name)
       case .newer, .unknown, .notAStore, .damaged, .encrypted: break
@@ -110,14 +110,14 @@ package struct PipelineWork: StoreWork {
         ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
     } catch {
       if stop.isStopping { throw failure(HopdError(.interrupted, "stopped on request")) }
-      throw failure(HopdError.of(error, at: Place(store: request.location.database)))
+      throw failure(HopdError.of(error, at: Place(store: request.name)))
     }
   }
 
   package func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(MigrationFailure) -> MigrationReport {
-    do throws(HopdError) { try StoreArrival.requireComplete(request.location) } catch {
+    do throws(HopdError) { try StoreArrival.requireComplete(request.location.store) } catch {
       throw MigrationFailure(stage: .lock, error: error)
     }
     // The daemon queues only stores that a look found to be behind.
@@ -212,8 +212,7 @@ extension JobOutcome {
   }
 
   private static func isGone(_ store: FilePath?) -> Bool {
-    var status = stat()
-    guard let store, store.withPlatformString({ lstat($0, &status) }) != 0 else { return store == nil }
+    guard let store, store.linkStatus() == nil else { return store == nil }
     return errno == ENOENT || errno == ENOTDIR
   }
 }

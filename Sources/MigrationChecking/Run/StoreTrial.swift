@@ -10,6 +10,7 @@ import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SQLite
+import StoreReplacement
 import SystemPackage
 
 extension HopdError.Code {
@@ -310,7 +311,8 @@ struct StoreTrial: Sendable {
     of store: StoreLocation, to output: FilePath?, _ settings: MigrationSettings, _ naming: JoinTableNaming
   ) -> MigrationRequest {
     var wanted = MigrationRequest(
-      location: store, catalog: request.catalog, target: request.target, naming: naming, output: output,
+      location: CanonicalStoreLocation(unresolved: store.database), catalog: request.catalog, target: request.target,
+      naming: naming, output: output,
       settings: settings, stateDirectory: "", job: String(UInt64.random(in: .min ... .max), radix: 16))
     wanted.policies = request.policies
     return wanted

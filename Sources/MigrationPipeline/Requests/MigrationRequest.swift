@@ -13,7 +13,11 @@ import SystemPackage
 @dynamicMemberLookup
 package struct MigrationRequest: Sendable {
   /// The store.
-  package var location: StoreLocation
+  package var location: CanonicalStoreLocation
+  /// The store's path as the configuration leads to it, where that is not the canonical one.
+  private let configuredName: FilePath?
+  /// The store's path for messages and reports.
+  package var name: FilePath { configuredName ?? location.database }
   /// All models known.
   package var catalog: ModelCatalog
   /// The version to reach.
@@ -41,11 +45,12 @@ package struct MigrationRequest: Sendable {
 
   /// Makes a request.
   package init(
-    location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current,
+    location: CanonicalStoreLocation, name: FilePath? = nil, catalog: ModelCatalog, target: TargetVersion = .current,
     naming: JoinTableNaming = JoinTableNaming(), output: FilePath? = nil,
     settings: MigrationSettings = MigrationSettings(), stateDirectory: FilePath, job: String
   ) {
     self.location = location
+    configuredName = name
     self.catalog = catalog
     self.target = target
     self.naming = naming

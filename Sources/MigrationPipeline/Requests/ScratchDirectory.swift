@@ -14,38 +14,22 @@ package struct ScratchDirectory {
   /// Makes a folder in `parent`, else in the temporary directory.
   package init(in parent: FilePath?, files: any DurableFileSystem = LinuxFileSystem()) throws(HopdError) {
     self.files = files
-    path = try ScratchDirectory.made(in: parent, "scratch", option: "--scratch") { above in
-      let path = above.path.appending("hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
+    let chosen = parent ?? Self.temporaryDirectory
+    do {
+      path = try CanonicalDirectory(resolving: chosen).path.appending(
+        "hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
       // Fails if the name exists, so that no other program's folder is used or removed.
       try files.makeDirectory(path, mode: 0o700)
-      return path
-    }
-  }
-
-  /// The result of `make` in `parent`, else in the temporary directory. An error names the folder and the option that
-  /// chooses another one.
-  package static func made<Result>(
-    in parent: FilePath?, _ kind: String, option: String, _ make: (CanonicalDirectory) throws -> Result
-  ) throws(HopdError) -> Result {
-    let chosen = parent ?? temporaryDirectory
-    do {
-      return try make(try CanonicalDirectory(chosen))
     } catch {
       throw HopdError(
-        (error as? HopdError)?.code ?? .inputOutput, "no \(kind) folder can be made in \(chosen.printable)",
-        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with \(option) DIR")
+        (error as? HopdError)?.code ?? .inputOutput, "no scratch folder can be made in \(chosen.printable)",
+        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --scratch DIR")
     }
-  }
-
-  /// Takes over a folder that a program left behind when it ended.
-  package init(left path: FilePath, files: any DurableFileSystem = LinuxFileSystem(isDurable: false)) {
-    self.path = path
-    self.files = files
   }
 
   /// Removes the folder with everything in it. What cannot be removed stays and is reported by the error.
   package func remove() throws {
-    // A store has its external data two folders deep, below the folders of a worker; hopd makes nothing deeper.
+    // A store has its external data two folders deep; hopd makes nothing deeper.
     try files.removeTree(path, deepest: 16)
   }
 

@@ -116,7 +116,7 @@ package struct MigrationPipeline: Sendable {
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     return try environment.intents.all().compactMap { entry in
       guard case .intent(let intent) = entry.finding else { return nil }
-      return CanonicalStoreLocation(evenIfGone: intent.store.path, files: files)
+      return CanonicalStoreLocation(unresolved: intent.store.path, files: files)
     }
   }
 }

@@ -19,7 +19,7 @@ extension MigrationRun {
     guard output.lastComponent != nil else {
       throw HopdError(.usage, "the output is not a file name", at: Place(file: output))
     }
-    let destination = try CanonicalStoreLocation(output, files: files)
+    let destination = try CanonicalStoreLocation(resolving: output, files: files)
     try requireAnother(than: destination)
     let occupied = [destination.database, destination.supportDirectory] + destination.sideFiles
     for path in occupied where try files.status(path) != nil {
@@ -29,7 +29,7 @@ extension MigrationRun {
     }
     let area = StagingArea(location: destination, job: job, files: files)
     do {
-      return try StoreReader.withUnchangedStore(at: request.location, attachedAs: "store") { reader in
+      return try StoreReader.withUnchangedStore(at: request.location.store, attachedAs: "store") { reader in
         try self.copy(from: reader, to: destination, area: area)
       }
     } catch {
@@ -41,7 +41,7 @@ extension MigrationRun {
 
   /// Throws where the output is the store itself: by the same path, another spelling of it, a link or a second name.
   private func requireAnother(than destination: CanonicalStoreLocation) throws {
-    let store = try storeLocation().database
+    let store = request.location.database
     // A link under the output's own name may lead to the store.
     let output = (try? files.canonical(destination.database)) ?? destination.database
     guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
@@ -72,7 +72,8 @@ extension MigrationRun {
     defer { cancelSourceCheck() }
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     let assessment = try StoreIdentifier.identify(
-      reader: reader, location: request.location, catalog: request.catalog, target: request.target, countsRows: false)
+      reader: reader, location: request.location.store, catalog: request.catalog, target: request.target,
+      countsRows: false)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
     guard let store = try identified(assessment) else {
       // The copy of a store that is current is the store itself, which no later check inspects.
@@ -105,7 +106,7 @@ extension MigrationRun {
 
   /// The allocated bytes of the external files: holes in them are not copied.
   private func allocatedExternalBytes() throws -> Int64 {
-    let folder = try storeLocation().externalDataDirectory
+    let folder = request.location.externalDataDirectory
     guard try files.status(folder)?.kind == .directory else { return 0 }
     var total: Int64 = 0
     for name in try files.names(in: folder) {
@@ -124,7 +125,7 @@ extension MigrationRun {
       }
     }
     guard let schema = plan.hops.first?.sourceSchema else { return (0, 0) }
-    let directory = try ExternalDataDirectory(of: request.location)
+    let directory = try ExternalDataDirectory(of: request.location.store)
     var total: (bytes: Int64, missing: Int64) = (0, 0)
     for column in ExternalDataColumn.all(in: schema) {
       for count in try ExternalDataCensus.count(column, reader: reader, directory: directory).values {
@@ -157,7 +158,7 @@ extension MigrationRun {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }
     }
-    try keepAttributes(of: storeLocation().database, on: staged)
+    try keepAttributes(of: request.location.database, on: staged)
     try files.syncFile(staged)
     try files.renameNoReplace(staged, to: destination.database)
   }
@@ -172,9 +173,9 @@ extension MigrationRun {
     guard let schema = plan.hops.last?.destinationSchema else { return }
     let columns = ExternalDataColumn.all(in: schema)
     guard !columns.isEmpty else { return }
-    let source = try ExternalDataDirectory(of: request.location)
+    let source = try ExternalDataDirectory(of: request.location.store)
     // Below the canonical directory no call follows a link.
-    let from = try storeLocation().externalDataDirectory
+    let from = request.location.externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
     // The plan has reported missing files; any other one disappeared because nothing held the source's files.
     var missing = known
@@ -208,7 +209,7 @@ extension MigrationRun {
   }
 
   private func makeExternalDataDirectory(of destination: CanonicalStoreLocation) throws {
-    let source = try storeLocation()
+    let source = request.location
     try files.makeDirectory(destination.supportDirectory, mode: 0o700)
     hasMadeExternalData = true
     try files.makeDirectory(destination.externalDataDirectory, mode: 0o700)
@@ -229,7 +230,7 @@ extension MigrationRun {
   }
 
   private func copyExternalData(to destination: CanonicalStoreLocation) throws {
-    let source = try storeLocation().externalDataDirectory
+    let source = request.location.externalDataDirectory
     guard try files.status(source)?.kind == .directory else { return }
     try makeExternalDataDirectory(of: destination)
     var copies = FileCopies(files)

@@ -54,7 +54,7 @@ extension MigrationRun {
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
     if !request.releasesPin, pin.holdsBack(from: StoreVersionMark(target)) {
-      throw pin.refusal(request.location.database)
+      throw pin.refusal(request.name)
     }
     return pin
   }

@@ -49,12 +49,12 @@ extension MigrationPipeline {
       scratch = try ScratchDirectory(in: parent, files: files)
     } catch {
       throw MigrationFailure(
-        stage: .plan, error: error.located(Place(store: request.location.database)), from: nil, to: nil, storeUUID: nil)
+        stage: .plan, error: error.located(Place(store: request.name)), from: nil, to: nil, storeUUID: nil)
     }
     defer { try? scratch.remove() }
     request.output = scratch.path.appending(request.location.fileName)
     var report = try run(request, stop: stop, observer: observer)
-    report.store = request.location.database
+    report.store = request.name
     // The file is removed with the scratch folder.
     report.quarantine = nil
     return report
@@ -63,17 +63,18 @@ extension MigrationPipeline {
 
 extension MigrationRun {
   fileprivate func scan(in scratch: FilePath) throws -> ScanReport {
-    try StoreReader.withUnchangedStore(at: request.location, attachedAs: "store") { reader in
+    try StoreReader.withUnchangedStore(at: request.location.store, attachedAs: "store") { reader in
       defer { self.cancelSourceCheck() }
       reader.connection.setProgressHandler(every: 200_000, self.heartbeat())
       let assessment = try StoreIdentifier.identify(
-        reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target,
+        reader: reader, location: self.request.location.store, catalog: self.request.catalog,
+        target: self.request.target,
         countsRows: false)
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
       let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       let area = try StagingArea(
-        location: CanonicalStoreLocation(scratch.appending(self.request.location.fileName), files: self.files),
+        location: CanonicalStoreLocation(resolving: scratch.appending(self.request.location.fileName), files: self.files),
         job: self.job, files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate

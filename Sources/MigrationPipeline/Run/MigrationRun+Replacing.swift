@@ -18,9 +18,7 @@ extension MigrationRun {
     stage = .recover
     let environment = try ReplacementEnvironment(
       files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
-    // Where the folder is gone, records of the store may still exist.
-    let location =
-      (try? storeLocation()) ?? CanonicalStoreLocation(evenIfGone: request.location.database, files: files)
+    let location = request.location
     let outcome = try environment.recovery.recover(location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
@@ -51,7 +49,7 @@ extension MigrationRun {
     if !request.isKnownBehind,
       try identified(
         StoreIdentifier.identify(
-          request.location, catalog: request.catalog, target: request.target, countsRows: false)) == nil
+          request.location.store, catalog: request.catalog, target: request.target, countsRows: false)) == nil
     {
       return report(.current)
     }
@@ -88,7 +86,7 @@ extension MigrationRun {
     _ intent: ReplacementIntent, _ outcome: RecoveryOutcome, _ environment: ReplacementEnvironment
   ) throws -> MigrationReport {
     let assessment = try StoreIdentifier.identify(
-      request.location, catalog: request.catalog, target: request.target, countsRows: false)
+      request.location.store, catalog: request.catalog, target: request.target, countsRows: false)
     // The target may have changed since: then this is an ordinary store that is behind.
     if try identified(assessment) != nil {
       try environment.intents.remove(outcome.location)
@@ -111,7 +109,7 @@ extension MigrationRun {
         BackupSet.removals($0, request.backup, now: Int64(time(nil)))
       }
     } catch {
-      report.warnings.append(HopdError.of(error, at: Place(store: request.location.database)))
+      report.warnings.append(HopdError.of(error, at: Place(store: request.name)))
     }
   }
 
@@ -196,7 +194,7 @@ extension MigrationRun {
       }
       return try finish(chain.run, chain, &intent, environment)
     } catch {
-      let told = HopdError.of(error, at: Place(store: request.location.database))
+      let told = HopdError.of(error, at: Place(store: request.name))
       guard hasLeftovers, ![.interrupted, .noSpace].contains(told.code) else { throw error }
       observer(.recovered(sentence: "what was left of the migration cannot be used (\(told.code)); it begins again"))
       return try finish(chain.startOver, chain, &intent, environment)

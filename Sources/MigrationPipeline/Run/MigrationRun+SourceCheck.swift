@@ -19,7 +19,7 @@ extension MigrationRun {
   /// here.
   func beginSourceCheck(_ reader: StoreReader) throws {
     cancelSourceCheck()
-    let hasLog = try (files.status(storeLocation().writeAheadLog)?.size ?? 0) > 0
+    let hasLog = try (files.status(request.location.writeAheadLog)?.size ?? 0) > 0
     if !hasLog { pages = PageCheck(reading: reader.schema, of: reader.connection, pragma: "quick_check") }
     if pages == nil { try checkSource(reader) }
   }

@@ -39,7 +39,6 @@ final class MigrationRun {
     didSet { stages.leave(oldValue) }
   }
   private var stages = StageClock()
-  private var canonicalLocation: CanonicalStoreLocation?
   var facts: StoreFacts?
   var targetName: String?
   /// The cached names of staged stores in directories; nil lists them again for each store.
@@ -85,17 +84,9 @@ final class MigrationRun {
     policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
   }
 
-  /// The store under its canonical path, below which no call follows a link. Found once.
-  func storeLocation() throws -> CanonicalStoreLocation {
-    if let canonicalLocation { return canonicalLocation }
-    let found = try CanonicalStoreLocation(request.location.database, files: files)
-    canonicalLocation = found
-    return found
-  }
-
   func failure(_ error: any Error) -> MigrationFailure {
     MigrationFailure(
-      stage: stage, error: HopdError.of(error, at: Place(store: request.location.database)), from: facts?.version,
+      stage: stage, error: HopdError.of(error, at: Place(store: request.name)), from: facts?.version,
       to: targetName, storeUUID: facts?.uuid)
   }
 
@@ -298,7 +289,7 @@ final class MigrationRun {
   ) -> MigrationReport {
     let version = facts?.version ?? ""
     return MigrationReport(
-      job: job, store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
+      job: job, store: request.output ?? request.name, storeUUID: facts?.uuid ?? "", result: result,
       from: plan?.store.version.model.name ?? version, to: plan?.target.model.name ?? targetName ?? version,
       hops: outcome?.hops ?? [], rows: rows ?? plan?.expectation.rowsByEntity ?? [:],
       dropped: (plan?.drops ?? []) + (outcome?.drops ?? []),

@@ -133,10 +133,7 @@ package enum StoreIdentifier {
   }
 
   private static func sideFiles(of location: StoreLocation) -> [FilePath] {
-    (location.sideFiles + [location.supportDirectory]).filter { path in
-      var status = stat()
-      return path.withPlatformString { lstat($0, &status) } == 0
-    }
+    (location.sideFiles + [location.supportDirectory]).filter { $0.linkStatus() != nil }
   }
 
   private static func rows(

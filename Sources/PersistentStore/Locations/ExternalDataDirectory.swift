@@ -39,9 +39,7 @@ package final class ExternalDataDirectory {
     state = try ExternalDataDirectory.open(location)
     guarded = Set(
       ([location.database] + location.sideFiles).compactMap { file in
-        var found = clinux_file_status()
-        guard file.withPlatformString({ clinux_status_at(AT_FDCWD, $0, &found) }) == 0 else { return nil }
-        return [found.device, found.inode]
+        file.linkStatus().map { [UInt64($0.st_dev), UInt64($0.st_ino)] }
       })
   }
 
@@ -107,7 +105,7 @@ package final class ExternalDataDirectory {
   // MARK: Opening
 
   private static func open(_ location: StoreLocation) throws(HopdError) -> State {
-    let parent = location.directory.withPlatformString { Glibc.open($0, clinux_o_path() | O_DIRECTORY | O_CLOEXEC) }
+    let parent = location.directory.openDirectory(clinux_o_path())
     guard parent >= 0 else { return try state(errno, location.directory) }
     defer { close(parent) }
     let names = [location.supportDirectory, location.externalDataDirectory].compactMap { $0.lastComponent?.string }

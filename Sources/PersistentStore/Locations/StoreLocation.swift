@@ -1,6 +1,7 @@
 // The location of a store: its database file and all files that belong to it. A store is one thing made of several
 // files; no part of the program may move, copy or delete one of them without the others.
 
+import DurableFiles
 import Glibc
 import SystemPackage
 
@@ -9,8 +10,19 @@ package struct StoreLocation: Sendable, Hashable {
   /// The SQLite database file.
   package let database: FilePath
 
+  /// The directory that the path means while this value lives; nil where the path is resolved by each call, as for files
+  /// that nobody else can move.
+  package let folder: CanonicalDirectory?
+
   /// Makes the location of the store whose database is at `database`.
-  package init(database: FilePath) { self.database = database.lexicallyNormalized() }
+  package init(database: FilePath, in folder: CanonicalDirectory? = nil) {
+    self.database = database.lexicallyNormalized()
+    self.folder = folder
+  }
+
+  package static func == (a: Self, b: Self) -> Bool { a.database == b.database }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(database) }
 
   /// File name of the database, as "Library.sqlite".
   package var fileName: String { database.lastComponent?.string ?? "" }

@@ -279,8 +279,7 @@ extension StoreReader {
   /// The status of a store's file; nil where there is none. A log that cannot be inspected may hold the newest rows, so
   /// every error but its absence is thrown.
   private static func status(of file: FilePath, _ store: Place) throws(HopdError) -> stat? {
-    var status = stat()
-    guard file.withPlatformString({ lstat($0, &status) }) != 0 else { return status }
+    if let status = file.linkStatus() { return status }
     let code = Errno(rawValue: errno)
     switch code {
     case .noSuchFileOrDirectory, .notDirectory, .fileNameTooLong, .tooManySymbolicLinkLevels: return nil
@@ -307,7 +306,7 @@ extension StoreReader {
   }
 
   private static func firstBytes(of path: FilePath, count: Int) throws(HopdError) -> [UInt8] {
-    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    let descriptor = path.openForReading()
     guard descriptor >= 0 else {
       let code = errno
       throw HopdError(
@@ -336,10 +335,7 @@ extension StoreReader {
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
       // An encrypted database has no header at all: whole pages of noise (SQLCipher and similar).
-      var status = stat()
-      let isPaged =
-        location.database.withPlatformString { lstat($0, &status) } == 0 && status.st_size >= 1024
-        && status.st_size % 512 == 0
+      let isPaged = location.database.linkStatus().map { $0.st_size >= 1024 && $0.st_size % 512 == 0 } ?? false
       let distinct = Set(header).count
       if isPaged, header.count == 100, distinct > 60 {
         throw HopdError(

@@ -2,7 +2,10 @@
 // the path is required; the other fields save an inspection of the store.
 
 import Diagnostics
+import DurableFiles
 import FoundationEssentials
+import StoreReplacement
+import SystemPackage
 
 /// The result of a scan for one store.
 package struct StoreLine: Codable, Sendable, Hashable {
@@ -27,6 +30,12 @@ package struct StoreLine: Codable, Sendable, Hashable {
   package var need: Need?
   /// Why the store is neither current nor behind, or why there is no chain.
   package var error: LineError?
+  /// Where a walk of this process found the store. No line has it: a store of a manifest may be another file by now.
+  package var place: FoundPlace?
+
+  private enum CodingKeys: String, CodingKey {
+    case store, size, modified, state, storeUUID, model, version, targetVersion, hops, need, error
+  }
 
   /// One hop of the chain.
   package struct Hop: Codable, Sendable, Hashable {
@@ -46,6 +55,29 @@ package struct StoreLine: Codable, Sendable, Hashable {
 
   /// A line with only the path of a store.
   package init(store: String) { self.store = store }
+
+  /// The store's path, absolute.
+  package func path() throws -> FilePath {
+    let path = FilePath(store)
+    guard path.isRelative else { return path.lexicallyNormalized() }
+    return try LinuxFileSystem().canonical(".").appending(path.components).lexicallyNormalized()
+  }
+
+  /// The store, below its directory, which is opened without following a link. Throws where there is none, or where
+  /// another file or directory has taken its place since the walk.
+  package func location() throws -> CanonicalStoreLocation {
+    let path = try path()
+    let location: CanonicalStoreLocation
+    do { location = try CanonicalStoreLocation(opening: path) } catch let error as HopdError
+      where [.tooManySymbolicLinkLevels, .notDirectory, .improperLink].contains(error.errno)
+    {
+      throw HopdError(
+        .storeReplaced, "the path leads over a symbolic link, which is not followed", at: Place(store: path),
+        cause: error.cause, hint: "put the path that `realpath -- \(path.quotedForShell)` prints into the manifest")
+    }
+    if let place { try location.requireFound(at: place) }
+    return location
+  }
 
   /// The key that decides the store's shard: its UUID, else its path. All shards read the same manifest, so they agree.
   package var shardKey: String { storeUUID ?? store }

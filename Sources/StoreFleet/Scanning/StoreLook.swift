@@ -7,6 +7,7 @@ import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import Synchronization
 import SystemPackage
 
@@ -43,7 +44,7 @@ package final class StoreLook: Sendable {
     guard !line.hasNoPath else { return line }
     do {
       let found = try StoreIdentifier.identify(
-        StoreLocation(database: store), catalog: catalog, target: target, countsRows: false)
+        line.location().store, catalog: catalog, target: target, countsRows: false)
       line.state = found.state.rawValue
       line.storeUUID = found.metadata?.uuid
       line.model = found.version?.modelName

@@ -1,6 +1,8 @@
 // The files below folders that may be stores, found batch by batch: a fleet of millions is never in memory as a whole.
+// A folder is opened without following a link, and its files are named below its descriptor.
 
 import Diagnostics
+import DurableFiles
 import Glibc
 import StoreReplacement
 import SystemPackage
@@ -21,6 +23,8 @@ package struct StoreWalk {
     package var size: Int64
     /// Last change, nanoseconds since 1970.
     package var modified: Int64
+    /// Where it was found; nil where it was not found by a walk.
+    package var place: FoundPlace?
 
     /// The path as a line has it: where it is not UTF-8, with its bytes as `\xNN`.
     package var name: String { String(validating: path) ?? path.printable }
@@ -41,11 +45,11 @@ package struct StoreWalk {
   private var folders: [FilePath]
   private var found: [Candidate] = []
   /// The uninspected files of the current folder, the next one last. Names alone: a folder may have a million of them.
-  private var folder = FilePath()
+  private var folder: OpenDirectory?
   private var names: [String] = []
 
-  /// Prepares a walk. A path may also name a file. What is named is visited whatever its name or the folders above it:
-  /// only who names a folder of backups, or a backup, can mean it.
+  /// Prepares a walk. Paths are canonical, and may also name a file. What is named is visited whatever its name or the
+  /// folders above it: only who names a folder of backups, or a backup, can mean it.
   package init(_ paths: [FilePath]) throws(HopdError) {
     folders = []
     for path in paths {
@@ -69,7 +73,7 @@ package struct StoreWalk {
   package mutating func next(_ count: Int) -> [Candidate] {
     while found.count < count {
       if let name = names.popLast() {
-        if let component = FilePath.Component(name) { look(at: component) }
+        if let component = FilePath.Component(name), let folder { look(at: component, in: folder) }
       } else if let next = folders.popLast() {
         visit(next)
       } else {
@@ -80,20 +84,27 @@ package struct StoreWalk {
     return found
   }
 
-  private mutating func look(at component: FilePath.Component) {
-    let path = folder.appending(component)
+  private mutating func look(at component: FilePath.Component, in folder: OpenDirectory) {
+    let path = folder.path.appending(component)
     var info = stat()
-    guard path.withPlatformString({ lstat($0, &info) }) == 0 else {
+    guard component.withPlatformString({ fstatat(folder.descriptor, $0, &info, AT_SYMLINK_NOFOLLOW) }) == 0 else {
       return note(Errno(rawValue: errno), "the file cannot be inspected", path)
     }
     // The header of a database has a hundred bytes.
     guard info.st_mode & S_IFMT == S_IFREG, info.st_size >= 100 else { return }
-    found.append(Candidate(path, info))
+    var candidate = Candidate(path, info)
+    candidate.place = FoundPlace(
+      folder: folder.identity, file: FileIdentity(device: UInt64(info.st_dev), inode: UInt64(info.st_ino)))
+    found.append(candidate)
   }
 
-  private mutating func visit(_ folder: FilePath) {
+  private mutating func visit(_ path: FilePath) {
     var below: [FilePath] = []
     var strange: [FilePath.Component] = []
+    let folder: OpenDirectory
+    do { folder = try OpenDirectory(canonical: path) } catch {
+      return note((error as? HopdError)?.errno ?? .ioError, "the folder cannot be read", path)
+    }
     self.folder = folder
     do throws(Errno) {
       try folder.readEntries { entry in
@@ -102,7 +113,7 @@ package struct StoreWalk {
           return true
         }
         switch Self.kind(entry, of: folder, component) {
-        case S_IFDIR where !name.hasSuffix(BackupSet.folderSuffix): below.append(folder.appending(component))
+        case S_IFDIR where !name.hasSuffix(BackupSet.folderSuffix): below.append(path.appending(component))
         // Side files belong to the store beside them.
         case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix):
           if String(validating: component) == nil { strange.append(component) } else { names.append(name) }
@@ -111,10 +122,10 @@ package struct StoreWalk {
         return true
       }
     } catch {
-      note(error, "the folder cannot be read", folder)
+      note(error, "the folder cannot be read", path)
     }
     // They come first: there are few of them, and none can be kept as text.
-    for component in strange.sorted(by: { $0.string < $1.string }) { look(at: component) }
+    for component in strange.sorted(by: { $0.string < $1.string }) { look(at: component, in: folder) }
     names.sort(by: >)
     folders += below.sorted { $0.string > $1.string }
   }
@@ -129,14 +140,16 @@ package struct StoreWalk {
   }
 
   /// The kind of an entry. Not every file system returns it with the name.
-  private static func kind(_ entry: FolderEntry, of folder: FilePath, _ name: FilePath.Component) -> mode_t {
+  private static func kind(_ entry: FolderEntry, of folder: OpenDirectory, _ name: FilePath.Component) -> mode_t {
     switch entry.type {
     case Int(DT_REG): return S_IFREG
     case Int(DT_DIR): return S_IFDIR
     case Int(DT_UNKNOWN):
       var info = stat()
       // One that cannot be inspected counts as a file, so that the reason is noted when it is its turn.
-      guard folder.appending(name).withPlatformString({ lstat($0, &info) }) == 0 else { return S_IFREG }
+      guard name.withPlatformString({ fstatat(folder.descriptor, $0, &info, AT_SYMLINK_NOFOLLOW) }) == 0 else {
+        return S_IFREG
+      }
       return info.st_mode & S_IFMT
     default: return 0
     }
@@ -149,7 +162,7 @@ extension StoreLine {
   /// A file that was found, of which nothing else is known yet, unless its name is refused.
   package init(_ file: StoreWalk.Candidate) {
     self.init(store: file.name)
-    (size, modified) = (file.size, file.modified)
+    (size, modified, place) = (file.size, file.modified, file.place)
     guard let refusal = file.refusal else { return }
     state = "unreadable"
     error = LineError(refusal)

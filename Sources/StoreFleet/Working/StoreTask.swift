@@ -53,7 +53,7 @@ package struct StoreTask: Sendable {
     // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
     // lock.
     let look = try? StoreIdentifier.identify(
-      request.location, catalog: request.catalog, target: request.target, countsRows: false)
+      request.location.store, catalog: request.catalog, target: request.target, countsRows: false)
     if let look {
       result.storeUUID = look.metadata?.uuid ?? result.storeUUID
       result.model = look.version?.modelName ?? result.model

@@ -80,9 +80,9 @@ extension BackupSet {
   package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
     guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
     let parent = folder.removingLastComponent()
-    let beside = CanonicalStoreLocation(recorded: parent.removingLastComponent().appending(name))
+    let beside = CanonicalStoreLocation(unresolved: parent.removingLastComponent().appending(name))
     let isBeside = parent.lastComponent?.string == ".\(NameLabel.label(of: beside.fileName)).hopd-backups"
-    return isBeside ? beside : CanonicalStoreLocation(recorded: record.store.path)
+    return isBeside ? beside : CanonicalStoreLocation(unresolved: record.store.path)
   }
 
   /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in the folder names

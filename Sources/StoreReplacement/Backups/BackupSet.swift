@@ -34,7 +34,7 @@ package struct BackupRule: Hashable, Sendable {
 
   /// The other place, resolved now.
   func place(_ files: any DurableFileSystem) throws -> CanonicalDirectory? {
-    try directory.map { try CanonicalDirectory($0, files: files) }
+    try directory.map { try CanonicalDirectory(resolving: $0, files: files) }
   }
 }
 

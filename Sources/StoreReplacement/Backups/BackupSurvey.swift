@@ -33,7 +33,7 @@ package struct BackupSurvey: Sendable {
     func give(_ store: FilePath) throws -> Bool {
       guard told.insert(store).inserted else { return true }
       do {
-        return try body(BackupSet(location: CanonicalStoreLocation(recorded: store), base: base, files: files))
+        return try body(BackupSet(location: CanonicalStoreLocation(unresolved: store), base: base, files: files))
       } catch let error as HopdError {
         problem(error.located(Place(store: store)))
         return true

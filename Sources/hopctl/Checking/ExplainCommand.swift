@@ -165,7 +165,8 @@ struct ExplainCommand: HopctlCommand {
   /// The rules that a migration would follow.
   private func rules(_ request: CheckRequest, _ location: StoreLocation) -> PlanningRules {
     MigrationRequest(
-      location: location, catalog: request.catalog, target: request.target, settings: request.settings,
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: request.catalog, target: request.target,
+      settings: request.settings,
       stateDirectory: location.directory, job: ""
     ).rules
   }

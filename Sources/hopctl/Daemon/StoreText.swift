@@ -45,7 +45,7 @@ enum StoreText {
   /// Whether the pin that held the store back is removed; false if this user cannot read it.
   private static func isReleased(_ path: String) -> Bool {
     do {
-      return try PinStore(location: CanonicalStoreLocation(evenIfGone: FilePath(path)), files: LinuxFileSystem()).read()
+      return try PinStore(location: CanonicalStoreLocation(resolving: FilePath(path)), files: LinuxFileSystem()).read()
         == nil
     } catch { return false }
   }

@@ -78,7 +78,7 @@ struct WorkCommand: HopctlCommand {
     if let watch { models.watch = watch }
     let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)
-    var request = try options.request(StoreLocation(database: "/"), loaded, stateDirectory: stateDirectory)
+    var request = try options.request(CanonicalStoreLocation(unresolved: "/"), loaded, stateDirectory: stateDirectory)
     if let backup { request.backup.keep = backup.count }
     if let verify { request.verification = verify }
     if let chosen = replacement.replace { request.replacement = chosen }

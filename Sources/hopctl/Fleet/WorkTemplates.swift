@@ -28,8 +28,7 @@ struct WorkTemplates: Sendable {
     common = nil
     var found: [String: MigrationRequest] = [:]
     for line in stores {
-      guard let location = try? StoreArgument.location(of: line.store),
-        let name = Self.watch(around: location, in: configuration), found[name] == nil
+      guard let path = try? line.path(), let name = Self.watch(around: path, in: configuration), found[name] == nil
       else { continue }
       found[name] = try make(name)
     }
@@ -38,14 +37,14 @@ struct WorkTemplates: Sendable {
 
   /// Returns the request of a store. Throws if no watch or several watches contain it.
   func request(for line: StoreLine) throws -> MigrationRequest {
-    let location = try StoreArgument.location(of: line.store)
-    let name = configuration.flatMap { Self.watch(around: location, in: $0) }
+    let location = try line.location()
+    let name = configuration.flatMap { Self.watch(around: location.database, in: $0) }
     guard var request = common ?? name.flatMap({ byWatch[$0] }) else {
       throw HopdError(
         .usage, "the store is in no watch of the configuration, or in several", at: Place(store: location.database),
         hint: "name the watch with --watch, or the models with --models")
     }
-    request.location = location.store
+    request.location = location
     request.job = RequestOptions.jobName()
     return request
   }
@@ -54,7 +53,7 @@ struct WorkTemplates: Sendable {
   func looked(_ stores: [StoreLine], threads: Int, stop: StopSignal) throws -> [StoreLine] {
     let unknown = Dictionary(grouping: stores.filter { $0.state == nil }) { line in
       configuration.flatMap { configuration in
-        (try? StoreArgument.location(of: line.store)).flatMap { Self.watch(around: $0, in: configuration) }
+        (try? line.path()).flatMap { Self.watch(around: $0, in: configuration) }
       }
     }
     var known: [String: StoreLine] = [:]
@@ -66,8 +65,8 @@ struct WorkTemplates: Sendable {
     return stores.map { known[$0.store] ?? $0 }
   }
 
-  private static func watch(around store: CanonicalStoreLocation, in configuration: Configuration) -> String? {
-    let around = configuration.watches(around: store.directory)
+  private static func watch(around store: FilePath, in configuration: Configuration) -> String? {
+    let around = configuration.watches(around: store.removingLastComponent())
     return around.count == 1 ? around.first?.name : nil
   }
 }

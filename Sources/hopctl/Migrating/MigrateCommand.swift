@@ -41,8 +41,8 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location().store
-    let (loaded, remarks) = try options.load(models, for: location, output)
+    let location = try store.location()
+    let (loaded, remarks) = try options.load(models, for: location.store, output)
     let request = try request(location, loaded)
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     try MigrationOutput(output: output).run(
@@ -54,7 +54,7 @@ struct MigrateCommand: HopctlCommand {
     }
   }
 
-  private func request(_ location: StoreLocation, _ loaded: ModelOptions.Loaded) throws -> MigrationRequest {
+  private func request(_ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded) throws -> MigrationRequest {
     var request = try options.request(location, loaded, stateDirectory: try state.directory())
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let backup { request.backup.keep = backup.count }

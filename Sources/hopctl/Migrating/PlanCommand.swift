@@ -48,7 +48,7 @@ struct PlanCommand: HopctlCommand {
     let location = try store.location()
     // The plan's own warnings include the catalog's remarks on this model.
     let (loaded, remarks) = try options.load(models, for: location.store, output) { $0.code != .modelRemark }
-    var request = try options.request(location.store, loaded, stateDirectory: "")
+    var request = try options.request(location, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location.store) { reader in
@@ -145,7 +145,7 @@ struct PlanCommand: HopctlCommand {
     if !stable { try output.line(text.estimate) }
     if let failure = trial.failure { ErrorReport.tell(failure) }
     var object = json(
-      request.location, from: plan.store.version, to: plan.target.model.name, hops: hops,
+      request.location.store, from: plan.store.version, to: plan.target.model.name, hops: hops,
       passes: passes.groups.map { $0.json(of: passes) }, pin, remarks + plan.warnings + trial.warnings,
       passes.estimate, diskNeeded: text.diskNeeded)
     // Tables of persistent history whose rows the migration drops; only for stores that have such tables.

@@ -70,13 +70,13 @@ struct RecoverCommand: HopctlCommand {
 
   private func place(_ files: LinuxFileSystem) throws -> (folder: CanonicalDirectory, only: FilePath?) {
     do {
-      let folder = try CanonicalDirectory(FilePath(directory))
+      let folder = try CanonicalDirectory(resolving: FilePath(directory))
       if try files.status(folder.path)?.kind == .directory { return (folder, nil) }
     } catch let error as HopdError where error.code == .notFound {
       // A missing store may still have traces.
     }
     let store = try StoreArgument.location(of: directory)
-    return (try CanonicalDirectory(store.directory), store.database)
+    return (try CanonicalDirectory(resolving: store.directory), store.database)
   }
 
   /// The findings about a store, and the actions to take or taken.

@@ -29,8 +29,8 @@ struct RehearseCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location().store
-    let (loaded, remarks) = try options.load(models, for: location, output)
+    let location = try store.location()
+    let (loaded, remarks) = try options.load(models, for: location.store, output)
     // A rehearsal replaces nothing, so it needs no state directory for an intent record.
     var request = try options.request(location, loaded, stateDirectory: "")
     if let verify { request.verification = verify }

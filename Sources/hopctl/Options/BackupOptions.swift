@@ -76,7 +76,7 @@ enum BackupTarget {
   /// Finds out what is at a path.
   init(_ text: String) throws {
     let files = LinuxFileSystem()
-    guard let given = try? CanonicalDirectory(FilePath(text)) else {
+    guard let given = try? CanonicalDirectory(resolving: FilePath(text)) else {
       self = .store(try StoreArgument.location(of: text))
       return
     }

@@ -101,7 +101,7 @@ struct PolicyArgument: ExpressibleByArgument {
 
   init?(argument: String) {
     guard let sign = argument.firstIndex(of: "="),
-      let words = ShellWords.split(argument[argument.index(after: sign)...])
+      let words = ShellWords.split(argument[argument.index(after: sign)...], escapedInQuotes: "\"\\$`")
     else { return nil }
     text = argument
     name = String(argument[..<sign])

@@ -42,7 +42,7 @@ struct RequestOptions: ParsableArguments {
 
   /// The request for a store.
   func request(
-    _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
+    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
   ) throws -> MigrationRequest {
     let watch = loaded.watch
     if let mistake = loaded.mistake { throw mistake }

@@ -26,7 +26,7 @@ struct StoreArgument: ParsableArguments {
       throw HopdError(.usage, "this names no file", at: Place(file: given), hint: "name the store's SQLite file")
     }
     do {
-      return try CanonicalStoreLocation(given)
+      return try CanonicalStoreLocation(resolving: given)
     } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
         .notFound, "there is no such folder", at: Place(store: given), cause: error.cause, hint: "check the path")

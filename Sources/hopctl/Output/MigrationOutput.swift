@@ -25,7 +25,7 @@ struct MigrationOutput {
       defer { bar.end() }
       report = try body { bar.show($0) }
     } catch {
-      try fail(error, store: request.location.database, interrupted: interrupted)
+      try fail(error, store: request.name, interrupted: interrupted)
     }
     let warnings = OutputOptions.news(report.warnings, after: remarks)
     output.warn(warnings)
