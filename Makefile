@@ -97,6 +97,7 @@ test-docs: stage
 # trace another one (exit status 2), that is said and nothing is proved.
 test-faults: stage
 	@tools/soak --stage $(STAGE) --sample || [ $$? = 2 ]
+	@tools/exchanges --stage $(STAGE) --points 5 --seconds 90 || [ $$? = 2 ]
 	@tools/writers --stage $(STAGE) --migrations 40
 	@tools/writers --stage $(STAGE) --migrations 200 --program naive
 	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 30 --shards 3 --seeds 1..2
@@ -106,6 +107,7 @@ test-full: test
 	@tools/report-judges
 	@tools/swift-tests HopctlTests
 	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests
+	@tools/exchanges --stage $(STAGE) --lives 60 || [ $$? = 2 ]
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
 	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --self-check
@@ -139,6 +141,8 @@ fuzz-stores: stage
 
 soak: stage
 	@tools/soak --stage $(STAGE) --seconds $(SECONDS) $(if $(ONLY),--only "$(ONLY)")
+	@tools/exchanges --stage $(STAGE)
+	@tools/exchanges --stage $(STAGE) --lives 500
 	@tools/writers --stage $(STAGE) --json .build/soak/writers-hopctl.json
 	@tools/writers --stage $(STAGE) --program hopd --json .build/soak/writers-hopd.json
 	@tools/writers --stage $(STAGE) --program naive

@@ -344,7 +344,8 @@ let package = Package(
     .testTarget(
       name: "StoreFleetTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "MigrationPipeline", "SeededRandom", "StoreFleet", systemPackage,
+        "Diagnostics", "DurableFiles", "MigrationPipeline", "SeededRandom", "StoreFleet", "StoreReplacement",
+        systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
@@ -415,7 +416,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "ConfigurationInspectionTests",
-      dependencies: ["ConfigurationInspection", "Diagnostics", "HopdConfiguration", systemPackage],
+      dependencies: ["ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", systemPackage],
       swiftSettings: strict),
     .testTarget(
       name: "HopdServiceTests",

@@ -50,8 +50,10 @@ package enum PathTrust {
       if name.kind == .parentDirectory { folder.removeLastComponent() }
       guard name.kind == .regular else { continue }
       let child = folder.appending(name)
-      guard let above = folder.linkStatus(), let status = child.linkStatus() else { return nil }
-      if let who = stranger(above, status, user) { return Exposure(folder: folder, child: child, who: who) }
+      guard let above = folder.linkStatus() else { return nil }
+      let found = child.linkStatus()
+      if let who = stranger(above, found, user) { return Exposure(folder: folder, child: child, who: who) }
+      guard let status = found else { return nil }
       guard status.st_mode & S_IFMT == S_IFLNK else {
         folder = child
         continue
@@ -64,12 +66,12 @@ package enum PathTrust {
     return nil
   }
 
-  /// Who may exchange a file in a folder, besides root and `user`; nil where nobody may.
-  private static func stranger(_ folder: stat, _ file: stat, _ user: uid_t) -> String? {
+  /// Who may exchange a file in a folder, or create it if it is missing, besides root and `user`; nil where nobody may.
+  private static func stranger(_ folder: stat, _ file: stat?, _ user: uid_t) -> String? {
     func isTrusted(_ owner: uid_t) -> Bool { owner == 0 || owner == user }
     guard isTrusted(folder.st_uid) else { return name(ofUser: folder.st_uid) }
     // In a folder with the sticky bit, only the file's owner may rename it.
-    if folder.st_mode & S_ISVTX != 0 { return isTrusted(file.st_uid) ? nil : name(ofUser: file.st_uid) }
+    if folder.st_mode & S_ISVTX != 0, let file { return isTrusted(file.st_uid) ? nil : name(ofUser: file.st_uid) }
     if folder.st_mode & S_IWOTH != 0 { return "every user" }
     if folder.st_mode & S_IWGRP != 0, folder.st_gid != 0 { return name(ofGroup: folder.st_gid) }
     return nil

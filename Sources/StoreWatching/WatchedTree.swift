@@ -77,7 +77,8 @@ final class WatchedTree {
   private var armed: [[UInt8]: Int32] = [:]
   /// Device and inode of the root at the last scan: another file system may have been mounted over it.
   private var identity: FileIdentity?
-  private var isDegraded = false
+  /// The reported reason why the directory is not watched; nil while it is.
+  private var degradation: String?
   private var retry = WatchedTree.retries.first
   private var limitIsReported = false
   private var transfers = Transfers()
@@ -231,8 +232,8 @@ final class WatchedTree {
         armed[directory] = nil
       }
       retry = Self.retries.first
-      if isDegraded {
-        isDegraded = false
+      if degradation != nil {
+        degradation = nil
         emit(.restored(watch: watch.name))
       }
     }
@@ -313,8 +314,8 @@ final class WatchedTree {
   private func degrade(_ error: HopdError, now: ContinuousClock.Instant) {
     nextScan = now.advanced(by: min(watch.rescan, retry))
     retry = min(retry * 2, Self.retries.most)
-    guard !isDegraded else { return }
-    isDegraded = true
+    guard degradation != error.message else { return }
+    degradation = error.message
     emit(.degraded(watch: watch.name, error))
   }
 

@@ -277,6 +277,40 @@ import Testing
     #expect(log.count(of: "degraded", prefix: true) == 1)
   }
 
+  @Test("A watched directory whose path leads elsewhere is not served until it leads back")
+  func rootAsLink() throws {
+    let folder = try Folder()
+    try folder.write("in/a.sqlite", "a", making: "in")
+    try folder.write("bob/b.sqlite", "b", making: "bob")
+    let log = try EventLog(folder.watch("in"))
+    #expect(log.waits(for: "settled a.sqlite 1"))
+    try #require(rename(folder.path("in").string, folder.path("real").string) == 0)
+    try #require(symlink("bob", folder.path("in").string) == 0)
+    #expect(log.waits(for: "vanished a.sqlite"))
+    #expect(log.waits(for: "degraded watch-unavailable"))
+    usleep(2_000_000)
+    #expect(log.count(of: "settled b.sqlite", prefix: true) == 0)
+    try #require(unlink(folder.path("in").string) == 0)
+    try #require(rename(folder.path("real").string, folder.path("in").string) == 0)
+    #expect(log.waits(for: "restored"))
+  }
+
+  @Test("A folder below that is exchanged for a link is left alone")
+  func folderAsLink() throws {
+    let folder = try Folder()
+    try folder.write("in/a.sqlite", "a", making: "in")
+    try folder.write("bob/b.sqlite", "b", making: "bob")
+    mkdir(folder.path("in/sub").string, 0o700)
+    try folder.write("in/sub/c.sqlite", "c")
+    let log = try EventLog(folder.watch("in", recursive: true))
+    #expect(log.waits(for: "settled sub/c.sqlite 1"))
+    try #require(rename(folder.path("in/sub").string, folder.path("in/.sub").string) == 0)
+    try #require(symlink("../bob", folder.path("in/sub").string) == 0)
+    #expect(log.waits(for: "vanished sub/c.sqlite"))
+    usleep(2_000_000)
+    #expect(!log.lines.contains { $0.hasPrefix("settled") && $0.contains("b.sqlite") })
+  }
+
   @Test func aDirectoryThatIsMissingAtTheStartIsWaitedFor() throws {
     let folder = try Folder()
     let log = try EventLog(folder.watch("later"))
