@@ -344,7 +344,8 @@ let package = Package(
     .testTarget(
       name: "StoreFleetTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "MigrationPipeline", "SeededRandom", "StoreFleet", "StoreReplacement",
+        "Diagnostics", "DurableFiles", "MigrationPipeline", "PersistentStore", "SeededRandom", "StoreFleet",
+        "StoreReplacement",
         systemPackage,
       ],
       swiftSettings: strict),
@@ -424,7 +425,8 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdControl", "HopdService",
         "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "SeededRandom", "ServiceState", "StoreReplacement", "StoreWatching",
+        "MigrationPlanning", "PersistentStore", "SQLite", "SeededRandom", "ServiceState", "StoreReplacement",
+        "StoreWatching",
         "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -9,7 +9,8 @@
 //   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and the
 //   like.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
-//   index of a log is on the heap, and a database with a log opens only in exclusive locking mode.
+//   index of a log is on the heap, and a database with a log opens only in exclusive locking mode. The one exception is
+//   hopd's own record, which nobody else may write: its index is shared memory, so that readers do not block the writer.
 // - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
 //   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
@@ -329,7 +330,26 @@ static const sqlite3_io_methods methods = {
     file_characteristics, NULL, NULL, NULL, NULL, NULL, NULL,
 };
 
+// Version 2, for hopd's own record: the index of its log is in shared memory.
+static int file_shm_map(sqlite3_file *file, int region, int size, int extends, void volatile **result) {
+  *result = NULL;
+  return REAL(file)->pMethods->iVersion < 2 ? SQLITE_CANTOPEN : CALL(file, xShmMap, region, size, extends, result);
+}
+static int file_shm_lock(sqlite3_file *file, int offset, int count, int flags) {
+  return CALL(file, xShmLock, offset, count, flags);
+}
+static void file_shm_barrier(sqlite3_file *file) { CALL(file, xShmBarrier); }
+static int file_shm_unmap(sqlite3_file *file, int deletes) { return CALL(file, xShmUnmap, deletes); }
+
+static const sqlite3_io_methods shared_methods = {
+    2,         file_close,  file_read,           file_write,   file_truncate,    file_sync,
+    file_size, file_lock,   file_unlock,         file_check_reserved, file_control, file_sector_size,
+    file_characteristics, file_shm_map, file_shm_lock, file_shm_barrier, file_shm_unmap, NULL, NULL,
+};
+
 // MARK: The VFS
+
+static sqlite3_vfs store_vfs_shared;
 
 void *clinux_store_vfs_file(sqlite3 *db, const char *schema) {
   sqlite3_file *file = NULL;
@@ -409,7 +429,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
   own->descriptor = database ? opened : -1;
   if (database) database->counts_schema = 1;
   own->counted = database ? database : flags & SQLITE_OPEN_WAL ? owner : NULL;
-  own->base.pMethods = &methods;
+  own->base.pMethods = self == &store_vfs_shared ? &shared_methods : &methods;
   return SQLITE_OK;
 }
 
@@ -492,10 +512,12 @@ static int vfs_time_64(sqlite3_vfs *self, sqlite3_int64 *time) {
 
 static sqlite3_vfs store_vfs = STORE_VFS(CLINUX_STORE_VFS, NULL);
 static sqlite3_vfs store_vfs_without_locks = STORE_VFS(CLINUX_STORE_VFS_WITHOUT_LOCKS, "unix-none");
+static sqlite3_vfs store_vfs_shared = STORE_VFS(CLINUX_STORE_VFS_SHARED, NULL);
 
 int clinux_register_store_vfs(void) {
   int code = sqlite3_initialize();
   if (code == SQLITE_OK) code = take_over_calls();
   if (code == SQLITE_OK) code = sqlite3_vfs_register(&store_vfs, 0);
-  return code == SQLITE_OK ? sqlite3_vfs_register(&store_vfs_without_locks, 0) : code;
+  if (code == SQLITE_OK) code = sqlite3_vfs_register(&store_vfs_without_locks, 0);
+  return code == SQLITE_OK ? sqlite3_vfs_register(&store_vfs_shared, 0) : code;
 }

@@ -11,6 +11,8 @@ package final class ControlClient {
   private var received: [UInt8] = []
   /// The most bytes of a reply; the server's own limit is smaller.
   private static let longestAnswer = 16 << 20
+  /// How long hopd may take for an answer; an order takes half a second at most.
+  private static let patience: Duration = .seconds(10)
 
   /// Connects; throws `.notRunning` if no process listens.
   package init(_ path: FilePath) throws {
@@ -21,7 +23,7 @@ package final class ControlClient {
   deinit { close(descriptor) }
 
   /// Calls a method of hopd's interface and returns its result.
-  package func call(_ method: String, _ parameters: [String: ControlValue] = [:], timeout: Duration = .seconds(30))
+  package func call(_ method: String, _ parameters: [String: ControlValue] = [:], timeout: Duration = patience)
     throws -> ControlValue
   {
     try send(ControlCall(method: "\(ControlInterface.name).\(method)", parameters: .object(parameters)))
@@ -80,6 +82,7 @@ package final class ControlClient {
         Glibc.send(descriptor, $0.baseAddress?.advanced(by: start), $0.count - start, Int32(MSG_NOSIGNAL))
       }
       if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EAGAIN { throw UnixSocket.silence(path) }
       guard count > 0 else { throw ended(Errno(rawValue: errno)) }
       start += count
     }
@@ -103,10 +106,7 @@ package final class ControlClient {
       var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       let ready = Glibc.poll(&poll, 1, Int32(clamping: max(0, milliseconds)))
       if ready < 0, errno == EINTR { continue }
-      guard ready > 0 else {
-        throw HopdError(
-          .controlUnavailable, "hopd does not answer", at: Place(file: path), hint: "`systemctl status hopd`")
-      }
+      guard ready > 0 else { throw UnixSocket.silence(path) }
       let count = recv(descriptor, &buffer, buffer.count, 0)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw ended(count == 0 ? nil : Errno(rawValue: errno)) }

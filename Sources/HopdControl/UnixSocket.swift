@@ -67,12 +67,16 @@ enum UnixSocket {
   /// Returns a socket that is connected to `path`.
   static func connected(to path: FilePath) throws -> Int32 {
     let descriptor = try made()
+    // Connecting waits while the queue of a daemon that accepts nothing is full, and sending while its buffer is.
+    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let code = try withAddress(path) { address, length in
       connect(descriptor, address, length) == 0 ? 0 : errno
     }
     if code == 0 { return descriptor }
     close(descriptor)
     switch code {
+    case EAGAIN, ETIMEDOUT: throw silence(path)
     case ENOENT, ECONNREFUSED:
       throw HopdError(
         .notRunning, "hopd does not listen there", at: Place(file: path),
@@ -86,6 +90,11 @@ enum UnixSocket {
         .controlUnavailable, "hopd cannot be reached", at: Place(file: path), cause: Errno(rawValue: code),
         hint: "try again")
     }
+  }
+
+  /// The error for a daemon that takes too long.
+  static func silence(_ path: FilePath) -> HopdError {
+    HopdError(.controlUnavailable, "hopd does not answer", at: Place(file: path), hint: "`systemctl status hopd`")
   }
 
   private static func made() throws -> Int32 {

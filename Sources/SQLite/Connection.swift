@@ -47,6 +47,10 @@ package final class Connection {
     /// Read only, without locks; a `-wal` is read into memory. Nothing in the folder changes, but a concurrent writer
     /// is not noticed: the caller compares the files before and after.
     case unlocked
+    /// hopd's own record, which other processes read meanwhile: the index of its log is in shared memory. A writer
+    /// creates the file if it is missing, and leaves log and index there when it closes, because a reader without the
+    /// right to write in the directory cannot make them.
+    case shared(writes: Bool)
     /// A private database in memory.
     case memory
 
@@ -54,6 +58,7 @@ package final class Connection {
     var isOfStranger: Bool {
       switch self {
       case .readOnly, .immutable, .unlocked: true
+      case .shared(let writes): !writes
       case .readWrite, .create, .exclusive, .memory: false
       }
     }
@@ -70,21 +75,7 @@ package final class Connection {
 
   /// Opens `path` on a named VFS; nil is SQLite's own, which other programs use: tests play such programs.
   init(path: FilePath, access: Access, busyTimeout: Duration = .zero, vfs: String?) throws(SQLiteError) {
-    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
-    var parameters = ""
-    switch access {
-    case .readOnly: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-    case .readWrite, .exclusive: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW
-    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW
-    case .immutable:
-      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-      parameters = "?immutable=1"
-    case .unlocked:
-      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
-      // The VFS without locks, not `nolock=1`: with that, SQLite refuses a log.
-      parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
-    case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
-    }
+    let (name, flags) = Connection.opening(path, access)
     _ = Connection.isConfigured
     guard Connection.vfsCode == SQLITE_OK else {
       throw SQLiteError(extendedCode: Connection.vfsCode, message: "the VFS of connections cannot be registered")
@@ -92,7 +83,6 @@ package final class Connection {
     // Drops a refusal of an earlier call that SQLite ignored.
     _ = clinux_store_vfs_take_refusal()
     var opened: OpaquePointer?
-    let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
     let code = sqlite3_open_v2(name, &opened, flags, vfs)
     guard code == SQLITE_OK, let opened else {
       let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
@@ -116,6 +106,10 @@ package final class Connection {
       // With exclusive locking the WAL index is in memory and no -shm is made (sqlite.org/wal.html, section 8).
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
+    if access == .shared(writes: true) {
+      var keeps: Int32 = 1
+      sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &keeps)
+    }
     if case .exclusive(let keepsLog) = access {
       if keepsLog { keepWriteAheadLogOnClose() }
       try execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -125,6 +119,29 @@ package final class Connection {
         + "PRAGMA cache_size = -\(Self.cacheKibibytes); PRAGMA temp.cache_size = -\(Self.cacheKibibytes)")
     // Setting the size of its cache has read the schema.
     endSchemaReading(of: "main")
+  }
+
+  /// The name that SQLite opens, as a URI, and the flags.
+  private static func opening(_ path: FilePath, _ access: Access) -> (name: String, flags: Int32) {
+    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
+    var parameters = ""
+    switch access {
+    case .readOnly: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+    case .readWrite, .exclusive: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW
+    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW
+    case .immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      parameters = "?immutable=1"
+    case .unlocked:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      // The VFS without locks, not `nolock=1`: with that, SQLite refuses a log.
+      parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
+    case .shared(let writes):
+      flags |= (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOFOLLOW
+      parameters = "?vfs=\(CLINUX_STORE_VFS_SHARED)"
+    case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
+    }
+    return (access == .memory ? "file::memory:" : Connection.uri(path) + parameters, flags)
   }
 
   deinit { sqlite3_close_v2(handle) }
@@ -306,7 +323,7 @@ package final class Connection {
   }
 
   /// Ends the bounds on reads before a database's schema is known. A database in memory has none.
-  private func endSchemaReading(of schema: String) {
+  func endSchemaReading(of schema: String) {
     _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_SCHEMA_IS_READ), nil)
     watch.limitStatements(of: handle, readingSchema: false)
   }

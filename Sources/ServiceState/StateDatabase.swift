@@ -1,5 +1,6 @@
 // The daemon's side: batches of changes, each one transaction on a connection of its own. No connection is open between
-// two batches, so an idle daemon uses no memory for it, and the next batch notices that the file was removed.
+// two batches, so an idle daemon uses no memory for it, and the next batch notices that the file was removed. The
+// changes go to a write-ahead log, so that no reader blocks them.
 
 import Diagnostics
 import DurableFiles
@@ -20,11 +21,15 @@ package final class StateDatabase: Sendable {
   package static let longestAge: Int64 = 400 * 86_400
   /// The most characters of a reason or a hint to keep.
   static let longestText = 1000
+  /// The size of the log from which nothing is written before it has gone into the file. Only a reader that holds a
+  /// transaction for hours makes it so long.
+  private let longestLog: Int64
 
   /// Opens the database of a state directory, or makes it. A damaged one is set aside and made anew. Throws for a
   /// database of a newer hopd, or if it cannot be written.
-  package init(stateDirectory: FilePath) throws {
+  package init(stateDirectory: FilePath, longestLog: Int64 = 64 << 20) throws {
     file = StateSchema.file(in: stateDirectory)
+    self.longestLog = longestLog
     do {
       run = try Self.begin(file)
       replaced = nil
@@ -65,14 +70,18 @@ package final class StateDatabase: Sendable {
   /// Keeps the last damaged file under another name, for developers only.
   private static func setAside(_ file: FilePath) throws {
     let files = LinuxFileSystem()
-    _ = try files.unlinkIfPresent(FilePath(file.string + "-journal"))
+    for suffix in ["-journal", "-wal", "-shm"] { _ = try files.unlinkIfPresent(FilePath(file.string + suffix)) }
     if try files.status(file) != nil { try files.rename(file, to: FilePath(file.string + ".damaged")) }
   }
 
   private static func open(_ file: FilePath) throws -> Connection {
-    let connection = try Connection(path: file, access: .create, busyTimeout: .seconds(10))
+    let connection = try Connection(path: file, access: .shared(writes: true), busyTimeout: .seconds(2))
+    // A file of another program, or of a newer hopd, is not changed.
+    if try connection.integer("SELECT count(*) FROM sqlite_schema") != 0 { try StateSchema.check(connection, file) }
     // A power cut may lose the last changes but never the file; each start inspects every store anyway.
-    try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA cache_size = -512")
+    try connection.execute(
+      "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 0; PRAGMA synchronous = NORMAL; "
+        + "PRAGMA secure_delete = OFF; PRAGMA cache_size = -512")
     return connection
   }
 
@@ -84,7 +93,6 @@ package final class StateDatabase: Sendable {
         try connection.execute("PRAGMA application_id = \(StateSchema.application)")
         try connection.execute("PRAGMA user_version = \(StateSchema.version)")
       }
-      try StateSchema.check(connection, file)
       let last = try connection.integer("SELECT value FROM service WHERE fact = 'run'") ?? 0
       let run = last < .max - 1 ? last + 1 : 1
       try connection.run("INSERT OR REPLACE INTO service VALUES ('run', ?)", [.text(String(run))])
@@ -92,11 +100,22 @@ package final class StateDatabase: Sendable {
     }
   }
 
+  /// Throws if the log is too long and cannot be emptied, because a reader still needs it.
+  private func limitLog(_ connection: Connection) throws {
+    func bytes() throws -> Int64 { try LinuxFileSystem().status(FilePath(file.string + "-wal"))?.size ?? 0 }
+    guard try bytes() > longestLog else { return }
+    _ = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
+    guard try bytes() > longestLog else { return }
+    throw HopdError(
+      .stateHeld, "a program has been reading the record for so long that its log is full", at: Place(file: file),
+      hint: "`fuser -v \(file.quotedForShell)` names the program; end it")
+  }
+
   // MARK: Changes
 
   private func apply(_ changes: [StateChange], now: Int64) throws {
     let connection = try Self.open(file)
-    try StateSchema.check(connection, file)
+    try limitLog(connection)
     try connection.transaction("BEGIN IMMEDIATE") {
       let batch = try StateBatch(connection, run: run, now: now)
       for change in changes { try batch.apply(change) }

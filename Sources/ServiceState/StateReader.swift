@@ -1,8 +1,9 @@
-// The reader's side, for hopctl and for the control socket. It opens the file read-only and changes nothing, with one
-// exception: after a daemon was killed during a write, a reader that may write lets SQLite roll that write back.
+// The reader's side, for hopctl and for the control socket. It opens the file read-only, changes nothing and blocks
+// nobody: what the daemon writes meanwhile is in the log.
 
 import Diagnostics
 import DurableFiles
+import Glibc
 import SQLite
 import SystemPackage
 
@@ -27,42 +28,40 @@ package final class StateReader {
     } catch let error as SQLiteError {
       throw Self.error(error, file)
     } catch let error as HopdError where error.code == .noPermission {
-      throw Self.noPermission(file, cause: error)
+      throw Self.noPermission(file, cause: error.cause)
     }
   }
 
   private static func open(_ file: FilePath, _ files: LinuxFileSystem) throws -> Connection {
     do {
-      let connection = try Connection(path: file, access: .readOnly, busyTimeout: .seconds(5))
+      let connection = try Connection(path: file, access: .shared(writes: false), busyTimeout: .seconds(2))
       _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
       return connection
     } catch {
-      // If the daemon left a journal, only a user who may write can roll it back.
-      guard try files.status(FilePath(file.string + "-journal")) != nil,
-        (try? files.checkWritable(file.removingLastComponent())) != nil
-      else { throw error }
-      let connection = try Connection(path: file, access: .readWrite, busyTimeout: .seconds(5))
-      _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
-      return connection
+      // Another program that closed the record last, such as sqlite3, has removed the log and its index, which a user
+      // who may not write to the directory cannot make. Without a log all is in the file.
+      guard !error.isBusy, try files.status(FilePath(file.string + "-wal")) == nil else { throw error }
+      return try Connection(path: file, access: .immutable)
     }
   }
 
   private static func error(_ error: SQLiteError, _ file: FilePath) -> HopdError {
-    // SQLite reports missing rights as "unable to open"; reading the file shows the real error.
-    do { _ = try LinuxFileSystem().read(file, limit: 1 << 30) } catch let cause as HopdError {
-      if cause.code == .noPermission { return noPermission(file, cause: cause) }
-    } catch {}
+    // SQLite reports missing rights as "unable to open". The file itself is not opened: closing it would release the
+    // locks that SQLite holds in this process.
+    if access(file.string, R_OK) != 0, errno == EACCES || errno == EPERM {
+      return noPermission(file, cause: Errno(rawValue: errno))
+    }
     if error.isBusy {
       return HopdError(
-        .stateUnreadable, "hopd is writing it for longer than can be waited for", at: Place(file: file), cause: error,
-        hint: "try again")
+        .stateUnreadable, "another program has locked the record of hopd", at: Place(file: file), cause: error,
+        hint: "try again; `fuser -v \(file.quotedForShell)` names the programs that have it open")
     }
     return StateSchema.unreadable(file, cause: error)
   }
 
-  private static func noPermission(_ file: FilePath, cause: HopdError) -> HopdError {
+  private static func noPermission(_ file: FilePath, cause: (any Error)?) -> HopdError {
     HopdError(
-      .noPermission, "you may not read the state of hopd", at: Place(file: file), cause: cause.cause,
+      .noPermission, "you may not read the state of hopd", at: Place(file: file), cause: cause,
       hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
   }
 

@@ -14,6 +14,8 @@ extension HopdError.Code {
   package static let stateMissing = HopdError.Code("state-missing", exit: .noInput)
   /// The state cannot be read.
   package static let stateUnreadable = HopdError.Code("state-unreadable", exit: .inputOutput)
+  /// A program that reads the state keeps hopd from writing it.
+  package static let stateHeld = HopdError.Code("state-held", exit: .unavailable, isRetryable: true)
 }
 
 /// The file and its tables.

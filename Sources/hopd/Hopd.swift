@@ -11,7 +11,7 @@ import HopdService
 
   @Option(name: .customLong("config"), help: "Use this configuration file instead of the installed ones.")
   var configurationFile: String?
-  @Option(help: "Keep state here instead of in $STATE_DIRECTORY or /var/lib/hopd.")
+  @Option(help: "Keep state here instead of in $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY or /var/lib/hopd.")
   var stateDirectory: String?
   @Flag(help: "Check the configuration and exit.")
   var check = false

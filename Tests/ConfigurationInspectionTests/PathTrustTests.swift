@@ -72,7 +72,8 @@ import Testing
     #expect(try room.warnings("link/in").isEmpty)
     try room.chmod("alice", 0o777)
     #expect(try room.warnings("link/in").map(\.code) == [.pathExposed])
-    #expect(try room.warnings("link/in", backups: "alice/backups").map(\.code) == [.pathExposed])
+    // Others may create a folder that is missing.
+    #expect(try room.warnings("link/in", backups: "alice/backups").count == 2)
     try LinuxFileSystem().makeDirectory(room.path.appending("alice/backups"), mode: 0o700)
     #expect(try room.warnings("link/in", backups: "alice/backups").count == 2)
     try room.chmod("alice", 0o755)

@@ -55,6 +55,41 @@ struct BackupCommandTests {
     #expect(try room.run(words: ["identify", store, "--json"] + models).json().pin == .null)
   }
 
+  /// Whoever may write to the folder of backups could make a link to another user's store there.
+  @Test func restoreFollowsNoLink() throws {
+    let room = try Room()
+    let (store, other) = (try room.store("a.sqlite"), try room.store("other.sqlite"))
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    #expect(try room.run("migrate", other, "--models", room.model).status == 0)
+    let backup = try #require(try backups(room, other).first?.backups?.list.first?.backup?.text)
+    let folder = FilePath(room.path("stores/.a.sqlite.hopd-backups"))
+    let generation = FilePath(backup).removingLastComponent()
+    #expect(symlink(backup, folder.appending("file").string) == 0)
+    #expect(symlink(generation.string, folder.appending("folder").string) == 0)
+    #expect(symlink(backup, room.path("stores/elsewhere")) == 0)
+    let before = try room.snapshot()
+    for link in [
+      folder.appending("file").string, folder.appending("folder").string,
+      folder.appending("folder").appending("other.sqlite").string, room.path("stores/elsewhere"),
+    ] {
+      let outcome = try room.run("restore", store, "--yes", "--anyway", "--backup", link)
+      #expect(outcome.status != 0, "\(link)")
+      #expect(try room.snapshot() == before, "\(link)")
+    }
+    let own = try #require(try backups(room, store).first?.backups?.list.first?.backup?.text)
+    #expect(try room.run("restore", store, "--yes", "--backup", own).status == 0)
+  }
+
+  /// A migration keeps references to missing rows, so its backup is no remedy for them.
+  @Test func verifyDoesNotSendForABackupThatHasTheSameFault() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.sql(store, "UPDATE ZANIMAL SET ZKEEPER = 999999 WHERE Z_PK = 1")
+    let outcome = try room.run("verify", store, "--models", room.model)
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("set these references right") && !outcome.errors.contains("restore a backup"))
+  }
+
   @Test func restoreChoosesItsBackupAfterRecovery() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")

@@ -1,5 +1,6 @@
 // The text of the metrics: every counter where it belongs, and no name that could be anybody's.
 
+import Diagnostics
 import Glibc
 import SystemPackage
 import Testing
@@ -57,5 +58,31 @@ import Testing
     var status = stat()
     #expect(stat(file.string, &status) == 0 && status.st_mode & 0o777 == 0o644 && status.st_size == 4)
     #expect(access(file.string + ".tmp", F_OK) != 0)
+  }
+
+  /// The folder belongs to the collector's user, who puts a link to a private file of hopd's in the place of the draft.
+  @Test func anExchangedDraftOpensNoPrivateFile() throws {
+    var template = Array("/tmp/hopd-metrics-XXXXXX".utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    let folder = FilePath(platformString: template.map { $0 })
+    let (file, draft, secret) = (
+      folder.appending("hopd.prom"), folder.appending("hopd.prom.tmp"), folder.appending("secret")
+    )
+    defer {
+      for path in [file, draft, secret] { unlink(path.string) }
+      rmdir(folder.string)
+    }
+    let descriptor = open(secret.string, O_CREAT | O_WRONLY, 0o600)
+    close(descriptor)
+    let error = #expect(throws: HopdError.self) {
+      try MetricsWriter.replace(file, with: Array("a 1\n".utf8)) {
+        unlink(draft.string)
+        symlink("secret", draft.string)
+      }
+    }
+    #expect(error?.message.contains("exchanged") == true)
+    var status = stat()
+    #expect(stat(secret.string, &status) == 0 && status.st_mode & 0o777 == 0o600 && status.st_size == 0)
+    #expect(lstat(file.string, &status) != 0, "a link has become the file of the metrics")
   }
 }

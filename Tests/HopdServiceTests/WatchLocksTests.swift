@@ -4,6 +4,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import StoreWatching
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -168,7 +169,7 @@ struct WatchLocksTests {
     let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }
     #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-    guard case .taken = ClaimFile.lock(descriptor) else {
+    guard ClaimFile.lock(descriptor) else {
       Issue.record("the claim of a stranger is not locked")
       return
     }
@@ -212,7 +213,7 @@ struct WatchLocksTests {
     try LinuxFileSystem().createFile(path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}/x\u{0}/y\u{0}".utf8), mode: 0o644)
     let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }
-    guard case .taken = ClaimFile.lock(descriptor) else {
+    guard ClaimFile.lock(descriptor) else {
       Issue.record("not locked")
       return
     }
@@ -240,6 +241,41 @@ struct WatchLocksTests {
     let daemon = WatchLocks(stateDirectory: world.root, room: world.root.appending("none"))
     try daemon.claim([world.watch("stores")])
     try daemon.require(world.watch("stores"))
+  }
+
+  /// Every user can make files in /dev/shm, also under the name of a claim that this daemon would make.
+  @Test(.enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: ["file", "link", "folder"])
+  func aFileOfAStrangerDoesNotLetASecondDaemonIn(_ kind: String) throws {
+    let world = try World()
+    let identity = try #require(try LinuxFileSystem().status(world.root.appending("stores"))).identity
+    let name = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-\(geteuid())"
+    let path = world.root.appending("room").appending(name)
+    switch kind {
+    case "file": try LinuxFileSystem().createFile(path, [], mode: 0o666)
+    case "link": symlink("nothing", path.string)
+    default: mkdir(path.string, 0o700)
+    }
+    defer { rmdir(path.string) }
+    lchown(path.string, 20_001, 20_001)
+    let told = Mutex<[HopdError]>([])
+    let first = WatchLocks(stateDirectory: world.root.appending("one"), room: world.root.appending("room")) { error in
+      told.withLock { $0.append(error) }
+    }
+    try first.claim([world.watch("stores")])
+    #expect(refusal { try world.daemon("two").claim([world.watch("stores")]) }?.code == .lockedByOther)
+    // The administrator reads of it, once.
+    try first.claim([world.watch("stores"), world.watch("stores2")])
+    #expect(told.withLock { $0.map(\.place.file) } == [path])
+  }
+
+  @Test func aClaimThatCannotBeMadeIsTold() throws {
+    let world = try World()
+    let told = Mutex<[HopdError]>([])
+    let daemon = WatchLocks(stateDirectory: world.root, room: world.root.appending("none")) { error in
+      told.withLock { $0.append(error) }
+    }
+    try daemon.claim([world.watch("stores"), world.watch("stores2")])
+    #expect(told.withLock { $0.map(\.place.file) } == [world.root.appending("stores")])
   }
 
   @Test func oneDaemonPerStateDirectory() throws {

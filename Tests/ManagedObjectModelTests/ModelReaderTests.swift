@@ -261,6 +261,23 @@ private final class Scratch {
     #expect(throws: HopdError.self) { try ModelReader.findBundles(in: scratch.path.appending("none")) }
   }
 
+  /// A link to `/` would search the machine, and what cannot be read there would hide the models.
+  @Test func aLinkOutOfTheFolderIsToldAndHidesNoModel() throws {
+    let scratch = try Scratch()
+    let a = try scratch.bundle("models/A", versions: ["A"])
+    let b = try scratch.bundle("shared/B", versions: ["B"])
+    let models = scratch.path.appending("models")
+    for (name, target) in [("root", "/"), ("up", "../.."), ("loop", "."), ("shared", "../shared"), ("self", "self")] {
+      #expect(symlink(target, models.appending(name).string) == 0)
+    }
+    var told: [String] = []
+    let begin = ContinuousClock.now
+    let found = try ModelReader.findBundles(in: models) { told.append($0.place.file?.lastComponent?.string ?? "") }
+    #expect(found == [a, models.appending("shared/B.xcdatamodeld")], "\(b)")
+    #expect(told == ["loop", "root", "up"])
+    #expect(ContinuousClock.now - begin < .seconds(1))
+  }
+
   @Test func compiledModelsAreFoundButNotTheVersionsInsideABundle() throws {
     let scratch = try Scratch()
     try scratch.write("x", to: "Built.momd/A.mom")

@@ -166,4 +166,49 @@ import Testing
       #expect(content == nil)
     }
   }
+
+  /// A user who may not read another user's file can still give it a second name, and hopd can read it.
+  @Test(.enabled(if: geteuid() == 0, "only root can make files of other users"))
+  func aSecondNameOfAnotherUsersFileIsNotRead() throws {
+    let (alice, bob): (uid_t, uid_t) = (20_001, 20_002)
+    func look(_ owner: uid_t, _ links: [(FilePath, FilePath) -> Void]) throws -> ExternalFileStatus {
+      let (status, error, content) = try looking { store, file in
+        makeDirectories(above: file)
+        chown(file.removingLastComponent().string, alice, alice)
+        write("content", to: file)
+        chown(file.string, owner, owner)
+        for link in links { link(store, file) }
+      }
+      #expect((error == nil) == (content != nil))
+      return status
+    }
+    func elsewhere(_ store: FilePath, _ file: FilePath) {
+      link(file.string, store.removingLastComponent().appending("private").string)
+    }
+    func backup(_ generation: String) -> (FilePath, FilePath) -> Void {
+      { store, file in
+        var folder = store.removingLastComponent()
+        for name in [".A.sqlite.hopd-backups", generation, ".A_SUPPORT", "_EXTERNAL_DATA"] {
+          folder.append(name)
+          mkdir(folder.string, 0o755)
+        }
+        link(file.string, folder.appending(Self.uuid).string)
+      }
+    }
+    guard case .unsuitable(let what) = try look(bob, [elsewhere]) else {
+      Issue.record("bob's file was taken for alice's data")
+      return
+    }
+    #expect(what.contains("another user"))
+    // A folder of backups that alice made does not account for bob's own name.
+    guard case .unsuitable = try look(bob, [elsewhere, backup("1")]) else {
+      Issue.record("a forged backup makes bob's file alice's")
+      return
+    }
+    // Every migration gives the files second names in its backup, whoever owns them.
+    #expect(try look(bob, [backup("1"), backup("2")]) == .file(bytes: 7))
+    // Copies of the user's own by hard links, as some programs for backups make them.
+    #expect(try look(alice, [elsewhere]) == .file(bytes: 7))
+    #expect(try look(bob, []) == .file(bytes: 7))
+  }
 }

@@ -47,6 +47,15 @@ import Testing
     #expect(below.unsupported.isEmpty)
   }
 
+  @Test(arguments: ["_PRIMARYKEY", "_metadata", "_ModelCache"])
+  func anEntityCannotHaveATableOfCoreDatas(_ name: String) {
+    let schema = schema([Entity(name: "A"), Entity(name: name)])
+    #expect(schema.unsupported.map(\.code) == [.layoutUnsupported])
+    #expect(schema.unsupported.first?.place.entity == name)
+    // Below another entity it has no table of its own.
+    #expect(self.schema([Entity(name: "A"), Entity(name: name, parentName: "A")]).unsupported.isEmpty)
+  }
+
   @Test func everyToOneHasItsOwnDiscriminator() {
     let schema = schema([
       Entity(

@@ -21,7 +21,7 @@ import Testing
     }
 
     deinit {
-      for name in ["state.sqlite", "state.sqlite-journal", "state.sqlite.damaged"] {
+      for name in ["state.sqlite", "state.sqlite-wal", "state.sqlite-shm", "state.sqlite.damaged"] {
         unlink(path.appending(name).string)
       }
       rmdir(path.string)
@@ -105,7 +105,7 @@ import Testing
     _ = try second.write(
       [.store(Self.store("/c", .current)), .unseen(watches: ["w"]), .onlyWatches(["w", "away"])], now: 3)
     #expect(try StateReader(stateDirectory: room.path).stores().map(\.path) == ["/c", "/d"])
-    let connection = try Connection(path: room.file, access: .readOnly)
+    let connection = try Connection(path: room.file, access: .shared(writes: false))
     #expect(try connection.integer("SELECT count(*) FROM troubles") == 0)
   }
 
@@ -146,7 +146,7 @@ import Testing
   @Test func aNewerFileIsLeftAlone() throws {
     let room = try Room()
     _ = try StateDatabase(stateDirectory: room.path)
-    try Connection(path: room.file, access: .readWrite).execute("PRAGMA user_version = 2")
+    try Connection(path: room.file, access: .shared(writes: true)).execute("PRAGMA user_version = 2")
     let error = #expect(throws: HopdError.self) { try StateDatabase(stateDirectory: room.path) }
     #expect(error?.code == .stateNewer && error?.code.exit == .configuration)
     let other = #expect(throws: HopdError.self) { try StateReader(stateDirectory: room.path) }
@@ -191,10 +191,77 @@ import Testing
     let room = try Room()
     let database = try StateDatabase(stateDirectory: room.path)
     _ = try database.write((0..<50).map { .store(Self.store("/\($0)", .current)) }, now: 1)
-    let writer = try Connection(path: room.file, access: .readWrite)
+    let writer = try Connection(path: room.file, access: .shared(writes: true))
     try writer.execute("BEGIN IMMEDIATE; DELETE FROM stores")
     #expect(try StateReader(stateDirectory: room.path).stores().count == 50)
     try writer.execute("ROLLBACK")
+  }
+
+  /// A member of the group may read the record for as long as it likes.
+  @Test func aReaderThatStaysBlocksNeitherTheDaemonNorOtherReaders() throws {
+    let room = try Room()
+    let database = try StateDatabase(stateDirectory: room.path)
+    _ = try database.write([.store(Self.store("/a", .current))], now: 1)
+    let stays = try Connection(path: room.file, access: .shared(writes: false))
+    try stays.execute("BEGIN")
+    #expect(try stays.integer("SELECT count(*) FROM stores") == 1)
+    let begin = ContinuousClock.now
+    for number in 0..<20 { _ = try database.write([.store(Self.store("/b\(number)", .current))], now: 2) }
+    #expect(try StateReader(stateDirectory: room.path).stores().count == 21)
+    #expect(ContinuousClock.now - begin < .seconds(5))
+    #expect(try stays.integer("SELECT count(*) FROM stores") == 1)
+    try stays.execute("COMMIT")
+    #expect(try stays.integer("SELECT count(*) FROM stores") == 21)
+  }
+
+  @Test func theLogOfAReaderThatStaysIsBounded() throws {
+    let room = try Room()
+    let database = try StateDatabase(stateDirectory: room.path, longestLog: 100_000)
+    let log = FilePath(room.file.string + "-wal")
+    func bytes() -> Int {
+      var status = stat()
+      return stat(log.string, &status) == 0 ? Int(status.st_size) : 0
+    }
+    func write(_ number: Int) throws { _ = try database.write([.store(Self.store("/\(number)", .current))], now: 1) }
+    try write(0)
+    let stays = try Connection(path: room.file, access: .shared(writes: false))
+    try stays.execute("BEGIN")
+    _ = try stays.integer("SELECT count(*) FROM stores")
+    let error = #expect(throws: HopdError.self) { for number in 1...100 { try write(number) } }
+    #expect(error?.code == .stateHeld && error?.hint?.contains("fuser") == true)
+    #expect(bytes() < 200_000)
+    // What is recorded can be read, and with the reader the trouble ends.
+    let known = try StateReader(stateDirectory: room.path).stores().count
+    #expect(known > 1)
+    try stays.execute("COMMIT")
+    try write(1000)
+    #expect(try StateReader(stateDirectory: room.path).stores().count == known + 1)
+    #expect(bytes() <= 100_000)
+  }
+
+  /// A reader that may not write in the directory cannot make the log and its index.
+  @Test func logAndIndexStayForReaders() throws {
+    let room = try Room()
+    let database = try StateDatabase(stateDirectory: room.path)
+    _ = try database.write([.store(Self.store("/a", .current))], now: 1)
+    #expect(access(room.file.string + "-wal", F_OK) == 0 && access(room.file.string + "-shm", F_OK) == 0)
+  }
+
+  /// A record of an older hopd, which kept a rollback journal, keeps its history.
+  @Test func aRecordWithoutALogGetsOne() throws {
+    let room = try Room()
+    do {
+      let old = try Connection(path: room.file, access: .create)
+      try old.execute(StateSchema.tables)
+      try old.execute(
+        "PRAGMA application_id = \(StateSchema.application); PRAGMA user_version = \(StateSchema.version)")
+      try old.execute("INSERT INTO names VALUES (1, 'w'); INSERT INTO stores VALUES ('/old', 1, 0, 1, 1, 1, 1)")
+    }
+    let database = try StateDatabase(stateDirectory: room.path)
+    #expect(database.replaced == nil)
+    _ = try database.write([.store(Self.store("/new", .current))], now: 1)
+    #expect(try StateReader(stateDirectory: room.path).stores().map(\.path) == ["/new", "/old"])
+    #expect(access(room.file.string + "-wal", F_OK) == 0)
   }
 
   @Test func whereNothingIsRecordedTheReaderSaysWhatToDo() throws {

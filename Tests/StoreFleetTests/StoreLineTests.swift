@@ -3,6 +3,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import PersistentStore
 import StoreFleet
 import StoreReplacement
 import SystemPackage

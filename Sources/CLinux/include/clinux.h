@@ -134,6 +134,8 @@ int clinux_peek_end(pid_t process, int *status, int *signal);
 /// sqlite3_vfs is a structure of function pointers, which SQLite calls for every page.
 #define CLINUX_STORE_VFS "hopd"
 #define CLINUX_STORE_VFS_WITHOUT_LOCKS "hopd-without-locks"
+// The same with a log's index in shared memory, for hopd's own record.
+#define CLINUX_STORE_VFS_SHARED "hopd-shared"
 
 /// Registers both. 0, or SQLite's code.
 int clinux_register_store_vfs(void);

@@ -6,14 +6,14 @@ import SystemPackage
 
 /// Operations on claim files.
 enum ClaimFile {
-  /// The result of an attempt to lock a claim.
-  enum Lock {
-    /// This process holds the lock.
-    case taken
-    /// A daemon holds the lock.
-    case isHeld
-    /// A process that can only read the file holds a read lock.
-    case isRead
+  /// What a file under the name of a user's claim is.
+  enum State {
+    /// A daemon of this user holds its lock.
+    case held
+    /// A daemon that has ended left it.
+    case dead
+    /// A file of another user.
+    case foreign
   }
 
   // Locks of the open file description (fcntl(2)): a write lock needs a descriptor that is open for writing, which only
@@ -21,26 +21,21 @@ enum ClaimFile {
   private static let getLock: Int32 = 36  // F_OFD_GETLK
   private static let setLock: Int32 = 37  // F_OFD_SETLK
 
-  /// Locks a claim that is open for writing.
-  static func lock(_ descriptor: Int32) -> Lock {
+  /// Locks a claim that is open for writing; false if another process has it locked, if only for reading.
+  static func lock(_ descriptor: Int32) -> Bool {
     var lock = whole(F_WRLCK)
-    if fcntl(descriptor, setLock, &lock) == 0 { return .taken }
-    return isHeld(descriptor) ? .isHeld : .isRead
+    return fcntl(descriptor, setLock, &lock) == 0
   }
 
-  /// Whether the claim belongs to `user` and a daemon holds its write lock.
-  static func isHeld(_ path: FilePath, by user: UInt32) -> Bool {
+  /// What a file under the name of a claim of `user` is. A link, or a file that cannot be opened, is not the user's.
+  static func state(of path: FilePath, user: UInt32) -> State {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
-    guard descriptor >= 0 else { return false }
+    guard descriptor >= 0 else { return errno == ENOENT ? .dead : .foreign }
     defer { close(descriptor) }
-    guard let found = status(descriptor), found.st_uid == user else { return false }
-    return isHeld(descriptor)
-  }
-
-  private static func isHeld(_ descriptor: Int32) -> Bool {
+    guard let found = status(descriptor), found.st_uid == user else { return .foreign }
     // Only a write lock conflicts with a read lock. F_OFD_GETLK takes no lock.
     var question = whole(F_RDLCK)
-    return fcntl(descriptor, getLock, &question) == 0 && question.l_type != Int16(F_UNLCK)
+    return fcntl(descriptor, getLock, &question) == 0 && question.l_type != Int16(F_UNLCK) ? .held : .dead
   }
 
   /// Removes a claim that no process holds.
@@ -48,8 +43,7 @@ enum ClaimFile {
     let descriptor = path.withPlatformString { open($0, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
-    guard let found = status(descriptor), ClaimOwner.counts(found.st_uid), case .taken = lock(descriptor),
-      isNamed(path, found)
+    guard let found = status(descriptor), ClaimOwner.counts(found.st_uid), lock(descriptor), isNamed(path, found)
     else { return }
     _ = path.withPlatformString { unlink($0) }
   }

@@ -59,12 +59,7 @@ enum LeaseOutlook {
       guard patterns.contains(where: { $0.matches(bytes) }), let component = entry.component else { return true }
       seen += 1
       let path = watch.directory.appending(component)
-      var status = stat()
-      if path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG,
-        status.st_uid != user
-      {
-        stranger = path
-      }
+      if let status = path.linkStatus(), status.st_mode & S_IFMT == S_IFREG, status.st_uid != user { stranger = path }
       return stranger == nil && seen < mostFiles
     }
     return stranger

@@ -1,7 +1,8 @@
 // Ensures one daemon per watched directory, even between daemons with different state directories. A claim is a locked
-// file in /dev/shm that names the daemon and the directory; the kernel releases the lock with the process. It is
-// neither a file in the user's directory nor a lock on the directory itself: an open directory would keep its file
-// system from being unmounted.
+// file in /dev/shm that names the daemon and the directory; the kernel releases the lock with the process. Its name
+// ends with a random number, because every user can make files there: nobody can take the name before. It is neither a
+// file in the user's directory nor a lock on the directory itself: an open directory would keep its file system from
+// being unmounted.
 
 import Diagnostics
 import DurableFiles
@@ -35,12 +36,6 @@ package struct WatchClaim: Hashable, Sendable {
     let fields = ["hopd-watch 1", String(process), isRecursive ? "tree" : "directory"].map { Array($0.utf8) }
     return (fields + [directory, stateDirectory].map(PathText.bytes)).flatMap { $0 + [0] }
   }
-
-  private static func bytes(of path: FilePath) -> [UInt8] {
-    path.withPlatformString { text in
-      UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }
-    }
-  }
 }
 
 extension WatchClaim {
@@ -65,11 +60,17 @@ package final class WatchLocks: Sendable {
   private let room: FilePath
   private let stateDirectory: FilePath
   private let held = Mutex<[FileIdentity: HeldClaim]>([:])
+  private let told = Mutex<Set<String>>([])
+  private let problem: @Sendable (HopdError) -> Void
 
-  /// Creates claims in `room`, a directory that the daemons of all users share.
-  package init(stateDirectory: FilePath, room: FilePath = "/dev/shm") {
+  /// Creates claims in `room`, a directory that the daemons of all users share. `problem` gets, once each, what weakens
+  /// the claims: a directory that cannot be claimed, and files of other users under the names of claims.
+  package init(
+    stateDirectory: FilePath, room: FilePath = "/dev/shm", problem: @escaping @Sendable (HopdError) -> Void = { _ in }
+  ) {
     self.stateDirectory = stateDirectory
     self.room = room
+    self.problem = problem
   }
 
   /// Claims exactly these directories. One that does not exist yet is claimed later, by `require`.
@@ -83,8 +84,7 @@ package final class WatchLocks: Sendable {
         // Two watches of one configuration may share a directory.
         if wanted[claim.identity]?.claim.isRecursive == true { claim.isRecursive = true }
         let had = wanted[claim.identity] ?? held[claim.identity]
-        wanted[claim.identity] = try take(
-          claim, watch.name, had: had, mine: Set(held.keys).union(wanted.keys))
+        wanted[claim.identity] = try take(claim, watch.name, had: had, mine: Array(held.values) + wanted.values)
       }
       held = wanted
     }
@@ -95,7 +95,7 @@ package final class WatchLocks: Sendable {
   package func require(_ watch: WatchedDirectory) throws(HopdError) {
     try held.withLock { held throws(HopdError) in
       guard let claim = claim(of: watch), held[claim.identity] == nil else { return }
-      held[claim.identity] = try take(claim, watch.name, had: nil, mine: Set(held.keys))
+      held[claim.identity] = try take(claim, watch.name, had: nil, mine: Array(held.values))
     }
   }
 
@@ -113,22 +113,16 @@ package final class WatchLocks: Sendable {
   }
 
   private func take(
-    _ claim: WatchClaim, _ watch: String, had: HeldClaim?, mine: Set<FileIdentity>
+    _ claim: WatchClaim, _ watch: String, had: HeldClaim?, mine: [HeldClaim]
   ) throws(HopdError) -> HeldClaim {
     if let had, had.claim.isRecursive == claim.isRecursive { return had }
     // Takes its own claim first: of two daemons that start at the same time, at least one sees the other.
-    let held: HeldClaim
-    if let had {
-      had.say(claim)
-      held = had
-    } else {
-      switch HeldClaim.take(claim, room: room) {
-      case .held(let taken): held = taken
-      case .lockedBy(let other): throw Self.refusal(claim, other, watch)
-      case .cannot: return HeldClaim(claim)
-      }
+    had?.say(claim)
+    guard let held = had ?? HeldClaim.take(claim, room: room) else {
+      tell("no file can be made in \(room.printable), so another hopd could watch this directory too", claim.directory)
+      return HeldClaim(claim)
     }
-    for other in HeldClaim.others(in: room, mine: mine.union([claim.identity])) where other.overlaps(claim) {
+    for other in others(than: mine + [held]) where other.overlaps(claim) {
       if let had { had.say(had.claim) }
       throw Self.refusal(claim, other, watch)
     }
@@ -136,12 +130,34 @@ package final class WatchLocks: Sendable {
     return held
   }
 
-  private static func refusal(_ claim: WatchClaim, _ other: WatchClaim?, _ watch: String) -> HopdError {
+  /// Returns the claims of other running daemons of this user and of root. Claims of other users do not count:
+  /// otherwise a user could block this daemon from directories that he cannot even read. Removes files of dead daemons.
+  private func others(than mine: [HeldClaim]) -> [WatchClaim] {
+    let own = Set(mine.compactMap { $0.path?.lastComponent?.string })
+    let names = ((try? LinuxFileSystem().names(in: room)) ?? []).map(\.string)
+    return names.filter { !own.contains($0) }.compactMap { name in
+      guard let (identity, user) = HeldClaim.parsed(name), ClaimOwner.counts(user) else { return nil }
+      let path = room.appending(name)
+      switch ClaimFile.state(of: path, user: user) {
+      case .held: return ClaimFile.read(path).flatMap { WatchClaim(identity, $0) }
+      case .dead: ClaimFile.removeIfDead(path)
+      case .foreign: tell("a file of another user has the name of a claim and does not count", path)
+      }
+      return nil
+    }
+  }
+
+  private func tell(_ message: String, _ path: FilePath) {
+    guard told.withLock({ $0.insert(message).inserted }) else { return }
+    problem(
+      HopdError(
+        .claimProblem, message, at: Place(file: path),
+        hint: "see who made what is there: `ls -l \(room.quotedForShell)`"))
+  }
+
+  private static func refusal(_ claim: WatchClaim, _ other: WatchClaim, _ watch: String) -> HopdError {
     let place = Place(file: claim.directory, key: "watch.\(watch).directory")
     let remedy = "or take the directory out of one of the two configurations"
-    guard let other else {
-      return HopdError(.lockedByOther, "another hopd watches this directory", at: place, hint: "stop it, \(remedy)")
-    }
     let what =
       other.identity == claim.identity
       ? "this directory"
@@ -156,18 +172,16 @@ package final class WatchLocks: Sendable {
   }
 }
 
-/// A claim file that this process has locked, with its claim. Used only under the mutex of `WatchLocks`.
-private final class HeldClaim: @unchecked Sendable {
-  enum Result {
-    case held(HeldClaim)
-    /// By another daemon of the same user, with its claim if that can be read.
-    case lockedBy(WatchClaim?)
-    /// Claims cannot be created. Stores are still safe, because SQLite's own locks keep two programs apart.
-    case cannot
-  }
+extension HopdError.Code {
+  /// Something weakens the claims of watched directories.
+  static let claimProblem = HopdError.Code("claim-problem", severity: .warning)
+}
 
+/// A claim file that this process has locked, with its claim; without a file if none can be made. Stores are safe all
+/// the same, because SQLite's own locks keep two programs apart. Used only under the mutex of `WatchLocks`.
+private final class HeldClaim: @unchecked Sendable {
   var claim: WatchClaim
-  private let path: FilePath?
+  let path: FilePath?
   private let descriptor: Int32
 
   init(_ claim: WatchClaim, path: FilePath? = nil, descriptor: Int32 = -1) {
@@ -178,75 +192,48 @@ private final class HeldClaim: @unchecked Sendable {
 
   deinit {
     guard descriptor >= 0 else { return }
-    // Removed while it is locked, so that no other daemon can lock the file under this name.
+    // Removed while it is locked, so that no other daemon takes it for a dead one's.
     if let path { _ = path.withPlatformString { unlink($0) } }
     close(descriptor)
   }
 
   private static let prefix = "hopd-watch-"
 
-  /// The file name up to the user's number. One file per directory and user, because a user can always write his own
-  /// file.
-  private static func stem(_ identity: FileIdentity) -> String {
-    "\(prefix)\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-"
+  /// The directory and the user in a file's name; nil for other names.
+  static func parsed(_ name: String) -> (FileIdentity, UInt32)? {
+    let parts = name.dropFirst(prefix.count).split(separator: "-")
+    // An older hopd makes names without the random number.
+    guard name.hasPrefix(prefix), [3, 4].contains(parts.count), let device = UInt64(parts[0], radix: 16),
+      let inode = UInt64(parts[1], radix: 16), let user = UInt32(parts[2])
+    else { return nil }
+    return (FileIdentity(device: device, inode: inode), user)
   }
 
-  static func take(_ claim: WatchClaim, room: FilePath) -> Result {
-    let path = room.appending("\(stem(claim.identity))\(geteuid())")
-    for attempt in 0..<20 {
-      if attempt > 0 { usleep(10_000) }
-      let descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644) }
-      guard descriptor >= 0 else { return .cannot }
-      // A file of another user under this name does not count and blocks no daemon.
-      guard let mine = ClaimFile.status(descriptor), mine.st_uid == geteuid() else {
-        close(descriptor)
-        return .cannot
+  /// Makes and locks a file; nil if that is not possible.
+  static func take(_ claim: WatchClaim, room: FilePath) -> HeldClaim? {
+    let numbers = [claim.identity.device, claim.identity.inode].map { String($0, radix: 16) }
+    for _ in 0..<20 {
+      let random = String(UInt64.random(in: 0 ... .max), radix: 16)
+      let path = room.appending("\(prefix)\(numbers[0])-\(numbers[1])-\(geteuid())-\(random)")
+      let descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644) }
+      guard descriptor >= 0, let mine = ClaimFile.status(descriptor) else { return nil }
+      // Between the two calls any user can lock the file for reading, and another daemon can take it for a dead one's
+      // and remove it.
+      if ClaimFile.lock(descriptor), ClaimFile.isNamed(path, mine) {
+        // Daemons of other users must be able to read it, whatever the umask.
+        fchmod(descriptor, 0o644)
+        let held = HeldClaim(claim, path: path, descriptor: descriptor)
+        held.say(claim)
+        return held
       }
-      switch ClaimFile.lock(descriptor) {
-      case .taken:
-        // A daemon that ended may have removed the file between the two calls.
-        if ClaimFile.isNamed(path, mine) {
-          // Daemons of other users must be able to read it, whatever the umask.
-          fchmod(descriptor, 0o644)
-          let held = HeldClaim(claim, path: path, descriptor: descriptor)
-          held.say(claim)
-          return .held(held)
-        }
-      case .isRead:
-        // Any user who can read the file can take a read lock, which hopd never does. The file belongs to this user, so
-        // it can be removed and created again.
-        if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
-      case .isHeld:
-        close(descriptor)
-        return .lockedBy(ClaimFile.read(path).flatMap { WatchClaim(claim.identity, $0) })
-      }
+      if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
       close(descriptor)
     }
-    return .cannot
+    return nil
   }
 
   /// Writes the claim to the file.
   func say(_ claim: WatchClaim) {
-    FileLock.note(claim.bytes, in: descriptor)
-  }
-
-  /// Returns the claims of other running daemons of this user and of root. Claims of other users do not count:
-  /// otherwise a user could block this daemon from directories that he cannot even read. Removes files of dead daemons.
-  static func others(in room: FilePath, mine: Set<FileIdentity>) -> [WatchClaim] {
-    let files = LinuxFileSystem()
-    let own = Set(mine.map { "\(stem($0))\(geteuid())" })
-    let names = ((try? files.names(in: room)) ?? []).map(\.string).filter { $0.hasPrefix(prefix) && !own.contains($0) }
-    return names.compactMap { name in
-      let parts = name.dropFirst(prefix.count).split(separator: "-")
-      guard parts.count == 3, let device = UInt64(parts[0], radix: 16), let inode = UInt64(parts[1], radix: 16),
-        let user = UInt32(parts[2]), ClaimOwner.counts(user)
-      else { return nil }
-      let path = room.appending(name)
-      guard ClaimFile.isHeld(path, by: user) else {
-        ClaimFile.removeIfDead(path)
-        return nil
-      }
-      return ClaimFile.read(path).flatMap { WatchClaim(FileIdentity(device: device, inode: inode), $0) }
-    }
+    if descriptor >= 0 { FileLock.note(claim.bytes, in: descriptor) }
   }
 }

@@ -1,5 +1,5 @@
 // Handles the calls of the control socket: queries of records are read from the state database, every other call is a
-// message to the loop. Both run off the socket's thread.
+// message to the loop. Both run off the socket's thread, and no order waits for a query.
 
 import Diagnostics
 import Dispatch
@@ -18,12 +18,15 @@ struct ControlDesk: Sendable {
   let coordinator: DaemonCoordinator
   let stateDirectory: FilePath
   let logger: Logger
-  /// Handles one call at a time, for all clients.
-  private let queue = DispatchQueue(label: "hopd.desk")
+  /// Each handles one call at a time, for all clients.
+  private let orders = DispatchQueue(label: "hopd.orders")
+  private let queries = DispatchQueue(label: "hopd.queries")
 
   /// The most stores or jobs in one reply.
   static let page: Int64 = 200
 
+  /// Methods that read the record.
+  private static let ofRecords = ["GetStore", "ListStores", "ListJobs"]
   /// Methods that change nothing.
   static let reading = ["GetStatus", "Monitor", "GetStore", "ListStores", "ListJobs"]
   /// Methods that change something.
@@ -59,8 +62,8 @@ struct ControlDesk: Sendable {
     if let reply = ControlInterface.standardReply(call, methods: Self.reading + Self.acting) {
       return answer.send(reply)
     }
-    queue.async {
-      let method = String(call.method.dropFirst(ControlInterface.name.utf8.count + 1))
+    let method = String(call.method.dropFirst(ControlInterface.name.utf8.count + 1))
+    (Self.ofRecords.contains(method) ? queries : orders).async {
       do throws(BadCall) {
         if let reply = try read(method, call.parameters) { return answer.send(reply) }
         guard let request = try request(method, call) else { return }
@@ -79,7 +82,8 @@ struct ControlDesk: Sendable {
 
   private func text(_ name: String, _ parameters: ControlValue) throws(BadCall) -> String? {
     guard let value = parameters[name] else { return nil }
-    guard let text = value.text else { throw BadCall(name) }
+    // No name, path or value has a NUL: the calls of the kernel end a path there.
+    guard let text = value.text, !text.utf8.contains(0) else { throw BadCall(name) }
     return text
   }
 
@@ -96,7 +100,7 @@ struct ControlDesk: Sendable {
 
   /// Returns the reply to a query of records; nil for any other method.
   private func read(_ method: String, _ parameters: ControlValue) throws(BadCall) -> ControlReply? {
-    guard ["GetStore", "ListStores", "ListJobs"].contains(method) else { return nil }
+    guard Self.ofRecords.contains(method) else { return nil }
     do {
       let reader = try StateReader(stateDirectory: stateDirectory)
       switch method {
@@ -150,7 +154,7 @@ struct ControlDesk: Sendable {
     case "Retry":
       var stores: [NamedStore] = []
       for store in parameters["stores"]?.list ?? [] {
-        guard let name = store.text, !name.isEmpty else { throw BadCall("stores") }
+        guard let name = store.text, !name.isEmpty, !name.utf8.contains(0) else { throw BadCall("stores") }
         stores.append(named(name))
       }
       let failed = parameters["failed"]?.truth ?? false

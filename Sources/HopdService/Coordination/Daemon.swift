@@ -11,6 +11,7 @@ import Logging
 import MigrationPipeline
 import SQLite
 import ServiceLifecycle
+import ServiceState
 import SystemPackage
 import SystemdSupport
 import UnixSignals
@@ -89,11 +90,16 @@ package struct Daemon: Sendable {
       let lock = try Self.own(directory)
       defer { lock.release() }
       FileLock.sweep(directory.appending("locks"))
-      let claims = WatchLocks(stateDirectory: directory)
+      let claims = WatchLocks(stateDirectory: directory) { [logger] error in
+        logger.event(
+          .configurationWarning, "\(error)",
+          fields: [.error: error.code.name, .hint: error.hint, .directory: error.place.file?.printable].compactMapValues
+          { $0 })
+      }
       try claims.claim(setup.allDirectories)
       defer { claims.release() }
       let recorder = try StateRecorder(stateDirectory: directory, logger: logger) { Int64(time(nil)) }
-      defer { recorder.flush() }
+      defer { recorder.flush(within: .seconds(3)) }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
       let coordinator = DaemonCoordinator(
         DaemonCoordinator.Surroundings(
@@ -162,8 +168,8 @@ package struct Daemon: Sendable {
   }
 
   private func openStateDirectory() throws -> FilePath {
-    // systemd separates several directories with colons; hopd uses the first.
-    let directory = stateDirectory ?? Self.environment("STATE_DIRECTORY") ?? "/var/lib/hopd"
+    let named = stateDirectory ?? StateDirectory.ofEnvironment.map { Self.absolute($0.string) }
+    let directory = named ?? StateDirectory.standard
     let files = LinuxFileSystem()
     do {
       try files.ensureDirectory(directory)

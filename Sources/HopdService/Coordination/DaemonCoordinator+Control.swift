@@ -41,10 +41,11 @@ extension DaemonCoordinator {
     if case .reload = request { beginReload() }
     guard let reply else { return }
     guard request.sentence != nil, let recorder = surroundings.recorder else { return answer.send(reply) }
-    // The order is recorded before the reply, so that the next query finds it in the record.
+    // The order is carried out already. The reply waits for the record, but not for long, so that the next query finds
+    // the order there.
     recordFacts()
     BlockingWork.run("answer") {
-      recorder.flush()
+      recorder.flush(within: .milliseconds(500))
       answer.send(reply)
     }
   }
@@ -198,8 +199,9 @@ extension DaemonCoordinator {
       }
       return .notPossible(
         "usage", "\(key) cannot be \(value.printableLine)",
-        hint: "jobs = 1 to 256, memory_limit = \"64MiB\", log_level = trace debug info notice warning error, "
-          + "io_pressure, cpu_pressure, memory_pressure = 0 to 100, throttle = on off")
+        hint: "jobs = 1 to \(setup.mostJobs) (a MiB of memory_limit for each), memory_limit = \"64MiB\", "
+          + "log_level = trace debug info notice warning error, io_pressure, cpu_pressure, memory_pressure = 0 to 100, "
+          + "throttle = on off")
     }
     // A second call returns the value in the form that `override` writes.
     let now = setup.override(key, value) ?? value
@@ -305,7 +307,7 @@ extension DaemonCoordinator {
     gauges.unserved = Int64(unservedWatches.count)
     gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
     gauges.isThrottled = throttle.isHolding
-    let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Place? in
+    let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in
       setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.backup) }
     }
     metricsWriter.write(

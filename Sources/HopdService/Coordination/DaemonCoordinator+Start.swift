@@ -118,7 +118,7 @@ extension DaemonCoordinator {
     tellPressure()
     let text = statusLine().text
     // From now on the record shows that this daemon runs.
-    surroundings.recorder?.flush()
+    surroundings.recorder?.flush(within: .seconds(1))
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)
   }

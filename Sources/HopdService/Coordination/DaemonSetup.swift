@@ -92,11 +92,15 @@ package struct DaemonSetup: Sendable {
   /// Keys that `override` accepts.
   static let settable = ["jobs", "memory_limit", "log_level", "io_pressure", "cpu_pressure", "memory_pressure"]
 
+  /// The most jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1 MiB of it takes
+  /// more. Sixteen are always possible.
+  var mostJobs: Int { Int(min(256, max(16, configuration.daemon.memoryLimit >> 20))) }
+
   /// Sets a key of `[daemon]` or `[throttle]` for this run. Returns the previous value, or nil if the key cannot be set
   /// or the value is invalid.
   mutating func override(_ key: String, _ value: String) -> String? {
     switch key {
-    case "jobs": return set(\.daemon.jobs, value, in: 1...256)
+    case "jobs": return set(\.daemon.jobs, value, in: 1...mostJobs)
     case "memory_limit":
       guard let bytes = Quantity.bytes(value), (1 << 20...1 << 46).contains(bytes) else { return nil }
       defer { configuration.daemon.memoryLimit = bytes }

@@ -20,14 +20,15 @@ package final class MetricsWriter: Sendable {
   private let backups = Mutex<(bytes: Int64, at: ContinuousClock.Instant)?>(nil)
 
   /// A watched directory whose backups are counted, with or without the directories below, and the rule of its watch.
-  typealias Place = (root: WatchRoot, recursive: Bool, rule: BackupRule)
+  typealias Subject = (root: WatchRoot, recursive: Bool, rule: BackupRule)
 
   /// Creates a writer that logs errors to `logger`.
   package init(logger: Logger) { self.logger = logger }
 
   /// Writes the file on a thread of its own; does nothing while the last file is still being written.
   func write(
-    _ metrics: Metrics, _ gauges: Metrics.Gauges, to file: FilePath, stateDirectory: FilePath, backups places: [Place],
+    _ metrics: Metrics, _ gauges: Metrics.Gauges, to file: FilePath, stateDirectory: FilePath,
+    backups places: [Subject],
     now: Int64
   ) {
     guard !isWriting.exchange(true, ordering: .relaxed) else { return }
@@ -49,7 +50,7 @@ package final class MetricsWriter: Sendable {
   }
 
   /// Bytes of all backups, counted at most once an hour: there may be as many folders as stores.
-  private func backupBytes(_ places: [Place]) -> Int64 {
+  private func backupBytes(_ places: [Subject]) -> Int64 {
     if let known = backups.withLock({ $0 }), known.at.advanced(by: .seconds(3600)) > .now { return known.bytes }
     var bytes: Int64 = 0
     for place in places {
@@ -68,15 +69,33 @@ package final class MetricsWriter: Sendable {
     return bytes
   }
 
-  static func replace(_ file: FilePath, with bytes: [UInt8]) throws {
+  /// Replaces the file. The folder usually belongs to the collector's user, who may exchange the draft at any moment:
+  /// so everything is done to the open draft. `whenWritten` is for tests of that.
+  static func replace(_ file: FilePath, with bytes: [UInt8], whenWritten: () -> Void = {}) throws {
     let files = LinuxFileSystem()
     // The collector reads only names that end with .prom.
     let draft = FilePath(file.string + ".tmp")
     _ = try files.unlinkIfPresent(draft)
-    try files.createUnsyncedFile(draft, bytes, mode: 0o644)
-    // Another user must be able to read it, whatever the unit's UMask= is.
-    _ = draft.withPlatformString { chmod($0, 0o644) }
-    try files.rename(draft, to: file)
+    do {
+      let made = try FileDescriptor.open(
+        draft, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
+        permissions: [.ownerReadWrite])
+      defer { try? made.close() }
+      _ = try made.writeAll(bytes)
+      whenWritten()
+      var status = stat()
+      // Another user must be able to read it, whatever the unit's UMask= is.
+      guard fchmod(made.rawValue, 0o644) == 0, fstat(made.rawValue, &status) == 0 else { throw Errno(rawValue: errno) }
+      let identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+      guard try files.status(draft)?.identity == identity else {
+        throw HopdError(
+          .inputOutput, "another program has exchanged the draft of the metrics", at: Place(file: draft),
+          hint: "see who may write there: `ls -ld \(file.removingLastComponent().quotedForShell)`")
+      }
+      try files.rename(draft, to: file)
+    } catch let error as Errno {
+      throw HopdError(errno: error.rawValue, "write the metrics", at: draft)
+    }
   }
 
   private func tell(_ error: any Error, _ file: FilePath) {

@@ -2,6 +2,7 @@
 // them.
 
 import Diagnostics
+import DurableFiles
 import MigrationPlanning
 import PersistentStore
 import PolicyHost
@@ -39,6 +40,8 @@ struct NextCommand {
     case .storeIncomplete, .notFound: return "ls -la \(folder)"
     case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
     case .storeEndsService, .internalError: return "journalctl -x \(entry)"
+    // A worker's lock is a name and keeps no file open.
+    case .lockedByOther where error.place.file != nil: return "ls -la \(error.place.file?.quotedForShell ?? folder)"
     case let code where code.exit == .unavailable: return "fuser -v \(store)"
     case let code where code.name.hasPrefix("policy-"): return "journalctl \(entry)"
     // Identification does not read all pages: only `hopctl verify` shows which are damaged.

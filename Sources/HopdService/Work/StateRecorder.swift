@@ -83,8 +83,17 @@ package final class StateRecorder: Sendable {
     return .store(new)
   }
 
-  /// Writes pending changes, and returns when they are written or have failed.
-  package func flush() { queue.sync { write() } }
+  /// Writes pending changes, and returns when they are written or have failed, at the latest after `limit`. Returns at
+  /// once while nothing can be written.
+  package func flush(within limit: Duration) {
+    if pending.withLock({ $0.hasFailed }) { return }
+    let done = DispatchSemaphore(value: 0)
+    queue.async { [self] in
+      write()
+      done.signal()
+    }
+    _ = done.wait(timeout: .now() + .milliseconds(Int(limit / .milliseconds(1))))
+  }
 
   private func schedule(after delay: DispatchTimeInterval) {
     queue.asyncAfter(deadline: .now() + delay) { [self] in write() }

@@ -36,6 +36,12 @@ package enum ModelFiles {
     }
   }
 
+  /// Whether the path names a symbolic link.
+  static func isLink(_ path: FilePath) -> Bool {
+    var info = stat()
+    return path.withPlatformString { lstat($0, &info) } == 0 && info.st_mode & S_IFMT == S_IFLNK
+  }
+
   /// Returns the names in a folder in the order of their bytes, without `.` and `..`.
   package static func names(in path: FilePath) throws(HopdError) -> [String] {
     let most = 100_000
@@ -100,7 +106,13 @@ package enum ModelFiles {
   }
 }
 
-/// Searches a folder and its subfolders, links followed: each folder once, because links can form a cycle.
+extension HopdError.Code {
+  /// A link below a folder of models is not searched.
+  package static let linkNotSearched = HopdError.Code("link-not-searched", severity: .note)
+}
+
+/// Searches a folder and its subfolders, links followed: each folder once, because links can form a cycle. A link to
+/// the folder itself or to one above it is not searched: it leads to the whole machine.
 package struct FolderSearch {
   /// What a search does with a file or folder.
   package enum Answer {
@@ -112,21 +124,35 @@ package struct FolderSearch {
   }
 
   private let judge: (FilePath) throws(HopdError) -> Answer
+  private let skipped: (HopdError) -> Void
   private let tooMany: HopdError
+  private let above: Set<[UInt64]>
   private var found: [FilePath] = []
   private var visited: Set<[UInt64]> = []
   private var entries = 0
 
   /// Returns the paths below `folder` for which `judge` returns `found`, sorted by their bytes; hidden folders are not
-  /// searched.
+  /// searched. `skipped` gets the links that are not searched, with the reason.
   ///
   /// Throws `tooMany` for more than 200,000 entries.
   package static func paths(
-    below folder: FilePath, tooMany: HopdError, judge: @escaping (FilePath) throws(HopdError) -> Answer
+    below folder: FilePath, tooMany: HopdError, skipped: @escaping (HopdError) -> Void = { _ in },
+    judge: @escaping (FilePath) throws(HopdError) -> Answer
   ) throws(HopdError) -> [FilePath] {
-    var search = FolderSearch(judge: judge, tooMany: tooMany.located(Place(file: folder)))
+    var search = FolderSearch(
+      judge: judge, skipped: skipped, tooMany: tooMany.located(Place(file: folder)), above: try foldersAbove(folder))
     try search.visit(folder, depth: 0)
     return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  /// The folder and those that contain it, by device and inode.
+  private static func foldersAbove(_ folder: FilePath) throws(HopdError) -> Set<[UInt64]> {
+    var above: Set<[UInt64]> = []
+    var path = folder
+    while case .folder(let device, let inode) = try ModelFiles.kind(of: path), above.insert([device, inode]).inserted {
+      path.append(FilePath.Component(".."))
+    }
+    return above
   }
 
   private mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
@@ -140,10 +166,30 @@ package struct FolderSearch {
       switch try judge(path) {
       case .found: found.append(path)
       // A repository's own hidden folder can be huge.
-      case .descend where !name.hasPrefix("."):
-        if case .folder = try ModelFiles.kind(of: path) { try visit(path, depth: depth + 1) }
+      case .descend where !name.hasPrefix("."): try descend(path, depth: depth)
       case .descend, .ignore: break
       }
     }
+  }
+
+  private mutating func descend(_ path: FilePath, depth: Int) throws(HopdError) {
+    guard case .folder(let device, let inode) = try ModelFiles.kind(of: path) else { return }
+    guard ModelFiles.isLink(path) else { return try visit(path, depth: depth + 1) }
+    guard !above.contains([device, inode]) else {
+      return skip(path, "this link is not searched: it leads to the folder itself, or to one above it", nil)
+    }
+    do throws(HopdError) {
+      try visit(path, depth: depth + 1)
+    } catch {
+      // What a link leads to is not the folder's own, and must not hide its models.
+      guard error.code != tooMany.code else { throw error }
+      skip(path, "this link is not searched", error)
+    }
+  }
+
+  private func skip(_ path: FilePath, _ message: String, _ cause: HopdError?) {
+    skipped(
+      HopdError(
+        .linkNotSearched, message, at: Place(file: path), cause: cause, hint: "remove it, or name where it leads to"))
   }
 }

@@ -80,8 +80,11 @@ package enum ModelReader {
 
   /// Finds the models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
   ///
-  /// Compiled forms count as models too. Versions inside a bundle are not listed separately.
-  package static func findBundles(in path: FilePath) throws(HopdError) -> [FilePath] {
+  /// Compiled forms count as models too. Versions inside a bundle are not listed separately. `skipped` gets the links
+  /// that are not searched.
+  package static func findBundles(
+    in path: FilePath, skipped: @escaping (HopdError) -> Void = { _ in }
+  ) throws(HopdError) -> [FilePath] {
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
       throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "Check the path.")
@@ -95,7 +98,7 @@ package enum ModelReader {
     let tooMany = HopdError(
       .modelTooLarge, "more than 200000 files lie in this folder of models",
       hint: "Name the folder that holds the models, not one above it.")
-    return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
+    return try FolderSearch.paths(below: path, tooMany: tooMany, skipped: skipped) { path throws(HopdError) in
       switch Form(of: path) {
       case .bundle, .version, .compiledBundle:
         if case .folder = try ModelFiles.kind(of: path) { .found } else { .ignore }

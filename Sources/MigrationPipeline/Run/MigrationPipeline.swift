@@ -51,15 +51,18 @@ package struct MigrationPipeline: Sendable {
   /// Recovers a store after a crash, without migrating it, as hopd does at its start.
   ///
   /// A store without any trace of hopd is not opened. Returns nil when there was nothing to do. `keepAlive` is called
-  /// repeatedly while a large store is checked.
+  /// repeatedly while a large store is checked. With `dropsStagedOfRenamed`, what was staged for a store that has another
+  /// name in its folder now is removed.
   package func recover(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
-    keepAlive: @escaping () -> Bool = { true }
+    dropsStagedOfRenamed: Bool = false, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     try recovering(location) {
       let outcome = try SignsOfLife.shown(to: keepAlive) {
-        try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
-          .recovery.recover(location, rule: backup)
+        var recovery = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
+          .recovery
+        recovery.dropsStagedOfRenamed = dropsStagedOfRenamed
+        return try recovery.recover(location, rule: backup)
       }
       if case .nothingToDo = outcome.decision { return nil }
       return outcome

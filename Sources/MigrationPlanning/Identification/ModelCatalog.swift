@@ -85,13 +85,19 @@ package struct ModelCatalog: Sendable {
   private static func read(_ paths: [FilePath], declaredOrder: [String]) throws(HopdError) -> ModelCatalog {
     var bundles: [ModelBundle] = []
     var failures: [HopdError] = []
+    var links: [HopdError] = []
     var seen: Set<FilePath> = []
     // Versions that are given one by one form one model; a single one is a model by itself.
     let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
       let isStore = StoreModels.isStore(path)
       let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
-      let found = isNamed ? [path] : try ModelReader.findBundles(in: path)
+      let found =
+        isNamed
+        ? [path]
+        : try ModelReader.findBundles(in: path) { link in
+          links.append(HopdError(.modelRemark, link.message, at: link.place, cause: link.cause, hint: link.hint))
+        }
       // A folder without model files may hold stores, each with its own model.
       if found.isEmpty { bundles += try stores(in: path, declaredOrder: declaredOrder, &seen, &failures) }
       for bundlePath in found {
@@ -115,14 +121,16 @@ package struct ModelCatalog: Sendable {
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder that holds "
           + "models, with --models PATH", reasons: failures)
     }
-    guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures) }
+    guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures + links) }
     // Two forms of the same version are not a chain.
-    if let same = try? merged(bundles), same.count == 1 { return ModelCatalog(bundles: same, warnings: failures) }
+    if let same = try? merged(bundles), same.count == 1 {
+      return ModelCatalog(bundles: same, warnings: failures + links)
+    }
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
       bundles: [
         try ModelChain.bundle(of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
-      ], warnings: failures)
+      ], warnings: failures + links)
   }
 
   /// Returns the models of the stores in a folder.

@@ -23,8 +23,6 @@ struct StoreInspection {
     rTrees = try RTreeInspection(schema: schema, objects: objects, reader: reader)
   }
 
-  private static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
-
   // MARK: Metadata
 
   mutating func inspect(_ metadata: StoreMetadata) {
@@ -63,7 +61,7 @@ struct StoreInspection {
         || takesMirroring && MirroringLayout.isMirroring(table.name)
       {
         continue
-      } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
+      } else if !predicted.contains(table.name), !StoreSchema.bookkeeping.contains(table.name) {
         refuse(
           .unknownTable, "the table \(table.name), which no entity of \(schema.model.name) explains",
           "was the store made with another model? hopd would lose a table that is not Core Data's")

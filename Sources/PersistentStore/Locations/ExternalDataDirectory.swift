@@ -1,6 +1,7 @@
 // The external files that references name. A store comes from strangers, and so does its external directory: names are
 // looked up below one descriptor, no link is followed, only plain files are read, and never the store itself under a
-// second name (closing that would drop this process's locks on it).
+// second name (closing that would drop this process's locks on it), nor a file of another user under a second name
+// (the depositor may not be able to read it, and hopd is).
 
 import CLinux
 import Diagnostics
@@ -27,6 +28,7 @@ package final class ExternalDataDirectory {
 
   /// The directory's path.
   package let path: FilePath
+  private let location: StoreLocation
   private let state: State
   /// The store's own files, by device and inode.
   private let guarded: Set<[UInt64]>
@@ -35,6 +37,7 @@ package final class ExternalDataDirectory {
   /// `.inputOutput` if its state cannot be determined: files that only this attempt cannot find must not count as
   /// missing.
   package init(of location: StoreLocation) throws(HopdError) {
+    self.location = location
     path = location.externalDataDirectory
     state = try ExternalDataDirectory.open(location)
     guarded = Set(
@@ -58,7 +61,7 @@ package final class ExternalDataDirectory {
       guard clinux_status_at(directory, name.text, &found) == 0 else {
         return errno == ENOENT ? .missing : .unsuitable("a file that cannot be inspected (\(Errno(rawValue: errno)))")
       }
-      return judge(found)
+      return judge(found, name)
     }
   }
 
@@ -139,23 +142,53 @@ package final class ExternalDataDirectory {
     let descriptor = clinux_openat_beneath(directory, name.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0)
     guard descriptor >= 0 else { throw unreadable(name, "\(Errno(rawValue: errno))") }
     // Checked again with the descriptor: between the first check and `open` the file may have been replaced.
-    var found = stat()
-    guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+    var found = clinux_file_status()
+    guard clinux_status_at(descriptor, "", &found) == 0, case .file(let size) = judge(found, name) else {
       close(descriptor)
       throw unsuitable(name, "no plain file")
     }
-    return (descriptor, Int64(found.st_size))
+    return (descriptor, size)
   }
 
-  private func judge(_ found: clinux_file_status) -> ExternalFileStatus {
+  private func judge(_ found: clinux_file_status, _ name: ExternalFileName) -> ExternalFileStatus {
     if guarded.contains([found.device, found.inode]) { return .unsuitable("a second name of the store itself") }
     switch found.mode & 0o170000 {
-    case 0o100000: return .file(bytes: found.size)
+    case 0o100000:
+      return hasForeignName(found, name)
+        ? .unsuitable("a second name of a file of another user (number \(found.owner))") : .file(bytes: found.size)
     case 0o120000: return .unsuitable("a symbolic link")
     case 0o040000: return .unsuitable("a directory")
     case 0o010000: return .unsuitable("a FIFO")
     default: return .unsuitable("no plain file")
     }
+  }
+
+  /// Whether a file that does not belong to the owner of the directory has a name that is neither here nor in the
+  /// store's backups, where each replacement gives it one (docs/formats/replacement.md, "External data").
+  private func hasForeignName(_ found: clinux_file_status, _ name: ExternalFileName) -> Bool {
+    guard found.links > 1, case .open(let directory) = state else { return false }
+    var own = clinux_file_status()
+    guard clinux_status_at(directory, "", &own) == 0 else { return true }
+    return found.owner != own.owner && found.links > 1 &+ namesInBackups(found, name)
+  }
+
+  private func namesInBackups(_ file: clinux_file_status, _ name: ExternalFileName) -> UInt64 {
+    let folder = location.directory.appending(".\(location.fileName).hopd-backups")
+    let parent = folder.withPlatformString { Glibc.open($0, clinux_o_path() | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+    guard parent >= 0 else { return 0 }
+    defer { close(parent) }
+    let below = [location.supportDirectory, location.externalDataDirectory].compactMap { $0.lastComponent?.string }
+    var count: UInt64 = 0
+    // A folder that cannot be listed holds no name that is known.
+    try? folder.readEntries { entry in
+      var found = clinux_file_status()
+      let path = ([String(cString: entry.name)] + below + [name.text]).joined(separator: "/")
+      if clinux_status_beneath(parent, path, &found) == 0, found.device == file.device, found.inode == file.inode {
+        count &+= 1
+      }
+      return true
+    }
+    return count
   }
 
   private func file(_ name: ExternalFileName) -> FilePath { path.appending(name.text) }

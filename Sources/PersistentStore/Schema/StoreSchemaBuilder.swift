@@ -28,6 +28,11 @@ extension StoreSchema {
   }
 }
 
+extension StoreSchema {
+  /// The tables of every store that belong to no entity (docs/formats/store-layout.md, "Bookkeeping tables").
+  package static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+}
+
 /// The part of a layout that the model's memo keeps; it therefore does not contain the model.
 struct LaidOut: Sendable {
   struct Key: Hashable, Sendable {
@@ -131,6 +136,9 @@ struct StoreSchemaBuilder {
     }
     var seen: [String: String] = [:]
     for table in tables {
+      if StoreSchema.bookkeeping.contains(table.name) {
+        refuse("its table would be \(table.name), which Core Data keeps for itself", table.rootEntity)
+      }
       if let other = seen[table.name] {
         refuse("the entities \(other) and \(table.rootEntity) would share the table \(table.name)", table.rootEntity)
       }

@@ -176,8 +176,7 @@ extension StoreWalk.Candidate {
   /// The present file of a line; nil where there is none.
   init?(_ line: StoreLine) {
     let path = FilePath(line.store)
-    var info = stat()
-    guard path.withPlatformString({ lstat($0, &info) }) == 0 else { return nil }
+    guard let info = path.linkStatus() else { return nil }
     self.init(path, info)
   }
 

@@ -22,6 +22,8 @@ package struct RecoveryOutcome: Sendable {
   package let backups: [FilePath]
   /// For a quarantine: the error, with the next command to type.
   package let error: HopdError?
+  /// The present name of the store that the record is of, if it was renamed within its folder.
+  package var renamed: FilePath?
 }
 
 /// Recovers stores, one at a time.
@@ -32,6 +34,8 @@ package struct RecoveryRunner {
   let identify: (Connection) throws -> String
   let keepAlive: () -> Bool
   let index: LeftoverIndex?
+  /// Whether what was staged for a store is removed if the store has another name in its folder now.
+  package var dropsStagedOfRenamed = false
 
   /// `identify` is the same as `StoreSwap`'s. Long checks call `keepAlive` repeatedly to feed a watchdog; they give up
   /// when it returns false. With an `index` the directory of a store without a record is not listed for each store.
@@ -77,22 +81,9 @@ package struct RecoveryRunner {
     }
 
     var findings = RecoveryFindings(
-      store: .missing, intent: .none, staged: .none, hasUnfinishedBackup: !unfinished.isEmpty,
+      store: .missing, intent: record.kind, staged: .none, hasUnfinishedBackup: !unfinished.isEmpty,
       lostWriteAheadLogMode: false)
-    switch record {
-    case .none: findings.intent = .none
-    case .intent: findings.intent = .readable
-    case .unreadable: findings.intent = .unreadable
-    case .newer: findings.intent = .newer
-    }
-    var jobBackup: FilePath?
-    if let intent, hasDirectory {
-      findings.mode = intent.mode ?? .rename
-      findings.keepsBackup = intent.keepsBackup ?? true
-      jobBackup = try backups.generations().first { $0.record?.job == intent.job }?.directory
-      findings.hasJobBackup = jobBackup != nil
-      findings.hasBackupToMove = try backups.generationsToMove().contains { $0.record?.job == intent.job }
-    }
+    let jobBackup = hasDirectory ? try intent.flatMap { try note($0, backups, in: &findings) } : nil
     if !leftovers.isEmpty {
       // Taken before the store is opened: opening may fold a log in.
       let mayResume = try intent.map {
@@ -108,13 +99,50 @@ package struct RecoveryRunner {
       if acts { held = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
     }
     defer { held?.release() }
-    let decision = Recovery.decide(findings)
-    if acts { try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent) }
+    var decision = Recovery.decide(findings)
+    var renamed: FilePath?
+    if case .quarantine(let reason) = decision, reason == .storeMissing || reason == .unknownVersion, let intent {
+      renamed = try nameNow(of: intent, in: location)
+    }
+    if acts, dropsStagedOfRenamed, renamed != nil, let intent {
+      // The record stays until its files are gone. The file of objects that were set aside stays too.
+      try drop(leftovers.filter { $0.job == intent.job }, in: location)
+      try intents.remove(location)
+      decision = .startAgain([.dropStaged, .removeIntent])
+    } else if acts {
+      try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent)
+    }
     if acts, let held { removeColdJournal(held) }
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
-      error: explain(decision, location, record, old, leftovers))
+      error: explain(decision, location, record, old, leftovers, renamed), renamed: renamed)
+  }
+
+  /// Notes what a record says of mode and backups; returns the complete backup of its job.
+  private func note(
+    _ intent: ReplacementIntent, _ backups: BackupSet, in findings: inout RecoveryFindings
+  ) throws -> FilePath? {
+    findings.mode = intent.mode ?? .rename
+    findings.keepsBackup = intent.keepsBackup ?? true
+    let jobBackup = try backups.generations().first { $0.record?.job == intent.job }?.directory
+    findings.hasJobBackup = jobBackup != nil
+    findings.hasBackupToMove = try backups.generationsToMove().contains { $0.record?.job == intent.job }
+    return jobBackup
+  }
+
+  /// The name under which the file that a job began with is now in its folder; nil if it is not there.
+  private func nameNow(of intent: ReplacementIntent, in location: CanonicalStoreLocation) throws -> FilePath? {
+    guard try files.status(location.directory)?.kind == .directory else { return nil }
+    return try files.names(in: location.directory).first { name in
+      try name != location.database.lastComponent && !StoreLocation.isAuxiliaryFile(fileName: name.string)
+        && files.status(location.directory.appending(name))?.identity == intent.source.database.file
+    }.map { location.directory.appending($0) }
+  }
+
+  private func drop(_ leftovers: [StagingArea.Leftover], in location: CanonicalStoreLocation) throws {
+    for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
+    try files.syncDirectory(location.directory)
   }
 
   /// Removes a rollback journal whose header is zeroed: a kill between SQLite's commit and its last unlink leaves one.
@@ -210,9 +238,7 @@ package struct RecoveryRunner {
     for action in actions {
       switch action {
       case .syncDirectory: try files.syncDirectory(location.directory)
-      case .dropStaged:
-        for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
-        try files.syncDirectory(location.directory)
+      case .dropStaged: try drop(leftovers, in: location)
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }
       case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
@@ -245,9 +271,15 @@ package struct RecoveryRunner {
 
   private func explain(
     _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ record: IntentStore.Finding,
-    _ backups: [FilePath], _ leftovers: [StagingArea.Leftover]
+    _ backups: [FilePath], _ leftovers: [StagingArea.Leftover], _ renamed: FilePath?
   ) -> HopdError? {
     guard case .quarantine(let reason) = decision else { return nil }
+    if let renamed {
+      return HopdError(
+        .storeQuarantined, "the store was renamed while it was migrated: it is \(renamed.printable) now",
+        at: Place(store: location.database),
+        hint: "`hopctl recover \(location.database.quotedForShell) --yes` removes what was staged under the old name")
+    }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }
     // There may never have been a store; but if there was one, its staged store may be all that is left of it.
     if case .none = record, reason == .storeMissing, backups.isEmpty, let first = leftovers.first {
@@ -268,5 +300,17 @@ package struct RecoveryRunner {
       backups.first.map { "the newest backup is \($0.printable); hopctl restore puts it back" }
       ?? "no backup of this store was found"
     return HopdError(.storeQuarantined, message, at: Place(store: location.database), hint: hint)
+  }
+}
+
+extension IntentStore.Finding {
+  /// The record's kind, as a finding.
+  fileprivate var kind: RecoveryFindings.Intent {
+    switch self {
+    case .none: .none
+    case .intent: .readable
+    case .unreadable: .unreadable
+    case .newer: .newer
+    }
   }
 }

@@ -78,10 +78,7 @@ struct DaemonOptions: ParsableArguments {
   /// The state directory; it is not made if it is missing.
   var directory: FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
-    for name in ["HOPD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
-      if let first = Environment.value(of: name)?.split(separator: ":").first { return FilePath(String(first)) }
-    }
-    return "/var/lib/hopd"
+    return StateDirectory.ofEnvironment ?? StateDirectory.standard
   }
 
   /// Opens the recorded state.

@@ -115,7 +115,8 @@ struct RecoverCommand: HopctlCommand {
     do {
       let outcome =
         yes
-        ? try pipeline.recover(traces.location, stateDirectory: stateDirectory, backup: rule)
+        ? try pipeline.recover(
+          traces.location, stateDirectory: stateDirectory, backup: rule, dropsStagedOfRenamed: true)
           ?? pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
         : try pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
       switch outcome.decision {
@@ -126,9 +127,10 @@ struct RecoverCommand: HopctlCommand {
         return result("untouched", outcome, why: why)
       case .startAgain(let actions):
         let why =
-          outcome.findings?.intent == .readable
-          ? "it was interrupted before its new version got its name: the store is the old one, and complete"
-          : "the store is complete; the files beside it are from a job that will not be continued"
+          outcome.renamed.map { "the store is \($0.printable) now: what was staged under its old name is of no use" }
+          ?? (outcome.findings?.intent == .readable
+            ? "it was interrupted before its new version got its name: the store is the old one, and complete"
+            : "the store is complete; the files beside it are from a job that will not be continued")
         return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
       case .resume(let actions):
         let why =

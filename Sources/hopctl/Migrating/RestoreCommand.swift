@@ -152,16 +152,32 @@ struct RestoreCommand: HopctlCommand {
       }
       return Choice(database: newest.database, version: newest.record?.from.name)
     }
-    let path = try FilePath(backup).resolved()
+    let path = try given(backup)
     let database =
       try files.status(path)?.kind == .directory ? path.appending(location.fileName) : path
-    guard try files.status(database)?.kind == .regular else {
+    let kind = try files.status(database)?.kind
+    guard kind == .regular else {
       throw HopdError(
-        .notFound, "there is no store in the backup", at: Place(file: database),
-        hint: "name the backup's database file")
+        .notFound,
+        kind == .symbolicLink ? "this is a symbolic link, which is not followed" : "there is no store in the backup",
+        at: Place(file: database), hint: "name the backup's database file")
     }
     let known = generations.first { $0.database == database }
     return Choice(database: database, version: known?.record?.from.name)
+  }
+
+  /// The path of `--backup`. Other users may make links in the folder of a store's backups, so none in it is followed,
+  /// and a link to a file nowhere.
+  private func given(_ backup: String) throws -> FilePath {
+    let typed = FilePath(backup)
+    let path = (typed.isAbsolute ? typed : try FilePath(".").resolved().pushing(typed)).lexicallyNormalized()
+    let names = Array(path.components)
+    guard let folder = names.lastIndex(where: { $0.string.hasSuffix(BackupSet.folderSuffix) }) else {
+      return try path.resolvedInFolder()
+    }
+    var result = try FilePath(root: path.root, names[...folder]).resolvedInFolder()
+    result.append(names[(folder + 1)...])
+    return result
   }
 
   /// Throws if there is no terminal for the question.

@@ -5,6 +5,7 @@ import ArgumentParser
 import Diagnostics
 import DurableFiles
 import Glibc
+import ServiceState
 import SystemPackage
 
 /// `--state-directory`.
@@ -56,12 +57,10 @@ struct StateOptions: ParsableArguments {
 
   private func chosen() throws(HopdError) -> FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
-    if let named = Environment.value(of: "HOPD_STATE_DIRECTORY") { return FilePath(named) }
-    // systemd lists several directories with colons between them; the first is the unit's own.
-    if let given = Environment.value(of: "STATE_DIRECTORY")?.split(separator: ":").first {
-      return FilePath(String(given))
+    if let named = StateDirectory.ofEnvironment { return named }
+    if access(StateDirectory.standard.string, W_OK | X_OK) == 0 {
+      return StateDirectory.standard
     }
-    if access("/var/lib/hopd", W_OK | X_OK) == 0 { return "/var/lib/hopd" }
     if let state = Environment.value(of: "XDG_STATE_HOME"), state.hasPrefix("/") {
       return FilePath(state).appending("hopd")
     }

@@ -51,3 +51,19 @@ hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null
 same 'rows after the migration' "$before" "$(titles "$S")"
 same 'version' "$NEW" "$(version_of "$S")"
 recover 0 "$STORES"
+# A store that was renamed within its folder: what was staged under its old name goes with --yes, and with it alone.
+R=$STORES/b.sqlite
+make_store "$R" "$OLD" 250000 1
+hopctl migrate "$R" --models "$MODEL" --no-progress >/dev/null 2>&1 &
+tool=$!
+wait_for 20 'hopctl is at work' in_the_middle
+kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
+mv "$R" "$STORES/renamed.sqlite"
+found=$(snapshot "$STORES")
+recover 65 "$STORES"
+matches 'its name now' 'renamed.*renamed\.sqlite now' "$(cat "$ROOM/out")"
+unchanged "$STORES" "$found"
+recover 0 "$STORES" --yes
+matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+[ -z "$(find "$STORES" -name '.b.sqlite.hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
+same 'rows of the renamed store' "$before" "$(titles "$STORES/renamed.sqlite")"

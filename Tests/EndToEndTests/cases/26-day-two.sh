@@ -47,6 +47,6 @@ same 'side files' '' "$(find "$STORES" "$ROOM/late/stores" -maxdepth 1 -name '*-
 same 'records' '' "$(ls -A /var/lib/hopd/intents)"
 systemctl stop hopd
 same 'claims' '' "$(find /dev/shm -name 'hopd-watch-*')"
-same 'locks and notes' '' "$(ls -A /var/lib/hopd | grep -vx -e locks -e intents -e state.sqlite || true)"
+same 'locks and notes' '' "$(ls -A /var/lib/hopd | grep -vx -e locks -e intents -e 'state.sqlite.*' || true)"
 # The thread pool does not complain.
 same 'noise of the thread pool' 0 "$(journalctl -q -u hopd -o cat | grep -c 'thread priority' || true)"
