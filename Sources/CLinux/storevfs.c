@@ -4,13 +4,14 @@
 //
 // - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals
 //   first.
-// - The directory is opened once, without following a symbolic link (directories.c). Database, journal and log are opened, looked for
-//   and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name
-//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and the
-//   like.
+// - The directory is opened once, without following a symbolic link (directories.c). Database, journal and log are
+//   opened, looked for and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets
+//   the name /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) turn it into openat(N, NAME) and
+//   the like.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
 //   index of a log is on the heap, and a database with a log opens only in exclusive locking mode. The one exception is
-//   hopd's own record, which nobody else may write: its index is shared memory, so that readers do not block the writer.
+//   hopd's own record, which nobody else may write: its index is shared memory, so that readers do not block the
+//   writer.
 // - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
 //   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //

@@ -14,7 +14,8 @@ extension HopdError.Code {
 
 /// Walks the paths of watched directories and of backups.
 package enum PathTrust {
-  /// Returns a warning for each path of the configuration with a component that others than root and `user` may exchange.
+  /// Returns a warning for each path of the configuration with a component that others than root and `user` may
+  /// exchange.
   package static func remarks(in loaded: LoadedConfiguration, user: uid_t = geteuid()) -> [HopdError] {
     loaded.configuration.watches.flatMap { watch in
       [

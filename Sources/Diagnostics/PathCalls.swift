@@ -6,8 +6,8 @@ import Glibc
 import SystemPackage
 
 extension FilePath {
-  /// Calls `body` with a directory and a name in it for the calls of the *at family; -1, with errno, where the directory
-  /// cannot be opened.
+  /// Calls `body` with a directory and a name in it for the calls of the *at family; -1, with errno, where the
+  /// directory cannot be opened.
   private func withParent(_ body: (Int32, UnsafePointer<CChar>) -> Int32) -> Int32 {
     withPlatformString { text in
       var name: UnsafePointer<CChar>?

@@ -1,5 +1,5 @@
-// Lists directories: which files count, and their status. Separate from the watcher because it holds no state. Names are
-// bytes; links, pipes, devices and sockets are skipped without being opened. Everything is named below the open
+// Lists directories: which files count, and their status. Separate from the watcher because it holds no state. Names
+// are bytes; links, pipes, devices and sockets are skipped without being opened. Everything is named below the open
 // directory of the watch, and no link on the way is followed.
 
 import Diagnostics

@@ -59,7 +59,8 @@ import Testing
     }
     #expect(throws: HopdError.self) { try room.read("alice/store") }
     #expect(throws: HopdError.self) { try CanonicalDirectory(unresolved: room.path("alice")) }
-    #expect(try CanonicalDirectory(resolving: room.path("alice")).path == room.path("bob"), "what somebody types is resolved")
+    #expect(
+      try CanonicalDirectory(resolving: room.path("alice")).path == room.path("bob"))
   }
 
   @Test func theDirectoryItselfIsAskedForByName() throws {

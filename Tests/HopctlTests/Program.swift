@@ -174,14 +174,6 @@ final class Room {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    // The threads of tests block signals; a program that a user starts has none blocked.
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var blocked = sigset_t()
-    sigemptyset(&blocked)
-    posix_spawnattr_setsigmask(&attributes, &blocked)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     // What a sanitizer is told holds for the program too.
     let sanitizers = ["ASAN_OPTIONS", "TSAN_OPTIONS"].compactMap { (name: String) -> String? in
       getenv(name).map { "\(name)=" + String(cString: $0) }
@@ -192,7 +184,7 @@ final class Room {
     var environment = variables.map { $0.withCString { strdup($0) } } + [nil]
     defer { for pointer in argv + environment { free(pointer) } }
     var process: pid_t = 0
-    try #require(posix_spawn(&process, program.string, &actions, &attributes, &argv, &environment) == 0)
+    try #require(posix_spawn(&process, program.string, &actions, nil, &argv, &environment) == 0)
     return (process, output, errors)
   }
 

@@ -4,6 +4,7 @@
 import ConfigurationInspection
 import Diagnostics
 import DurableFiles
+import Glibc
 import HopdConfiguration
 import ManagedObjectModel
 import MigrationEngine
@@ -113,6 +114,41 @@ import Testing
     // One that is only in the folder forbids inference, and is reported with the store.
     let found = try request(place, "", above: "mappings = [\"\(place.root)\"]")
     #expect(found?.catalog.mappings.isEmpty == false)
+  }
+
+  @Test("A reload keeps where a watch's directory is, and takes another place if its path leads elsewhere")
+  func rootsAcrossReloads() throws {
+    let place = try DaemonTests.Place()
+    try place.write("A.xcdatamodel/contents", contents)
+    for name in ["one", "two"] { try place.write("\(name)/x", "x") }
+    let link = place.root.appending("link")
+    defer { _ = unlink(link.string) }
+    func lead(to target: String) throws {
+      _ = unlink(link.string)
+      try #require(symlink(target, link.string) == 0)
+    }
+    func load() throws -> DaemonSetup {
+      try DaemonSetup(try ConfigurationSource.file(place.configuration).load())
+    }
+    try place.write(
+      "hopd.toml",
+      """
+      [[watch]]
+      name = "w"
+      directory = "\(link)"
+      models = ["\(place.root.appending("A.xcdatamodel"))"]
+      """)
+    try lead(to: "one")
+    let first = try load()
+    #expect(try first.root(ofWatch: "w")?.open().path.lastComponent == "one")
+    var second = try load()
+    second.keepRoots(of: first)
+    #expect(second.root(ofWatch: "w") === first.root(ofWatch: "w"))
+    try lead(to: "two")
+    #expect(throws: WatchRoot.Failure.self) { try first.root(ofWatch: "w")?.open() }
+    var third = try load()
+    third.keepRoots(of: second)
+    #expect(try third.root(ofWatch: "w")?.open().path.lastComponent == "two")
   }
 
   @Test func namesAndReferenceStoresReachTheJob() throws {

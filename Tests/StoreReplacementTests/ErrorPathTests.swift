@@ -35,7 +35,8 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let name = try #require(FilePath.Component(platformString: [0x61, -1, 0]))
     let error = #expect(throws: HopdError.self) {
-      try LockedStore(location: CanonicalStoreLocation(resolving: world.stores.appending(name)), lockDirectory: world.locks)
+      try LockedStore(
+        location: CanonicalStoreLocation(resolving: world.stores.appending(name)), lockDirectory: world.locks)
     }
     #expect(error?.code == .notAStore && error?.hint?.contains("rename the store") == true)
   }

@@ -135,7 +135,8 @@ struct LockedStoreTests {
         }
         let error = #expect(throws: HopdError.self, "\(side) \(kind)") {
           _ = try LockedStore(
-            location: CanonicalStoreLocation(resolving: world.stores.appending("Library.sqlite")), lockDirectory: world.locks)
+            location: CanonicalStoreLocation(resolving: world.stores.appending("Library.sqlite")),
+            lockDirectory: world.locks)
         }
         #expect(error?.code == .notAStore && error?.hint != nil)
         #expect(error?.place.file?.lastComponent == file.lastComponent)

@@ -11,7 +11,8 @@ import Testing
 struct RecoverySurveyTests {
   private func survey(_ world: TestWorld, _ rule: BackupRule = BackupRule()) throws -> RecoverySurvey {
     try RecoverySurvey(
-      of: CanonicalDirectory(resolving: world.stores), intents: try world.intents(world.plain), rule: rule, files: world.plain)
+      of: CanonicalDirectory(resolving: world.stores), intents: try world.intents(world.plain), rule: rule,
+      files: world.plain)
   }
 
   /// Writes the record of a job at a store of this name, which need not be there.
@@ -48,7 +49,8 @@ struct RecoverySurveyTests {
     // Backups that were cut off, beside the store and elsewhere.
     try touch(world, "Half.sqlite")
     let half = try BackupSet(
-      location: CanonicalStoreLocation(resolving: world.stores.appending("Half.sqlite")), rule: rule, files: world.plain)
+      location: CanonicalStoreLocation(resolving: world.stores.appending("Half.sqlite")), rule: rule, files: world.plain
+    )
     let elsewhere = try #require(half.elsewhere)
     for folder in [
       half.directory, half.directory.appending("20300102T030405Z-ab12"), elsewhere,

@@ -19,7 +19,8 @@ struct SweepTests {
   ) throws -> (removed: [BackupRemoval], next: Int64?) {
     var removed: [BackupRemoval] = []
     let survey = try BackupSurvey(
-      of: CanonicalDirectory(resolving: directory ?? world.stores), recursive: recursive, rule: rule, files: world.plain)
+      of: CanonicalDirectory(resolving: directory ?? world.stores), recursive: recursive, rule: rule, files: world.plain
+    )
     let next = try BackupSweep(survey, rule: rule).run(
       now: now, removed: { removed.append($1) }, problem: { Issue.record("\($0)") })
     return (removed, next)

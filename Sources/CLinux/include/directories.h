@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/// From now on `path`, which is absolute and canonical, means the directory of the descriptor, in every call below; once
-/// for each call of `clinux_unpin_directory`. 0, or -1 with errno: EBUSY while the path means another directory.
+/// From now on `path`, which is absolute and canonical, means the directory of the descriptor, in every call below;
+/// once for each call of `clinux_unpin_directory`. 0, or -1 with errno: EBUSY while the path means another directory.
 int clinux_pin_directory(const char *path, int descriptor);
 void clinux_unpin_directory(const char *path);
 
@@ -13,15 +13,15 @@ void clinux_unpin_directory(const char *path);
 /// directory above it, else below "/". Returns a descriptor or -1 with errno.
 int clinux_open_directory(const char *path, int flags);
 
-/// Opens the directory of the file at an absolute path as `clinux_open_directory` does, with O_PATH; `name` is the file's
-/// name in it, empty if the path ends with a slash. Returns a descriptor or -1 with errno.
+/// Opens the directory of the file at an absolute path as `clinux_open_directory` does, with O_PATH; `name` is the
+/// file's name in it, empty if the path ends with a slash. Returns a descriptor or -1 with errno.
 int clinux_open_parent(const char *path, const char **name);
 
 /// Whether a path is that of a pinned directory or lies below one.
 int clinux_is_pinned(const char *path);
 
-/// `clinux_open_parent` for a path at or below a pinned directory; for every other path AT_FDCWD and the path itself, to be resolved
-/// as the caller's user typed it. Returns a descriptor to close, AT_FDCWD, or -1 with errno.
+/// `clinux_open_parent` for a path at or below a pinned directory; for every other path AT_FDCWD and the path itself,
+/// to be resolved as the caller's user typed it. Returns a descriptor to close, AT_FDCWD, or -1 with errno.
 int clinux_open_pinned_parent(const char *path, const char **name);
 
 /// Bytes of the file at a path, by lstat(2); 0 where there is none.

@@ -92,8 +92,8 @@ package struct DaemonSetup: Sendable {
   /// Keys that `override` accepts.
   static let settable = ["jobs", "memory_limit", "log_level", "io_pressure", "cpu_pressure", "memory_pressure"]
 
-  /// The most jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1 MiB of it takes
-  /// more. Sixteen are always possible.
+  /// The most jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1 MiB of it
+  /// takes more. Sixteen are always possible.
   var mostJobs: Int { Int(min(256, max(16, configuration.daemon.memoryLimit >> 20))) }
 
   /// Sets a key of `[daemon]` or `[throttle]` for this run. Returns the previous value, or nil if the key cannot be set

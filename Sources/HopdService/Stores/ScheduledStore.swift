@@ -30,8 +30,8 @@ package struct FoundStore: Sendable, Hashable {
   }
 }
 
-/// Where a file was found, and its fingerprint as a hash: small enough for a hundred thousand stores at rest, and enough
-/// to detect whether the file is still the same.
+/// Where a file was found, and its fingerprint as a hash: small enough for a hundred thousand stores at rest, and
+/// enough to detect whether the file is still the same.
 package struct StoreMark: Sendable, Hashable {
   /// The file.
   package let inode: UInt64

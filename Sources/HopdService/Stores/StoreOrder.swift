@@ -23,8 +23,8 @@ package struct StoreOrder: Sendable {
     self.make = make
   }
 
-  /// Locates the store and returns the request. Throws `.notFound` where it is gone, `.storeReplaced` where another file
-  /// or another directory is in its place.
+  /// Locates the store and returns the request. Throws `.notFound` where it is gone, `.storeReplaced` where another
+  /// file or another directory is in its place.
   package func request() throws(HopdError) -> MigrationRequest {
     do {
       guard let request = make(try location()) else {

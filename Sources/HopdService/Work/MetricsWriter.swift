@@ -89,7 +89,7 @@ package final class MetricsWriter: Sendable {
       let identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
       guard try files.status(draft)?.identity == identity else {
         throw HopdError(
-          .inputOutput, "another program has exchanged the draft of the metrics", at: Place(file: draft),
+          .unsuitableFile, "another program has exchanged the draft of the metrics", at: Place(file: draft),
           hint: "see who may write there: `ls -ld \(file.removingLastComponent().quotedForShell)`")
       }
       try files.rename(draft, to: file)

@@ -51,8 +51,8 @@ package struct MigrationPipeline: Sendable {
   /// Recovers a store after a crash, without migrating it, as hopd does at its start.
   ///
   /// A store without any trace of hopd is not opened. Returns nil when there was nothing to do. `keepAlive` is called
-  /// repeatedly while a large store is checked. With `dropsStagedOfRenamed`, what was staged for a store that has another
-  /// name in its folder now is removed.
+  /// repeatedly while a large store is checked. With `dropsStagedOfRenamed`, what was staged for a store that has
+  /// another name in its folder now is removed.
   package func recover(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
     dropsStagedOfRenamed: Bool = false, keepAlive: @escaping () -> Bool = { true }

@@ -74,7 +74,8 @@ extension MigrationRun {
       let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       let area = try StagingArea(
-        location: CanonicalStoreLocation(resolving: scratch.appending(self.request.location.fileName), files: self.files),
+        location: CanonicalStoreLocation(
+          resolving: scratch.appending(self.request.location.fileName), files: self.files),
         job: self.job, files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate

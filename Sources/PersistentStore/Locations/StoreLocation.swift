@@ -10,8 +10,8 @@ package struct StoreLocation: Sendable, Hashable {
   /// The SQLite database file.
   package let database: FilePath
 
-  /// The directory that the path means while this value lives; nil where the path is resolved by each call, as for files
-  /// that nobody else can move.
+  /// The directory that the path means while this value lives; nil where the path is resolved by each call, as for
+  /// files that nobody else can move.
   package let folder: CanonicalDirectory?
 
   /// Makes the location of the store whose database is at `database`.

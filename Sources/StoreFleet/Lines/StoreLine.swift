@@ -30,8 +30,13 @@ package struct StoreLine: Codable, Sendable, Hashable {
   package var need: Need?
   /// Why the store is neither current nor behind, or why there is no chain.
   package var error: LineError?
-  /// Where a walk of this process found the store. No line has it: a store of a manifest may be another file by now.
-  package var place: FoundPlace?
+  private var walkedPlace: FoundPlace?
+
+  /// Where a walk of this process found the store. Not part of a manifest, whose store may be another file by now.
+  package var place: FoundPlace? {
+    get { walkedPlace }
+    set { walkedPlace = newValue }
+  }
 
   private enum CodingKeys: String, CodingKey {
     case store, size, modified, state, storeUUID, model, version, targetVersion, hops, need, error

@@ -109,7 +109,7 @@ used_as 0 dump "$W/one.sqlite" --models "$MODEL"
 used_as 0 recover "$W"
 used_as 0 create "$W/new.sqlite" --models "$MODEL" --model-version "$OLD" --rows 5
 used_as 0 check "$MODEL"
-used_as 0 graph "$MODEL"
+used_as 0 explain "$MODEL" --graph mermaid
 used_as 0 model list "$MODEL"
 used_as 0 mapping infer "$MODEL" "$OLD" 'Library 2'
 used_as 0 scan "$W/new.sqlite" --models "$MODEL"

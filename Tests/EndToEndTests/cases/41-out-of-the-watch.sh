@@ -7,14 +7,17 @@ make_store "$ROOT/bob/bob.sqlite" "$OLD" 300 7
 make_store "$ROOT/alice/alice.sqlite" "$OLD" 300 8
 cp -a "$ROOT/bob/bob.sqlite" "$ROOT/old"
 # A backup of bob's, whose rows exist nowhere else.
-hopctl migrate "$ROOT/bob/bob.sqlite" --models "$MODEL" -q --state-directory "$ROOM/bob-state" || fail 'the backup of bob'
+hopctl migrate "$ROOT/bob/bob.sqlite" --models "$MODEL" -q --state-directory "$ROOM/bob-state" ||
+    fail 'the backup of bob'
 generation=$(find "$ROOT/bob" -path '*hopd-backups/*/bob.sqlite' -printf '%h\n')
 [ -n "$generation" ] || fail 'bob has no backup'
 cp -a "$ROOT/old" "$ROOT/bob/bob.sqlite"
 chown -R hopd:hopd "$ROOT"
 witness() { (cd "$ROOT/bob" && find . -printf '%P %m %U %s\n' | sort && find . -type f -exec sha256sum {} + | sort); }
 before=$(witness)
-untouched() { [ "$(witness)" = "$before" ] || fail "$1: bob's folder has changed: $(diff <(echo "$before") <(witness))"; }
+untouched() {
+    [ "$(witness)" = "$before" ] || fail "$1: bob's folder has changed: $(diff <(echo "$before") <(witness))"
+}
 
 configure_watch() { # DIRECTORY: alice's rules, under which no backup is kept
     cat >/etc/hopd/hopd.toml <<END
@@ -103,7 +106,8 @@ while time.monotonic() < end:
 END
     loop=$!
     systemctl stop hopd
-    hopctl work "$ROOT/alice/in" --models "$MODEL" -q --backup none --state-directory "$ROOM/work-state" >/dev/null 2>&1 || true
+    hopctl work "$ROOT/alice/in" --models "$MODEL" -q --backup none --state-directory "$ROOM/work-state" \
+        >/dev/null 2>&1 || true
     kill "$loop"; wait "$loop" 2>/dev/null || true
     [ -L "$ROOT/alice/in/sub" ] && { rm "$ROOT/alice/in/sub"; mv "$ROOT/alice/in/link" "$ROOT/alice/in/sub"; }
     rm -rf "$ROOT/alice/in/link" "$ROOT"/alice/in/sub/bob.sqlite "$ROOT"/alice/in/sub/.bob* "$ROOT"/alice/in/a?.sqlite
