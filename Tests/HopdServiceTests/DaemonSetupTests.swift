@@ -120,9 +120,12 @@ import Testing
   func rootsAcrossReloads() throws {
     let place = try DaemonTests.Place()
     try place.write("A.xcdatamodel/contents", contents)
-    for name in ["one", "two"] { try place.write("\(name)/x", "x") }
     let link = place.root.appending("link")
-    defer { _ = unlink(link.string) }
+    defer {
+      _ = unlink(link.string)
+      for name in ["one", "two"] { _ = rmdir(place.root.appending(name).string) }
+    }
+    for name in ["one", "two"] { try #require(mkdir(place.root.appending(name).string, 0o700) == 0) }
     func lead(to target: String) throws {
       _ = unlink(link.string)
       try #require(symlink(target, link.string) == 0)
