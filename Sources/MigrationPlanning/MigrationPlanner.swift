@@ -45,56 +45,27 @@ package enum MigrationPlanner {
     }
   }
 
-  /// Returns the plan of the first chain that the rows allow; if they forbid an inferred hop, chains without it are
+  /// Returns the plan of the first chain that the rows allow; if they forbid an inferred hop, a chain without it is
   /// tried.
   private static func possiblePlan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ target: TargetVersion, _ rules: PlanningRules,
     _ reader: StoreReader
   ) throws -> MigrationPlan {
-    var attempt = try PlanAttempt(store, catalog, target, rules, rules.routing, reader)
+    var routing = rules.routing
     var first: HopdError?
     while true {
       do {
+        var attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
         return try attempt.plan()
       } catch let error as HopdError {
         // The first refusal is about the chain by the versions; it is the most useful one.
-        let refusal = first ?? error
-        first = refusal
+        first = first ?? error
         let reasons = error.reasons.isEmpty ? [error] : error.reasons
-        guard let next = wayRound(reasons, attempt.routing, of: store, rules) else { throw refusal }
-        do {
-          guard let routing = try allowed(next, after: attempt, rules) else { throw refusal }
-          attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
-        } catch is HopdError {
-          throw refusal
-        }
+        guard let next = wayRound(reasons, routing, of: store, rules) else { throw first ?? error }
+        routing = next
       }
     }
   }
-
-  /// Returns the rules for a chain of which no hop is known to be refused: hop after hop around a refused one is
-  /// forbidden until the rows allow those of the chain. Nil if too many were tried.
-  ///
-  /// Where no chain leads around, every pair of versions before and after the hop would be tried, and a refusal would
-  /// cost far more than the migration.
-  private static func allowed(
-    _ next: RouteRules, after attempt: PlanAttempt, _ rules: PlanningRules
-  ) throws -> RouteRules? {
-    guard next.forbidden != attempt.routing.forbidden else { return next }
-    var (routing, detour) = (next, DetourInspection(attempt))
-    for _ in 0..<max(leastDetours, attempt.edges.count) {
-      let found = try detour.findings(by: routing)
-      let hops = found.filter(\.isAboutRows).compactMap(\.place.hop)
-      guard !routing.forbidden.isSuperset(of: hops), !found.allSatisfy({ isSettled($0, rules.invalidRows) }) else {
-        return routing
-      }
-      routing.forbidden.formUnion(hops)
-    }
-    return nil
-  }
-
-  /// So many hops around a refused one are tried in a short chain: all of them, up to sixteen versions.
-  private static let leastDetours = 64
 
   /// Returns the rules for the next attempt after a refusal: rows are settled by the operator's rule, or impossible
   /// hops are avoided; nil if nothing is left to try.
