@@ -39,7 +39,7 @@ package struct TimeZoneRules: Sendable, Hashable {
   // MARK: C library
 
   /// Held while TZ has another value than the process's own.
-  private static let variable = Mutex(())
+  static let variable = Mutex(())
   private static let day: Int64 = 86_400
 
   /// Creates the zone that a value of TZ stands for (tzset(3)).
