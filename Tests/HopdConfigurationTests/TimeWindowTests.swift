@@ -1,6 +1,7 @@
 // Hours of the day, on days of 23, 24 and 25 hours. The system's own programs say which time it is in which zone.
 
 import Glibc
+import Synchronization
 import Testing
 
 @testable import HopdConfiguration
