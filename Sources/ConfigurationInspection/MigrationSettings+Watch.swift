@@ -18,8 +18,7 @@ extension MigrationSettings {
       backup: watch.backup,
       engine: EngineOptions(
         chunkTime: migration.chunkTime, chunkRowsMax: Int64(clamping: migration.chunkRowsMax), memoryLimit: memoryLimit,
-        invalidRows: InvalidRowsRules(standard: migration.invalidRows, byEntity: migration.invalidRowsByEntity),
-        fusesHops: migration.fuseHops))
+        invalidRows: InvalidRowsRules(standard: migration.invalidRows, byEntity: migration.invalidRowsByEntity)))
   }
 }
 

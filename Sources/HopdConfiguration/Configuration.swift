@@ -138,8 +138,6 @@ package struct Configuration: Sendable, Hashable {
     package var chunkTime: Duration
     /// `chunk_rows_max`.
     package var chunkRowsMax: Int
-    /// `fuse_hops`: whether consecutive hops are fused into one pass if the result is the same.
-    package var fuseHops: Bool = true
     /// `invalid_rows` for entities that the key does not name.
     package var invalidRows: InvalidRowsRule = .fail
     /// `invalid_rows` by entity of the destination version.

@@ -43,7 +43,6 @@ package struct ConfigurationKey: Hashable, Sendable {
     ("watch.time_zone", "\"\""),
     ("watch.migration.chunk_time", "\"250ms\""),
     ("watch.migration.chunk_rows_max", "50_000"),
-    ("watch.migration.fuse_hops", "true"),
     ("watch.migration.invalid_rows", "\"fail\""),
     ("watch.migration.unmapped_entities", "\"fail\""),
     ("watch.migration.history", "\"migrate\""),

@@ -92,7 +92,6 @@ struct ConfigurationReader {
     return Configuration.Migration(
       chunkTime: duration(scope, "chunk_time", .milliseconds(250), in: .milliseconds(1) ... .seconds(60)),
       chunkRowsMax: integer(scope, "chunk_rows_max", 50_000, in: 1...10_000_000),
-      fuseHops: boolean(scope, "fuse_hops", true),
       invalidRows: invalidRows.standard,
       invalidRowsByEntity: invalidRows.byEntity,
       unmappedEntities: choice(scope, "unmapped_entities", .fail),

@@ -35,12 +35,6 @@ extension Connection {
     try create(name, argumentCount, SQLITE_INNOCUOUS, call: { context, _, _ in sqlite3_result_null(context) })
   }
 
-  /// Registers the functions of `ColumnAffinity.stored`. The schema of a store cannot call them.
-  package func registerAffinityFunctions() throws(SQLiteError) {
-    let code = clinux_sqlite3_register_affinities(handle)
-    guard code == SQLITE_OK else { throw error(code, sql: nil) }
-  }
-
   /// Registers a deterministic function from values to a value.
   package func registerFunction(
     _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue

@@ -41,13 +41,12 @@ package struct StoreVerifier {
   /// Verifies the staged store of a plan's last hop.
   ///
   /// `expectation` has the required content if the plan alone does not determine it (`MigrationPlan.isMixed`).
-  /// `altered` is for a copy of the store that was altered: its tables, each with its name in the store, must have
-  /// exactly the texts that follow from those of the store. Rows of persistent history are compared with those of
+  /// The tables that stayed in the file while hops altered it must have exactly the texts that follow from those before. Rows of persistent history are compared with those of
   /// `source`, the original store.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
-    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, altered: [String: String] = [:],
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, staying: StayingTables = .none,
     source: StoreReader? = nil
   ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {
@@ -63,7 +62,7 @@ package struct StoreVerifier {
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history
+      tableTexts: AlteredTables(plan: plan, staying: staying).texts, history: history
     ) { content in rows = try content.rowsByEntity() }
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {

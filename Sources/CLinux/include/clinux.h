@@ -29,11 +29,6 @@ int clinux_sqlite3_without_statistics(void);
 /// connection.
 int clinux_sqlite3_guard(struct sqlite3 *db, int reads_only, const int *attaches);
 
-/// Registers functions that return the value that a column of an affinity stores: hopd_column_integer (also for
-/// NUMERIC), hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's
-/// code.
-int clinux_sqlite3_register_affinities(struct sqlite3 *db);
-
 /// openat2(2) has no glibc wrapper: opens `path` below `directory` without following symbolic links and without
 /// leaving the directory. Returns a descriptor or -1 with errno.
 int clinux_openat_beneath(int directory, const char *path, int flags, unsigned mode);

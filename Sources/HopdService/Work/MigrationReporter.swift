@@ -172,9 +172,7 @@ package struct MigrationReporter: Sendable {
       reporter.logger.event(
         .hopFinished,
         "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.title), "
-          + (report.isFused
-            ? "\(report.rowsWritten) rows, one pass with the next"
-            : "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))"),
+          + "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))",
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
           .hops: String(hops), .rows: String(report.rowsWritten),

@@ -87,13 +87,12 @@ struct StoreTrial: Sendable {
     }
   }
 
-  /// Migrates the same store hop by hop, each store written on its own: the result must be the same.
+  /// Migrates the same store with every row written: the result must be the same.
   private func compareHopByHop(
     _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
     _ check: inout VersionCheck, in folder: FilePath
   ) throws(HopdError) {
     var settings = request.settings
-    settings.engine.fusesHops = false
     settings.engine.altering = .never
     let slow = folder.appending("hop-by-hop.sqlite")
     switch try migrate(store, to: slow, settings, naming) {

@@ -1,5 +1,4 @@
-// The metadata of a hop's result and the highest primary keys ever given out. Both follow from the hop's source, hop by
-// hop, also if the hops between are never written.
+// The metadata of a hop's result and the highest primary keys ever given out. Both follow from the hop's source.
 
 import Diagnostics
 import ManagedObjectModel
@@ -38,20 +37,6 @@ struct HopBookkeeping {
       marks[table.rootEntity] = mark
     }
     return marks
-  }
-
-  /// Returns the complete bookkeeping, for a result that is not in a file.
-  func books() throws -> StoreBooks {
-    let file = SQLiteIdentifier.quoted(destination.space.fileSchema)
-    let metadata = try metadata(autoVacuum: destination.connection.integer("PRAGMA \(file).auto_vacuum"))
-    let marks = try highWaterMarks()
-    return StoreBooks(
-      metadata: metadata,
-      primaryKeys: hop.destinationSchema.primaryKeyEntries.map { entry in
-        PrimaryKeyEntry(
-          number: entry.number, name: entry.name, parent: entry.parent,
-          highWaterMark: entry.parent == 0 ? marks[entry.name] ?? 0 : 0)
-      })
   }
 
   /// The source entities whose objects are migrated to a table.

@@ -21,6 +21,8 @@ package struct HopProgram: Sendable, Hashable {
   package internal(set) var steps: [Step]
   /// Whether the steps create the tables of Core Data's bookkeeping.
   var makesBookkeeping = false
+  /// Whether the file has Core Data's bookkeeping of the source, which is read and then replaced.
+  var replacesBookkeeping = false
   /// Whether the steps create the tables of persistent history.
   var hasHistory = false
 

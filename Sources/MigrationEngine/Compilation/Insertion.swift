@@ -1,5 +1,5 @@
-// The rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view
-// that shows the same rows to the next hop are both made from it, so the two cannot differ.
+// The rows that a hop writes, as parts of a statement instead of its text: the statement is made from it, and so is what
+// is known of the rows without asking for it.
 
 import PersistentStore
 import SQLite
@@ -12,15 +12,11 @@ package struct Insertion: Sendable, Hashable {
     package let name: String
     /// An expression over `tables`.
     package let value: SQLExpression
-    /// Whether the column stores the value unchanged for any source. True for keys and entity numbers; for other values
-    /// it depends on their form.
-    package let isExact: Bool
 
     /// Makes a column.
-    package init(_ name: String, _ value: SQLExpression, isExact: Bool = false) {
+    package init(_ name: String, _ value: SQLExpression) {
       self.name = name
       self.value = value
-      self.isExact = isExact
     }
   }
 
@@ -54,7 +50,7 @@ package struct Insertion: Sendable, Hashable {
     guard known.count == columns.count, Set(order).isSuperset(of: known.keys),
       let last = order.lastIndex(where: { known[$0] != nil })
     else { return columns }
-    return order[...last].map { known[$0] ?? Column($0, .null, isExact: true) }
+    return order[...last].map { known[$0] ?? Column($0, .null) }
   }
 
   /// Returns the statement that inserts the rows of a range, ?1 to ?2, into a schema.

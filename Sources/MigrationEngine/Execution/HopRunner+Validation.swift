@@ -36,7 +36,7 @@ extension HopRunner {
     let start = ContinuousClock.now
     watchLongStatements()
     let implied = ImpliedConstraints(
-      written: program.written(hop), counts: references.counts,
+      written: WrittenTables(program, of: hop), counts: references.counts,
       indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
     let validation = validation(demands.filter { !implied.contains($0) })
     var done = checkpoint.next
@@ -105,6 +105,7 @@ extension HopRunner {
         try VerifiedReferences(connection: connection, schema: program.destination)
           .note(program, hop: hop, memory: references)
       }
+      if program.replacesBookkeeping { try writer.dropBookkeeping() }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
         hasTables: program.makesBookkeeping,

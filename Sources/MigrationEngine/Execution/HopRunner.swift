@@ -122,7 +122,7 @@ struct HopRunner {
 
   /// Creates the tables and the checkpoint, in one transaction.
   private func prepare() throws {
-    let main = SQLiteIdentifier.quoted(program.source.fileSchema)
+    let main = SQLiteIdentifier.quoted(program.source.schemaName)
     // The source's page size is kept, so that the store could also be replaced in place (docs/formats/replacement.md,
     // "P6: Build").
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096

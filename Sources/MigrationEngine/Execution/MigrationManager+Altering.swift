@@ -1,5 +1,5 @@
-// Runs a whole chain on a copy of the store (`AlterProgram`): the file is copied, then the copy is altered step by step
-// like the program of any hop. Separate from writing rows because it reads the source only once, as a file.
+// Alters a file in place of writing all rows (`AlterProgram`): a copy of the hop's source, or the staged store of the hop
+// before where it stands. Separate from writing rows because the file has rows before the hop begins.
 
 import Diagnostics
 import MigrationPlanning
@@ -8,12 +8,13 @@ import SQLite
 import SystemPackage
 
 extension MigrationManager {
-  /// Makes the staged store of the chain whose last hop is the manager's, from the original store.
+  /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
   ///
-  /// `staged` is an empty file or one that an interrupted run of the same plan left; an incomplete copy is made again.
-  /// Throws as `run(into:_:)` does, and leaves the staged store attached.
+  /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made again.
+  /// Else it is the complete staged store of the hop before, which is the manager's source too. Throws as `run(into:_:)`
+  /// does, and leaves the staged store attached.
   package func alter(
-    into staged: FilePath, by program: AlterProgram, _ control: HopProgress.Control
+    into staged: FilePath, by program: AlterProgram, copies: Bool, _ control: HopProgress.Control
   ) throws -> StagedStore {
     try withoutActuallyEscaping(control) { control in
       defer { connection.setProgressHandler(nil) }
@@ -23,12 +24,16 @@ extension MigrationManager {
         try registerContentFunction()
         var steps = try alteringProgram(program)
         let table = CheckpointTable(connection: connection, schema: destinationSchema)
-        let wasBegun = try table.read(identity, hop: hop.index) != nil
+        let wasBegun = try table.read(identity, hop: hop.index, followsComplete: !copies) != nil
         if !wasBegun {
-          try connection.detach(destinationSchema)
           for condition in steps.preconditions { try condition.check(connection, hop: hop) }
-          let seconds = try copy(to: staged, for: program, control)
-          try attach(staged)
+          note?(.decision("\(copies ? "a copy" : "the staged store") is altered: \(program.summary)"))
+          var seconds = 0.0
+          if copies {
+            try connection.detach(destinationSchema)
+            seconds = try copy(to: staged, for: program, control)
+            try attach(staged)
+          }
           try begin(table, program: program, seconds: seconds, control)
         }
         if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
@@ -49,22 +54,21 @@ extension MigrationManager {
     }
   }
 
-  /// Returns the steps; written tables have those of the last hop's program.
+  /// Returns the steps; written tables have those of the hop's program.
   private func alteringProgram(_ program: AlterProgram) throws(HopdError) -> HopProgram {
     let rows =
-      program.needsViews
+      program.readsSource && !source.isGone
       ? try HopCompiler.compile(hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: false)
       : HopProgram(source: source, destination: destinationSchema, preconditions: [], steps: [])
     return program.program(rows, destination: destinationSchema)
   }
 
-  /// Copies the store and returns the seconds that it took.
+  /// Copies the source and returns the seconds that it took.
   private func copy(to staged: FilePath, for program: AlterProgram, _ control: HopProgress.Control) throws -> Double {
     let start = ContinuousClock.now
-    note?(.decision("the store is copied, then altered: \(program.summary)"))
     var told: Int64 = 0
     do {
-      try connection.copy(source.fileSchema, to: staged) { done, all in
+      try connection.copy(source.schemaName, to: staged) { done, all in
         // Progress is reported in rows: their share is that of the copied pages.
         let carried = all > 0 ? Int64(Double(program.rows) * Double(done) / Double(all)) : 0
         defer { told = carried }
@@ -82,10 +86,10 @@ extension MigrationManager {
 
   private var stoppedBeforeRows: HopdError {
     HopdError(
-      .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start copies the store again")
+      .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start begins the hop again")
   }
 
-  /// Gives the copy its tables. After that it is a staged store like any other.
+  /// Gives the file the tables of the hop's destination. After that it is a staged store like any other.
   private func begin(
     _ table: CheckpointTable, program: AlterProgram, seconds: Double, _ control: HopProgress.Control
   ) throws {
@@ -93,6 +97,8 @@ extension MigrationManager {
       hop: hop.index, subject: "copy", rows: program.rows, chunkRows: 0, chunks: 0, stage: .copy, share: 1)
     var shown = ContinuousClock.now
     try connection.transaction {
+      // Those of the hop before, except what the hooks of stages keep.
+      try MappedScratch.drop(connection, schema: destinationSchema) { $0 == StageTables.name }
       for statement in program.schemaStatements(in: destinationSchema) {
         try connection.execute(statement)
         // SQLite's progress handler is not called while it reads the texts of a schema.

@@ -32,8 +32,7 @@ package struct MigrationManager {
   /// The schema of the original store, which has the rows of persistent history.
   let original: String
 
-  /// Prepares a hop. `connection` has the tables of `source`: a store, or the views of the previous hop; `run` attaches
-  /// the staged file. Values that leave external storage are read from `external`, `policySteps` makes the runner of
+  /// Prepares a hop. `connection` has the tables of `source`; `run` attaches the staged file. Values that leave external storage are read from `external`, `policySteps` makes the runner of
   /// policy steps, and `note` takes lines for a debug journal.
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
@@ -41,7 +40,7 @@ package struct MigrationManager {
     note: HopNote.Taker? = nil, references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil,
     original: String? = nil
   ) {
-    self.original = original ?? source.fileSchema
+    self.original = original ?? source.schemaName
     self.counts = counts ?? references.counts
     self.references = references
     self.connection = connection
@@ -73,14 +72,9 @@ package struct MigrationManager {
           to: compiled, bookkeeping: hop.destinationSchema.bookkeepingStatements(in: destinationSchema))
       }
       if hop.index > 0, !source.isGone {
-        program.scratch += try StageTables.carrying(from: source.fileSchema, to: destinationSchema, connection)
+        program.scratch += try StageTables.carrying(from: source.schemaName, to: destinationSchema, connection)
       }
-      if hop.mapped != nil || source.isViews {
-        try IntermediateIndexes(connection: connection, source: source)
-          .make(
-            for: compiled, destination: hop.destinationSchema,
-            readsObjects: mapped?.readsObjects == true ? hop.sourceSchema : nil)
-      }
+      if hop.mapped != nil, hop.index > 0, !source.isGone { try indexSource() }
       if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)
         try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
@@ -95,6 +89,19 @@ package struct MigrationManager {
       } catch let error as SQLiteError {
         throw explained(error, subject: runner.subject)
       }
+    }
+  }
+
+  /// Gives the staged store of the hop before the indexes that a store of its version has: mapping models look rows up by
+  /// them. A unique one could fail, and is not needed for that.
+  private func indexSource() throws(SQLiteError) {
+    let made = Set(
+      try connection.rows(
+        "SELECT name FROM \(SQLiteIdentifier.quoted(source.schemaName)).sqlite_schema WHERE type = 'index'"
+      ) { row in row.text(at: 0) ?? "" })
+    let writer = StoreWriter(connection: connection, schema: source.schemaName)
+    for index in hop.sourceSchema.indexes where !index.isUnique && !made.contains(index.name) {
+      try writer.createIndex(index)
     }
   }
 

@@ -88,8 +88,9 @@ struct CheckpointTable {
     return moment
   }
 
-  /// Returns the checkpoint; nil if the staged store is empty.
-  func read(_ identity: Checkpoint.Identity, hop: Int) throws -> Checkpoint? {
+  /// Returns the checkpoint of a hop; nil if the staged store is empty, or, with `followsComplete`, if it is the complete
+  /// one of the hop before.
+  func read(_ identity: Checkpoint.Identity, hop: Int, followsComplete: Bool = false) throws -> Checkpoint? {
     let objects = try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master") ?? 0
     if objects == 0 { return nil }
     let stale = { (reason: String) in
@@ -116,6 +117,7 @@ struct CheckpointTable {
     guard row.2 == identity.boot, !identity.boot.isEmpty else { throw stale("the machine was restarted since") }
     guard row.0 == identity.plan else { throw stale("the plan changed") }
     guard row.1 == identity.source else { throw stale("the store changed") }
+    if followsComplete, row.3 == Int64(hop) - 1, row.4.isComplete { return nil }
     guard row.3 == Int64(hop) else { throw stale("it belongs to another hop") }
     guard row.4.isPossible else { throw stale("its checkpoint has impossible numbers") }
     return row.4

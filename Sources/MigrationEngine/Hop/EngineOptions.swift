@@ -4,11 +4,11 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The rule for running a chain on an altered copy of the store. The content of the result is the same.
+/// When a hop alters a file in place of writing all rows. The content of the result is the same.
 package enum AlterRule: Sendable, Hashable {
   /// Never: all rows are written.
   case never
-  /// If it is faster than writing all rows.
+  /// If it touches fewer pages than writing all rows.
   case whereFaster
   /// Whenever the result is a store that Core Data's own migration in place could leave.
   case wherePossible
@@ -29,17 +29,14 @@ package struct EngineOptions: Sendable, Hashable {
   package var valueMax: Int64?
   /// The operator's rules for rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules
-  /// When a chain runs on an altered copy of the store.
+  /// When hops alter a file.
   package var altering = AlterRule.whereFaster
-  /// Whether hops that can be one pass over the rows are fused.
-  package var fusesHops: Bool
 
   /// Makes options.
   package init(
     chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
-    invalidRows: InvalidRowsRules = InvalidRowsRules(), fusesHops: Bool = true
+    invalidRows: InvalidRowsRules = InvalidRowsRules()
   ) {
-    self.fusesHops = fusesHops
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
     self.memoryLimit = memoryLimit

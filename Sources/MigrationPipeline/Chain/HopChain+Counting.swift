@@ -1,6 +1,6 @@
 // The counting of rows during a chain: in a plan with mapping models the rows of a later hop cannot be known
 // beforehand, so each hop is compared with its input, and the last store is verified against the input of its hop,
-// which stays until the result is in place: the store of the pass before, with the views over it.
+// which stays until the result is in place.
 
 import Diagnostics
 import DurableFiles
@@ -19,11 +19,7 @@ extension HopChain {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
       of: hop, rules: rules, input: reader(of: source))
-    if space.isViews {
-      keep(expected, of: hop.destinationSchema, in: space)
-    } else {
-      try keepWhereAsMany(expected, of: hop.destinationSchema, in: space)
-    }
+    try keepWhereAsMany(expected, of: hop.destinationSchema, in: space)
     let found = try rows(of: reader(of: space), schema: hop.destinationSchema)
     let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
     guard wrong.isEmpty else {
@@ -40,21 +36,6 @@ extension HopChain {
     return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
   }
 
-  /// Views show exactly the rows that were counted just now, filters included: they are not counted again. Rows written
-  /// from them are.
-  private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) {
-    for table in schema.tables {
-      let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
-      var rows: [Int64: Int64] = [:]
-      for entity in concrete {
-        guard let count = expected[entity], let number = schema.number(of: entity) else { break }
-        rows[number] = count
-      }
-      guard rows.count == concrete.count else { continue }
-      views.counts.keep(rows: rows.filter { $0.value > 0 }, of: space.qualified(table.name))
-    }
-  }
-
   /// If a table has as many rows as its one entity must have, all of them are of that entity: the hop writes no other
   /// number, and readers accept no other. Counting rows counts entries on pages; counting by entity would read the
   /// rows.
@@ -65,13 +46,13 @@ extension HopChain {
         let number = schema.number(of: entity),
         try connection.integer("SELECT count(*) FROM \(space.qualified(table.name))") == count
       else { continue }
-      views.counts.keep(rows: count > 0 ? [number: count] : [:], of: space.qualified(table.name))
+      counts.keep(rows: count > 0 ? [number: count] : [:], of: space.qualified(table.name))
     }
   }
 
   /// Reads a version of the store, whose rows do not change, so each count is made once.
   func reader(of space: SourceTables) -> StoreReader {
-    StoreReader(connection: connection, space: space, memory: views.counts)
+    StoreReader(connection: connection, space: space, memory: counts)
   }
 
   /// Rows per entity.
@@ -88,7 +69,7 @@ extension HopChain {
   /// The expected content of the last store: in a chain with mapping models counted in the input of the last hop.
   /// Throws `staging-stale` where that is gone.
   func expectation() throws -> StoreExpectation {
-    guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
+    guard plan.isMixed else { return plan.expectation }
     var input = SourceTables.schema(sourceSchema)
     if let kept = inputStore {
       guard try files.status(area.path(hop: kept)) != nil else {
@@ -97,23 +78,18 @@ extension HopChain {
       }
       input = try attachComplete(kept)
     }
-    for index in hops.dropLast() { input = try view(of: index, over: input) }
-    let expectation = try MigrationPlanner.expectation(
-      of: plan, rules: rules, input: reader(of: input))
-    try dropViews(hops)
+    let expectation = try MigrationPlanner.expectation(of: plan, rules: rules, input: reader(of: input))
     if let kept = inputStore { try closeStore(ofHop: kept) }
     return expectation
   }
 
-  /// Removes the store that the last pass read; the result is in place.
+  /// Removes the store that the last hop read; the result is in place.
   func removeInput() throws {
     guard plan.isMixed, let kept = inputStore else { return }
     try area.remove(area.path(hop: kept))
     try files.syncDirectory(area.location.directory)
   }
 
-  /// The hop whose staged store the last pass reads; nil where that is the source itself.
-  private var inputStore: Int? {
-    passes.groups.count > 1 ? passes.last(of: passes.groups.count - 2) : nil
-  }
+  /// The hop whose staged store the last one reads; nil where that is the source itself.
+  private var inputStore: Int? { plan.hops.count > 1 ? plan.hops.count - 2 : nil }
 }

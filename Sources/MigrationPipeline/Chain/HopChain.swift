@@ -1,7 +1,6 @@
-// The passes of a plan, one after the other over one connection: each reads the staged store of the one before, which
-// is deleted as soon as the next is complete. In a pass of several hops only the last one writes; those before it are
-// views. Continues where an interrupted run of the same plan stopped. In a chain with mapping models the hops behind
-// them are inspected here, where their rows are.
+// The hops of a plan, one after the other over one connection. A hop alters the staged store of the hop before where it
+// stands, or reads it and makes the next one; then the one before is deleted. Continues where an interrupted run of the
+// same plan stopped. In a chain with mapping models the hops behind them are inspected here, where their rows are.
 
 import Diagnostics
 import DurableFiles
@@ -18,7 +17,7 @@ import SystemPackage
 
 struct HopChain {
   let plan: MigrationPlan
-  let passes: Passes
+  let execution: ChainExecution
   let area: StagingArea
   let connection: Connection
   /// Schema name of the source store in the connection.
@@ -36,8 +35,9 @@ struct HopChain {
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
 
-  /// The views that this run has made, by hop, and the known counts of the store's rows.
-  let views: ChainViews
+  /// What is known of the rows of the store and of staged stores, by the names of their schemas.
+  let counts: RowCountCache
+  let references: ReferenceMemory
 
   /// The result of the chain.
   struct Outcome {
@@ -49,7 +49,7 @@ struct HopChain {
     var warnings: [HopdError] = []
   }
 
-  /// Runs every pass that is not done yet; discards work that cannot be continued, and starts over.
+  /// Runs every hop that is not done yet; discards work that cannot be continued, and starts over.
   func run() throws -> Outcome {
     do {
       return try givingSpaceBack { try run(from: try startingPoint()) }
@@ -69,7 +69,7 @@ struct HopChain {
     }
   }
 
-  /// Discards all staged stores and runs every pass.
+  /// Discards all staged stores and runs every hop.
   func startOver() throws -> Outcome {
     try detachAll()
     try area.removeAll()
@@ -84,65 +84,44 @@ struct HopChain {
     try plan.hops.indices.contains { try files.status(area.path(hop: $0)) != nil }
   }
 
-  /// The pass to begin with: the last one whose staged store exists, if its source exists too.
+  /// The hop to begin with: the last one whose staged store exists.
   private func startingPoint() throws -> Int {
-    let existing = try plan.hops.indices.filter { try files.status(area.path(hop: $0)) != nil }
-    guard let last = existing.last else { return 0 }
-    let ends = passes.groups.indices.map(passes.last)
-    guard existing.allSatisfy(ends.contains), let position = ends.firstIndex(of: last) else {
-      throw HopdError(
-        .stagingStale, "the hops were fused in another way before", hint: "the chain starts over automatically"
-      )
-    }
-    return position
+    try plan.hops.indices.last { try files.status(area.path(hop: $0)) != nil } ?? 0
   }
 
   func run(from first: Int) throws -> Outcome {
-    if let program = passes.alterProgram { return try alter(by: program) }
     var outcome = Outcome(staged: staged)
     var source = SourceTables.schema(sourceSchema)
-    var done = passes.groups.prefix(first).reduce(Int64(0)) { $0 &+ Passes.rows(of: $1, in: plan) }
     if first > 0 {
-      let before = passes.last(of: first - 1)
-      if try files.status(area.path(hop: before)) != nil {
-        // The pass before is complete: its store is only deleted after the present pass is.
-        source = try attachComplete(before)
-      } else {
-        // The store at `first` must be complete then; if it is not, its source is gone and the chain starts over.
-        source = .gone
-      }
+      // The store of the hop before is complete: it is only deleted after the present one is. If the present one was not
+      // begun in it or is not complete either, its source is gone and the chain starts over.
+      source = try files.status(area.path(hop: first - 1)) != nil ? try attachComplete(first - 1) : .gone
     }
-    let reserved = passes.stagedBytes
-    // The store of the second pass exists beside that of the first; every later one is made when an earlier one is
-    // gone.
-    if first + 1 < passes.groups.count {
-      try area.holdSpace(reserved, for: .nextStore)
+    // The second staged store exists beside the first; every later one is made when an earlier one is gone.
+    if execution.needsTwoStores, first + 1 < plan.hops.count {
+      try area.holdSpace(execution.stagedBytes, for: .nextStore)
     } else {
       try area.releaseSpace(for: .nextStore)
     }
-    for position in passes.groups.indices.dropFirst(first) {
-      let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
-      guard let last = hops.last else { break }
-      let isLast = last == plan.hops.count - 1
-      let hasStore = try files.status(area.path(hop: last)) != nil
+    var done = plan.hops.prefix(first).reduce(Int64(0)) { $0 &+ $1.rowsToRead }
+    for index in first..<min(end ?? plan.hops.count, plan.hops.count) {
+      let isLast = index == plan.hops.count - 1
+      let stays = execution.staysInStore(index)
+      let hasStore = try files.status(area.path(hop: index)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
-      let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
-      try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
-      let manager = try manager(of: last, reading: input)
-      done &+= try materialise(
-        last, manager: manager, hasStore: hasStore, reserving: reserved, rowsBefore: done, into: &outcome)
-      if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
-      // The last pass of a chain with mapping models is verified against its input.
-      if !(isLast && plan.isMixed) { try dropViews(hops) }
-      if position > 0 {
-        let before = passes.last(of: position - 1)
+      try begin(index, reading: source, isResuming: hasStore, into: &outcome)
+      let manager = try manager(of: index, reading: stays ? space(of: index) : source)
+      done &+= try make(index, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
+      if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: space(of: index)) }
+      if index > 0, !stays {
+        // The last hop of a chain with mapping models is verified against its input.
         if plan.isMixed, isLast {
-          if !source.isGone { try closeStore(ofHop: before) }
+          if !source.isGone { try closeStore(ofHop: index - 1) }
         } else {
-          try removeStore(ofHop: before)
+          try removeStore(ofHop: index - 1)
         }
       }
-      source = space(of: last)
+      source = space(of: index)
       if isLast { try seal(manager) }
     }
     return outcome
@@ -154,7 +133,7 @@ struct HopChain {
     try area.giveBackReserve(hop: plan.hops.count - 1)
   }
 
-  // MARK: One pass
+  // MARK: One hop
 
   /// Inspects a hop where a segment begins, and reports its start.
   func begin(
@@ -171,57 +150,46 @@ struct HopChain {
     if isResuming { observer(.resumed(hop: index, hops: plan.hops.count)) }
   }
 
-  /// Makes the views of the hops of a pass before its last one, and returns the source of the last hop.
-  func makeViews(
-    of hops: Range<Int>, over source: SourceTables, isResuming: Bool, into outcome: inout Outcome
-  ) throws -> SourceTables {
-    var source = source
-    for index in hops {
-      let hop = plan.hops[index]
-      let start = ContinuousClock.now
-      try begin(index, reading: source, isResuming: isResuming && index == hops.lowerBound, into: &outcome)
-      var rows = hop.rowsToRead
-      if !source.isGone {
-        let space = try view(of: index, over: source)
-        if plan.isMixed { rows = try checkRows(of: hop, from: source, in: space) }
-        source = space
-      }
-      tellEnd(
-        HopReport(
-          hop, rowsWritten: rows, chunks: 0, seconds: (ContinuousClock.now - start).seconds, isFused: true),
-        into: &outcome)
-    }
-    return source
-  }
-
-  /// Reports that a hop is complete.
-  func tellEnd(_ report: HopReport, into outcome: inout Outcome) {
-    outcome.hops.append(report)
-    observer(.hopFinished(report))
-  }
-
-  /// Writes the store of a pass's last hop; returns its rows.
-  private func materialise(
-    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, reserving bytes: Int64, rowsBefore: Int64,
+  /// Makes the staged store of a hop; returns its rows.
+  private func make(
+    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, rowsBefore: Int64,
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
-    if index != passes.last(of: 0) { try area.releaseSpace(for: .nextStore) }
-    let path = try area.create(hop: index, reserving: bytes, resuming: hasStore)
-    let watch = ProgressWatch(
-      totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
-    let staged = try manager.run(into: path) { progress in
+    let stays = execution.staysInStore(index)
+    if index > 0, !stays { try area.releaseSpace(for: .nextStore) }
+    let path = area.path(hop: index)
+    if !stays {
+      _ = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore)
+    } else if !hasStore {
+      try takeOver(index)
+    }
+    let watch = ProgressWatch(totalRows: execution.estimate.rows, rowsBefore: rowsBefore, observer: observer)
+    let progress = { (progress: HopProgress) in
       tellPolicyLines()
       watch.note(progress)
       return control.goesOn(after: progress)
     }
+    let staged =
+      switch execution.hops[index] {
+      case .write: try manager.run(into: path, progress)
+      case .alter(let program): try manager.alter(into: path, by: program, copies: !stays, progress)
+      }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed
     let report = HopReport(
       plan.hops[index], rowsWritten: staged.rows, chunks: staged.chunks, seconds: staged.seconds,
       tallies: staged.tallies)
-    tellEnd(report, into: &outcome)
+    outcome.hops.append(report)
+    observer(.hopFinished(report))
     try keepQuarantined(staged, hop: index)
     return staged.rows
+  }
+
+  /// Gives the staged store of the hop before the name of this one's. A run that stops before the hop has begun finds the
+  /// complete store of the hop before under it.
+  private func takeOver(_ index: Int) throws {
+    try closeStore(ofHop: index - 1)
+    try files.rename(area.path(hop: index - 1), to: area.path(hop: index))
   }
 
   func manager(of index: Int, reading source: SourceTables) throws(HopdError)
@@ -231,7 +199,7 @@ struct HopChain {
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external,
       policySteps: PolicyHopRunner.maker(policies, of: plan.store),
-      note: note, references: views.references, counts: views.counts, original: sourceSchema)
+      note: note, references: references, counts: counts, original: sourceSchema)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (docs/formats/replacement.md,
@@ -270,27 +238,9 @@ struct HopChain {
     }
   }
 
-  // MARK: Views and stores
+  // MARK: Stores
 
-  /// The views of an inner hop, made once in a run: they are temporary, and a later run makes them again.
-  func view(of index: Int, over source: SourceTables) throws -> SourceTables {
-    if let made = views.spaces[index] { return made }
-    let space = try HopViews.create(
-      plan.hops[index], over: source, connection: connection, options: options, references: views.references,
-      counts: views.counts)
-    views.spaces[index] = space
-    return space
-  }
-
-  /// Removes the views of hops, the last one first.
-  func dropViews(_ hops: Range<Int>) throws {
-    for index in hops.reversed() where views.spaces[index] != nil {
-      try HopViews.drop(hop: index, connection: connection)
-      views.spaces[index] = nil
-    }
-  }
-
-  /// Attaches the store of a finished pass; throws `staging-stale` unless it is complete and of this run.
+  /// Attaches the store of a finished hop; throws `staging-stale` unless it is complete and of this run.
   func attachComplete(_ index: Int) throws -> SourceTables {
     try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
     try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
@@ -316,10 +266,9 @@ struct HopChain {
 
   /// Detaches all staged stores.
   func detachAll() throws {
-    try dropViews(plan.hops.indices)
     // A schema of the same name may be another store from here on.
-    views.counts.forget()
-    views.references.forget()
+    counts.forget()
+    references.forget()
     for index in plan.hops.indices {
       let schema = StagedStore.schemaName(ofHop: index)
       let isAttached = try connection.integer(
@@ -329,28 +278,14 @@ struct HopChain {
   }
 }
 
-/// The views of a run by hop, and the known counts of their rows; one value for all copies of a chain.
-final class ChainViews {
-  fileprivate(set) var spaces: [Int: SourceTables] = [:]
-  let counts: RowCountCache
-  let references: ReferenceMemory
-
-  /// No views yet; `counts` has what the plan has counted in the store, whose tables do not change until the run ends.
-  init(counts: RowCountCache) {
-    self.counts = counts
-    references = ReferenceMemory(counts: counts)
-  }
-}
-
 extension HopReport {
   /// The report of a hop as the plan has it.
   init(
-    _ hop: Hop, rowsWritten: Int64, chunks: Int64, seconds: Double, tallies: HopTallies = HopTallies(),
-    isFused: Bool = false
+    _ hop: Hop, rowsWritten: Int64, chunks: Int64, seconds: Double, tallies: HopTallies = HopTallies()
   ) {
     self.init(
       source: hop.source.name, destination: hop.destination.name, kind: hop.kind,
       rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: rowsWritten, chunks: chunks, seconds: seconds,
-      mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: tallies, isFused: isFused)
+      mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: tallies)
   }
 }

@@ -31,9 +31,6 @@ package struct HopReport: Sendable, Hashable {
   package var mappings: [String] = []
   /// The outcomes of rows that make no object of their own.
   package var tallies = HopTallies()
-  /// Whether it was one pass with the hop after it. Then no store of it was written, and `rowsWritten` are the rows
-  /// that a view shows.
-  package var isFused = false
 
   /// "Model 2 → Model 3", or "willMigrate of Model 2 → Model 3".
   package var title: String { (kind == "stage" ? mappings.first : nil) ?? "\(source) → \(destination)" }

@@ -2,9 +2,9 @@
 
 import MigrationEngine
 
-/// Watches one pass.
+/// Watches one hop.
 struct ProgressWatch {
-  /// Rows to write over all passes, and those that the passes before have written.
+  /// Rows to write over all hops, and those that the hops before have written.
   let totalRows: Int64
   let rowsBefore: Int64
   let observer: (MigrationEvent) -> Void

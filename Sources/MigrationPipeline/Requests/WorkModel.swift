@@ -100,24 +100,26 @@ private enum Weight {
 
 extension WorkModel {
   /// The work of a plan that is complete.
-  init(_ plan: MigrationPlan, passes: Passes, settings: MigrationSettings, replaces: Bool, at time: Double) {
+  init(
+    _ plan: MigrationPlan, execution: ChainExecution, settings: MigrationSettings, replaces: Bool, at time: Double
+  ) {
     var stages: [Stage] = []
     var rows = 1.0
     func add(_ part: WorkPart, _ weight: Double) { stages.append(Stage(part: part, weight: rows * weight)) }
-    for group in passes.groups {
-      guard let last = group.hops.last else { continue }
-      rows = Double(max(1, Passes.rows(of: group, in: plan)))
+    for (index, decision) in execution.hops.enumerated() {
+      rows = Double(max(1, plan.hops[index].rowsToRead))
       func add(_ stage: HopStage, _ weight: Double) {
-        stages.append(Stage(part: stage.part, hop: last, stage: stage, weight: rows * weight))
+        stages.append(Stage(part: stage.part, hop: index, stage: stage, weight: rows * weight))
       }
-      if group.execution == .copyAndAlter {
-        add(.copy, Weight.copied)
+      switch decision {
+      case .alter:
+        if !execution.staysInStore(index) { add(.copy, Weight.copied) }
         add(.rows, Weight.altered)
-      } else {
-        add(.rows, plan.hops[last].mapped?.policies.isEmpty == false ? Weight.object : Weight.row)
+      case .write:
+        add(.rows, plan.hops[index].mapped?.policies.isEmpty == false ? Weight.object : Weight.row)
       }
       // Only the last store has indexes.
-      add(.indexes, last == plan.hops.count - 1 ? Weight.indexed : 0)
+      add(.indexes, index == plan.hops.count - 1 ? Weight.indexed : 0)
     }
     add(.verifying, settings.verification == .full ? Weight.fullyVerified : Weight.verified)
     add(

@@ -84,12 +84,12 @@ extension MigrationRun {
       try publish(staged, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
       return report(.current)
     }
-    let (plan, passes) = try plan(store, reader: reader)
+    let (plan, execution) = try plan(store, reader: reader)
     let external = try externalFiles(of: plan, reader: reader)
     let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
-    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
+    try area.requireSpace(execution.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
-    let chain = chain(plan, passes, area, reader, source: job, boot: try files.bootIdentifier())
+    let chain = chain(plan, execution, area, reader, source: job, boot: try files.bootIdentifier())
     let (outcome, verified) = try reportingSourceDamage(reader) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))

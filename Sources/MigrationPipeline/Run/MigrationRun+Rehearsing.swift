@@ -71,16 +71,16 @@ extension MigrationRun {
         target: self.request.target,
         countsRows: false)
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
-      let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
+      let (plan, execution) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       let area = try StagingArea(
         location: CanonicalStoreLocation(
           resolving: scratch.appending(self.request.location.fileName), files: self.files),
         job: self.job, files: self.files)
-      try area.requireSpace(passes.estimate.diskNeeded)
+      try area.requireSpace(execution.estimate.diskNeeded)
       self.stage = .migrate
       let chain = self.chain(
-        plan, passes, area, reader, source: self.job, boot: try self.files.bootIdentifier(), end: end)
+        plan, execution, area, reader, source: self.job, boot: try self.files.bootIdentifier(), end: end)
       let outcome = try self.reportingSourceDamage(reader) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }

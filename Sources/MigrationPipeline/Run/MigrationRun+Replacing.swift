@@ -131,13 +131,13 @@ extension MigrationRun {
           reader: reader, location: held.location.store, catalog: request.catalog, target: request.target,
           countsRows: false))
     else { return report(.current) }
-    let (plan, passes) = try plan(store, reader: reader)
+    let (plan, execution) = try plan(store, reader: reader)
     let pin = try requireNotHeldBack(held, store, target: plan.target)
     if replacement == .rename { try area.proveAttributesCanBeKept() }
-    try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
+    try requireSpace(execution.estimate, area: area, hops: plan.hops.indices)
 
-    var intent = try newIntent(held, store, plan, passes, fingerprint)
-    let chain = chain(plan, passes, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
+    var intent = try newIntent(held, store, plan, execution, fingerprint)
+    let chain = chain(plan, execution, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
       try build(chain, intent: &intent, environment: environment)
     }
@@ -168,11 +168,11 @@ extension MigrationRun {
 
   /// The record of a replacement before anything is staged.
   private func newIntent(
-    _ held: LockedStore, _ store: IdentifiedStore, _ plan: MigrationPlan, _ passes: Passes,
+    _ held: LockedStore, _ store: IdentifiedStore, _ plan: MigrationPlan, _ execution: ChainExecution,
     _ fingerprint: SourceFingerprint
   ) throws -> ReplacementIntent {
     ReplacementIntent(
-      location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
+      location: held.location, job: job, planFingerprint: execution.fingerprint, source: fingerprint,
       bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode,
       from: StoreVersionMark(store.version), to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
@@ -216,7 +216,7 @@ extension MigrationRun {
 
   /// The staged store that an interrupted run of the same plan had finished, if it still exists unchanged.
   private func finished(_ chain: HopChain) throws -> SourceFingerprint.Stamp? {
-    guard let interrupted, interrupted.planFingerprint == chain.passes.fingerprint, let sealed = interrupted.sealed,
+    guard let interrupted, interrupted.planFingerprint == chain.execution.fingerprint, let sealed = interrupted.sealed,
       let status = try files.status(chain.staged), SourceFingerprint.Stamp(status) == sealed
     else { return nil }
     return sealed

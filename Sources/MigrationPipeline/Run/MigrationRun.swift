@@ -17,9 +17,6 @@ import SystemPackage
   import Glibc
 #endif
 
-/// Names hops that were compiled once.
-private struct CompilableHops: Hashable {}
-
 /// The migration path of one store. It stays on the thread that made it.
 final class MigrationRun {
   let request: MigrationRequest
@@ -136,7 +133,7 @@ final class MigrationRun {
   /// The plan and how it is carried out; throws for everything that cannot be done. A trial run needs no policies.
   func plan(
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
-  ) throws -> (plan: MigrationPlan, passes: Passes) {
+  ) throws -> (plan: MigrationPlan, execution: ChainExecution) {
     stage = .plan
     try beginSourceCheck(reader)
     let counting = StoreReader(connection: reader.connection, space: reader.space, memory: counts)
@@ -148,45 +145,34 @@ final class MigrationRun {
 
   private func planned(
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool
-  ) throws -> (plan: MigrationPlan, passes: Passes) {
+  ) throws -> (plan: MigrationPlan, execution: ChainExecution) {
     counts.forget()
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
-    // Refuses what no statement can do, before anything is written; once for all stores with the same chain.
-    _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in
-      for hop in plan.hops {
-        guard !hop.isMapped else {
-          _ = try MappedHopCompiler.executions(hop: hop)
-          continue
-        }
-        _ = try HopCompiler.compile(
-          hop: hop, source: reader.space, destinationSchema: "staged", withIndexes: false)
-      }
-      return true
-    }
-    let passes = try Passes(of: plan, options: request.engine)
+    // Refuses what no statement can do, before anything is written.
+    let execution = try ChainExecution(of: plan, options: request.engine)
     if request.takesNotes {
       // A store that is at the target already keeps what it has.
       if let remark = plan.hops.last.flatMap({ ModelCache.remark(on: $0.destinationSchema) }) {
         observer(.note(.remark(remark.headline)))
       }
-      for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
+      for sentence in MigrationRun.decisions(plan, execution) { observer(.note(.decision(sentence))) }
     }
     var settings = request.settings
     settings.replacement = replacement
-    work.planned(plan, passes, settings: settings, replaces: request.output == nil)
+    work.planned(plan, execution, settings: settings, replaces: request.output == nil)
     observer(
       .planned(
         PlanSummary(
           job: job, from: store.version.model.name, to: plan.target.model.name, hops: plan.hops.count,
-          rows: passes.estimate.rows,
+          rows: execution.estimate.rows,
           bytes: plan.estimate.bytes, warnings: plan.warnings, dropped: plan.drops)))
-    return (plan, passes)
+    return (plan, execution)
   }
 
   /// The plan's decisions, for a trace.
-  private static func decisions(_ plan: MigrationPlan, _ passes: Passes) -> [String] {
+  private static func decisions(_ plan: MigrationPlan, _ execution: ChainExecution) -> [String] {
     var sentences = [
       "the store has version \(plan.store.version.title) and goes to \(plan.target.title) in \(plan.hops.count) hops"
     ]
@@ -215,9 +201,8 @@ final class MigrationRun {
         sentences.append("\(title): its rows are inspected when the previous hop is complete")
       }
     }
-    for group in passes.groups {
-      sentences.append(
-        "\(group.title): one pass, \(group.execution.sentence)" + (group.boundary.map { "; \($0)" } ?? ""))
+    for (hop, decision) in zip(plan.hops, execution.hops) {
+      sentences.append("\(hop.title): \(execution.sentence(ofHop: hop.index)): \(decision.reason)")
     }
     return sentences
   }
@@ -253,16 +238,17 @@ final class MigrationRun {
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
-  /// The passes of a plan. `source` and `boot` identify the source and the boot of its checkpoints.
+  /// The chain of a plan. `source` and `boot` identify the source and the boot of its checkpoints.
   func chain(
-    _ plan: MigrationPlan, _ passes: Passes, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
+    _ plan: MigrationPlan, _ execution: ChainExecution, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
     end: Int? = nil
   ) -> HopChain {
     HopChain(
-      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: passes.fingerprint, source: source, boot: boot), options: request.engine,
+      plan: plan, execution: execution, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: execution.fingerprint, source: source, boot: boot), options: request.engine,
       rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
-      control: control, observer: observer, end: end, views: ChainViews(counts: counts))
+      control: control, observer: observer, end: end, counts: counts,
+      references: ReferenceMemory(counts: counts))
   }
 
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
@@ -273,7 +259,7 @@ final class MigrationRun {
     let expectation = try chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
-      staged: staged, plan: chain.plan, expectation: expectation, altered: chain.passes.alterProgram?.origins ?? [:],
+      staged: staged, plan: chain.plan, expectation: expectation, staying: chain.execution.staying,
       source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))
     if chain.plan.isMixed { rows = verified.rows }
     observer(.verified(checks: verified.checks.count))

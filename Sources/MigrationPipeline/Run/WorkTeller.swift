@@ -28,9 +28,9 @@ final class WorkTeller {
   private var elapsed: Double { max(0, (ContinuousClock.now - start - held()).seconds) }
 
   /// The plan is complete.
-  func planned(_ plan: MigrationPlan, _ passes: Passes, settings: MigrationSettings, replaces: Bool) {
+  func planned(_ plan: MigrationPlan, _ execution: ChainExecution, settings: MigrationSettings, replaces: Bool) {
     self.plan = (plan.store.version.model.name, plan.target.model.name, plan.hops.count)
-    model = WorkModel(plan, passes: passes, settings: settings, replaces: replaces, at: elapsed)
+    model = WorkModel(plan, execution: execution, settings: settings, replaces: replaces, at: elapsed)
   }
 
   /// So much of a replacement in place is done.

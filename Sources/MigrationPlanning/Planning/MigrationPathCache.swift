@@ -1,5 +1,5 @@
 // The facts about the hops of a plan that do not depend on the store's rows: their name, and a cache for results that
-// follow from them alone (programs, passes). Stores with the same hops share one; a daemon plans the same migration
+// follow from them alone (programs). Stores with the same hops share one; a daemon plans the same migration
 // path for ten thousand stores of an app.
 
 import ManagedObjectModel

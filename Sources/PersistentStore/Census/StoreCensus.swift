@@ -112,17 +112,8 @@ package final class StoreCensus {
     return counts
   }
 
-  /// Returns an earlier count, or one that follows from it: a view that shows all rows of some entities, and no others,
-  /// has as many as the table below it.
-  private func known(_ table: EntityTable) -> [Int64: Int64]? {
-    guard let memory = reader.memory else { return nil }
-    if let counts = memory.rows(of: reader.qualified(table.name)) { return counts }
-    guard let origin = reader.space.origin(of: table.name), let below = reader.space.source,
-      origin.showsAllRows, let counts = memory.rows(of: below.qualified(origin.table)),
-      origin.numbers.isSuperset(of: counts.keys)
-    else { return nil }
-    return origin.whole.compactMapValues { counts[$0] }
-  }
+  /// Returns an earlier count.
+  private func known(_ table: EntityTable) -> [Int64: Int64]? { reader.memory?.rows(of: reader.qualified(table.name)) }
 
   private func count(_ table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let conditions = rowConditions(of: table) {

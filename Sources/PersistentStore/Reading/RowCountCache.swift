@@ -50,7 +50,7 @@ package final class RowCountCache {
   }
 
   /// Whether a column is known to have a value in every row.
-  func isPresent(_ column: String, of table: String) -> Bool {
+  package func isPresent(_ column: String, of table: String) -> Bool {
     count("\(RowCounter.column(column)) IS NULL", in: table) == 0
   }
 
@@ -104,10 +104,6 @@ extension StoreReader {
   package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
     let name = qualified(table)
     if let known = memory?.ends[name] { return known }
-    if let below = try keyEndsBelow(table) {
-      memory?.ends[name] = below
-      return below
-    }
     // Two separate queries each find their key at one end of the table; a combined one would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
@@ -115,14 +111,5 @@ extension StoreReader {
       }.first ?? KeyEnds(low: nil, high: nil)
     memory?.ends[name] = found
     return found
-  }
-
-  /// Returns the ends of the table below, if a view shows all of its rows under their keys.
-  private func keyEndsBelow(_ table: String) throws(SQLiteError) -> KeyEnds? {
-    guard let memory, let below = space.source, let origin = space.origin(of: table), origin.showsAllRows,
-      origin.carried["Z_PK"] == "Z_PK", let counts = memory.rows(of: below.qualified(origin.table)),
-      origin.numbers.isSuperset(of: counts.keys)
-    else { return nil }
-    return try StoreReader(connection: connection, space: below, memory: memory).keyEnds(of: origin.table)
   }
 }

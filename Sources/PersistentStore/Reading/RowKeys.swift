@@ -108,11 +108,9 @@ struct RowKeys {
 }
 
 extension StoreReader {
-  /// Whether Z_PK is the rowid. A table from another program may have duplicate keys, or none. Views show keys of such
-  /// a table.
+  /// Whether Z_PK is the rowid. A table from another program may have duplicate keys, or none.
   func isKeyed(_ table: String) throws(SQLiteError) -> Bool {
-    if space.isViews { return true }
-    return try shape(of: table).isKeyedByRowID
+    try shape(of: table).isKeyedByRowID
   }
 }
 

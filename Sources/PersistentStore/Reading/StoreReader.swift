@@ -98,7 +98,7 @@ package struct StoreReader {
   /// Returns column names and declared types of a table, in order.
   package func columns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
     try connection.rows(
-      "SELECT name, type FROM pragma_table_info(?, ?)", [.text(space.name(of: table)), .text(schema)]
+      "SELECT name, type FROM pragma_table_info(?, ?)", [.text(table), .text(schema)]
     ) { row in
       (row.text(at: 0) ?? "", row.text(at: 1) ?? "")
     }

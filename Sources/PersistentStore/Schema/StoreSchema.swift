@@ -112,6 +112,9 @@ package struct StoreSchema: Sendable {
     joinTables.filter { table.entities.contains($0.entity) }
   }
 
+  /// The names of Core Data's own bookkeeping tables.
+  package static let bookkeepingTables: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+
   /// Returns the statements of Core Data's own bookkeeping tables, with their exact texts
   /// (docs/formats/store-layout.md, "Bookkeeping tables").
   package func bookkeepingStatements(in schema: String? = nil) -> [String] {

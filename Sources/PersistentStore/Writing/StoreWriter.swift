@@ -58,6 +58,13 @@ package struct StoreWriter {
     }
   }
 
+  /// Removes the bookkeeping of the version that the file had.
+  package func dropBookkeeping() throws(SQLiteError) {
+    for name in StoreSchema.bookkeepingTables.sorted() {
+      try connection.execute("DROP TABLE IF EXISTS \(prefix)\(name)")
+    }
+  }
+
   /// Creates Z_PRIMARYKEY, Z_METADATA, Z_MODELCACHE if the framework version has it, and, if the layout has them, the
   /// empty tables of persistent history.
   ///

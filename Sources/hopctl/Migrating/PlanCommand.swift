@@ -134,10 +134,10 @@ struct PlanCommand: HopctlCommand {
   ) throws {
     let drops = plan.drops + trial.drops
     let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
-    let passes = try Passes(of: plan, options: request.engine)
-    let text = PlanText(plan: plan, hops: hops, passes: passes, drops: drops, request: request)
+    let execution = try ChainExecution(of: plan, options: request.engine)
+    let text = PlanText(plan: plan, hops: hops, execution: execution, drops: drops, request: request)
     let title = TerminalText("\(store.text): \(plan.store.version.title) → \(plan.target.model.name), \(text.count)")
-    try output.lines([title] + text.hopLines + text.passLines)
+    try output.lines([title] + text.hopLines + text.executionLines)
     for warning in plan.warnings + trial.warnings {
       try output.line(TerminalText("warning:", .attention) + " \(warning)", keepingNewlines: true)
     }
@@ -146,8 +146,8 @@ struct PlanCommand: HopctlCommand {
     if let failure = trial.failure { ErrorReport.tell(failure) }
     var object = json(
       request.location.store, from: plan.store.version, to: plan.target.model.name, hops: hops,
-      passes: passes.groups.map { $0.json(of: passes) }, pin, remarks + plan.warnings + trial.warnings,
-      passes.estimate, diskNeeded: text.diskNeeded)
+      execution: execution.json, pin, remarks + plan.warnings + trial.warnings,
+      execution.estimate, diskNeeded: text.diskNeeded)
     // Tables of persistent history whose rows the migration drops; only for stores that have such tables.
     if !plan.clearedHistory.isEmpty {
       object += ["history": plan.clearedHistory.map { ["table": $0.table, "rows": $0.rows] as JSONObject }]
@@ -159,13 +159,13 @@ struct PlanCommand: HopctlCommand {
 
   private func json(
     _ location: StoreLocation, from version: CatalogedVersion?, to target: String, hops: [PlanShape.Hop],
-    passes: [JSONObject] = [], _ pin: PinShape?, _ warnings: [HopdError], _ estimate: MigrationEstimate,
+    execution: [JSONObject] = [], _ pin: PinShape?, _ warnings: [HopdError], _ estimate: MigrationEstimate,
     diskNeeded: Int64
   ) -> JSONObject {
     let common: JSONObject = [
       "store": stable ? location.fileName : location.database.string, "from": version?.model.name ?? "?",
       "to": target, "configuration": version?.configuration,
-      "modelSource": version.map(MessageFormatter.modelSource), "hops": hops, "passes": passes, "pin": pin,
+      "modelSource": version.map(MessageFormatter.modelSource), "hops": hops, "execution": execution, "pin": pin,
       "warnings": told(warnings),
     ]
     // Sizes and times differ from machine to machine.
@@ -191,17 +191,18 @@ struct PlanCommand: HopctlCommand {
   }
 }
 
-extension HopGroup {
-  /// One pass over the rows: only the store of its last hop is written. Hops are counted from 1; `boundary` says why
-  /// the next hop is not in this pass, and is null for the last pass.
-  fileprivate func json(of passes: Passes) -> JSONObject {
-    let pass: JSONObject = [
-      "hops": hops.map { $0 + 1 }, "execution": execution.word, "reason": passes.reason, "boundary": boundary,
-    ]
-    // The action for each table; only for an altered copy.
-    guard execution == .copyAndAlter, let changes = passes.alterProgram?.changes else { return pass }
-    let tables = changes.map { ["table": $0.table, "action": $0.action.rawValue, "reason": $0.reason] as JSONObject }
-    return pass + ["tables": tables]
+extension ChainExecution {
+  /// One object for each hop; `tables` only where a file is altered.
+  fileprivate var json: [JSONObject] {
+    hops.enumerated().map { index, decision in
+      let hop: JSONObject = [
+        "hop": index + 1, "action": decision.word, "copies": decision.program != nil && !staysInStore(index),
+        "reason": decision.reason,
+      ]
+      guard let changes = decision.program?.changes else { return hop }
+      let tables = changes.map { ["table": $0.table, "action": $0.action.rawValue, "reason": $0.reason] as JSONObject }
+      return hop + ["tables": tables]
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// The text output of a plan: its hops with their entities, its passes over the rows, and the needed disk space.
+// The text output of a plan: its hops with their entities, how each is carried out, and the needed disk space.
 
 import Diagnostics
 import MappingModel
@@ -12,7 +12,7 @@ struct PlanText {
   let plan: MigrationPlan
   /// The plan's hops as `--json` has them.
   let hops: [PlanShape.Hop]
-  let passes: Passes
+  let execution: ChainExecution
   /// Dropped columns, including those that only the trial found.
   let drops: [DroppedColumn]
   let request: MigrationRequest
@@ -56,28 +56,23 @@ struct PlanText {
     return "stage, declared in \(place.file?.printable ?? "")" + (place.line.map { ":\($0)" } ?? "")
   }
 
-  // MARK: Passes
+  // MARK: Execution
 
-  /// The passes with their hops, their execution and its reason, the reason for each boundary, and the dropped history.
-  var passLines: [TerminalText] {
-    let count = passes.groups.count
-    var lines = passes.groups.enumerated().flatMap { index, group -> [TerminalText] in
-      let detail = group.execution == .copyAndAlter ? " (\(passes.reason))" : ""
-      return ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)\(detail)"]
-        + (group.boundary.map { ["  ends there: \($0)"] } ?? [])
+  /// How each hop is carried out, with its tables or the reason for writing all rows; and the dropped history.
+  var executionLines: [TerminalText] {
+    var lines = execution.hops.enumerated().flatMap { index, decision -> [TerminalText] in
+      ["hop \(index + 1)/\(plan.hops.count)  \(execution.sentence(ofHop: index)): \(decision.reason)"]
+        + tableLines(decision)
     }
-    lines += tableLines
-    if count > 0, passes.alterProgram == nil { lines.append("  hopd rewrites the rows: \(passes.reason)") }
     for table in plan.clearedHistory where table.rows > 0 {
       lines.append("clears \(table.table) (persistent history): \(MessageFormatter.count(table.rows, "row", "rows"))")
     }
     return lines
   }
 
-  /// The tables that change in an altered copy; the others are only counted.
-  private var tableLines: [TerminalText] {
-    guard let program = passes.alterProgram else { return [] }
-    let changes = program.changes
+  /// The tables that change in an altered file; the others are only counted.
+  private func tableLines(_ decision: HopDecision) -> [TerminalText] {
+    guard let changes = decision.program?.changes else { return [] }
     let changed = changes.filter { $0.action != .kept }
     guard !changed.isEmpty else { return [] }
     let rows = changed.map { [$0.table, $0.action.rawValue, $0.reason] }
@@ -97,12 +92,12 @@ struct PlanText {
 
   /// Bytes of free disk that the migration needs.
   var diskNeeded: Int64 {
-    passes.estimate.diskNeeded(
+    execution.estimate.diskNeeded(
       replacing: request.replacement ?? .rename, keepsBackupElsewhere: request.backup.directory != nil)
   }
 
   var estimate: String {
-    let estimate = passes.estimate
+    let estimate = execution.estimate
     return "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), "
       + "\(MessageFormatter.bytes(estimate.bytes)) to read, \(MessageFormatter.bytes(diskNeeded)) of free disk, "
       + "\(MessageFormatter.bytes(estimate.memory)) of memory, about "

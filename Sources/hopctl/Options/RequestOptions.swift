@@ -22,13 +22,6 @@ struct RequestOptions: ParsableArguments {
   @OptionGroup var mapping: MappingOptions
   @OptionGroup var verbose: VerboseOptions
 
-  @Flag(
-    name: .customLong("no-fuse"),
-    help: ArgumentHelp(
-      "Make each hop's store on its own.",
-      discussion: "Without it, hops that follow each other run in one pass over the rows, if the result is the same."))
-  var noFuse = false
-
   /// Reads models and mapping models, and prints the remarks that `isToTell` selects.
   func load(
     _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
@@ -65,7 +58,6 @@ struct RequestOptions: ParsableArguments {
     if let history = target.history { settings.history = history }
     if let cloudKit = target.cloudKit { settings.cloudKit = cloudKit }
     if let rule = mapping.unmappedEntities { settings.unmappedEntities = rule }
-    if noFuse { settings.engine.fusesHops = false }
     mapping.override(&settings.engine.invalidRows)
     return settings
   }

@@ -148,12 +148,11 @@ struct MigrationOutput {
 
 extension HopReport {
   /// `merged` and `leftOut` count, by entity mapping, the source rows that share another row's object or have none.
-  /// `fused`: whether the hop ran in one pass with the next one, without a store of its own.
   fileprivate var json: JSONObject {
     [
       "source": source, "destination": destination, "kind": kind, "mappings": mappings, "rowsRead": rowsRead,
       "rowsWritten": rowsWritten, "chunks": chunks, "seconds": seconds, "merged": tallies.merged,
-      "leftOut": tallies.dropped, "fused": isFused, "invalidRows": tallies.invalidRows.map(\.json),
+      "leftOut": tallies.dropped, "invalidRows": tallies.invalidRows.map(\.json),
     ]
   }
 }

@@ -1,6 +1,6 @@
-// Decides whether a chain runs on a copy of the store. Altering a copy gives the same result as writing all rows, in a
-// fraction of the time if most rows stay unchanged. Each table is either kept, or its rows are written as in any other
-// hop. Tables are kept only in forms that were seen in Core Data's own stores.
+// Decides how each hop of a chain is carried out. The tables of the store before stay in their file where that touches
+// fewer pages than writing all rows, and where the result is a form that was seen in Core Data's own stores. A table that
+// stays is kept or altered; the rows of others are written as in any other hop.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,12 +9,15 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// The execution of a whole chain.
-package enum AlterDecision: Sendable, Hashable {
-  /// On an altered copy.
-  case copyAndAlter(AlterProgram)
-  /// By writing all rows, for a reason.
-  case chunks(reason: String)
+/// How a hop is carried out.
+package enum HopDecision: Sendable, Hashable {
+  /// The file of the store before, altered.
+  case alter(AlterProgram)
+  /// All rows are written into a new file, for a reason.
+  case write(reason: String)
+
+  /// The program that alters; nil where rows are written.
+  package var program: AlterProgram? { if case .alter(let program) = self { program } else { nil } }
 }
 
 /// Decides from the plan alone.
@@ -24,36 +27,75 @@ package struct AlterCompiler {
   private static let appendsSince: Int64 = 977
 
   private let plan: MigrationPlan
-  private let source: StoreSchema
-  private let last: Hop
-  private var final: StoreSchema { last.destinationSchema }
+  private let hop: Hop
+  private let file: HopFile
+  private let fates: [String: TableFate]
+  private var source: StoreSchema { hop.sourceSchema }
+  private var final: StoreSchema { hop.destinationSchema }
+  private var isLast: Bool { hop.index == plan.hops.count - 1 }
+  /// Whether the chain's result has rows of persistent history.
+  private var carriesHistory: Bool { plan.hops.last?.history != nil }
 
-  /// Returns the decision for a plan, with its reason.
+  private struct FatesKey: Hashable, Sendable {}
+
+  /// Returns the fates of the tables in each hop; empty for a hop with mapping models. Throws for a hop whose rows no
+  /// statement can carry. The same for all stores on the same migration path.
+  package static func checkCompilable(_ plan: MigrationPlan) throws(HopdError) { _ = try fates(of: plan) }
+
+  private static func fates(of plan: MigrationPlan) throws(HopdError) -> [[String: TableFate]] {
+    try plan.memo.fact(FatesKey()) { () throws(HopdError) in
+      var fates: [[String: TableFate]] = []
+      for hop in plan.hops {
+        if hop.isMapped { _ = try MappedHopCompiler.executions(hop: hop) }
+        fates.append(hop.isMapped ? [:] : try HopLineage(hop).fates)
+      }
+      return fates
+    }
+  }
+
+  /// Returns the decision for each hop of a plan, with its reason.
   package static func decide(
     _ plan: MigrationPlan, options: EngineOptions = EngineOptions()
-  ) throws(HopdError) -> AlterDecision {
-    guard options.altering != .never else { return .chunks(reason: "altering copies is switched off") }
-    guard let first = plan.hops.first, let last = plan.hops.last else { return .chunks(reason: "there is no hop") }
-    guard options.fusesHops || plan.hops.count == 1 else { return .chunks(reason: "fusing is switched off") }
-    let compiler = AlterCompiler(plan: plan, source: first.sourceSchema, last: last)
-    let program: AlterProgram
+  ) throws(HopdError) -> [HopDecision] {
+    let fates = try fates(of: plan)
+    let decisions = decide(plan, fates, options, history: nil)
+    // History is in the store: it stays there if every hop does, and else the last hop copies it.
+    guard plan.hops.count > 1, plan.hops.last?.history != nil, decisions.contains(where: { $0.program == nil }) else {
+      return decisions
+    }
+    return decide(plan, fates, options, history: "the last hop copies the persistent history")
+  }
+
+  /// `history` is the reason why the first hop and the last one are written.
+  private static func decide(
+    _ plan: MigrationPlan, _ fates: [[String: TableFate]], _ options: EngineOptions, history: String?
+  ) -> [HopDecision] {
+    var decisions: [HopDecision] = []
+    var file = HopFile(of: plan.found)
+    for hop in plan.hops {
+      let compiler = AlterCompiler(plan: plan, hop: hop, file: file, fates: fates[hop.index])
+      let decision = compiler.decision(options, history: history)
+      file = file.after(decision)
+      decisions.append(decision)
+    }
+    return decisions
+  }
+
+  private func decision(_ options: EngineOptions, history: String?) -> HopDecision {
     do throws(Reason) {
-      try compiler.checkHops()
-      try compiler.checkHistory()
-      let bookkeeping = try compiler.checkFile()
-      program = compiler.program(try compiler.fates(), bookkeeping: bookkeeping)
+      guard options.altering != .never else { throw Reason("altering is switched off") }
+      if let history, isLast || hop.index == 0 { throw Reason(history) }
+      try checkHop()
+      if file.isStore { try checkFile() }
+      let program = program()
       guard plan.found.givesPagesBack || program.droppedTables.isEmpty else {
         throw Reason("tables are removed, and the file does not give their pages back")
       }
-      if options.altering == .whereFaster { try AlterCost(plan: plan, program: program).check(options) }
-      guard program.needsViews, plan.hops.count > 1 else { return .copyAndAlter(program) }
+      if options.altering == .whereFaster { try TouchedPages(plan: plan, hop: hop, program: program).check() }
+      return .alter(program)
     } catch {
-      return .chunks(reason: error.sentence)
+      return .write(reason: error.sentence)
     }
-    // Written tables are read through views of the earlier hops.
-    let groups = try HopFusion.groups(of: plan, options: options)
-    guard let boundary = groups.lazy.compactMap(\.boundary).first else { return .copyAndAlter(program) }
-    return .chunks(reason: boundary)
   }
 
   /// The reason for writing all rows.
@@ -62,55 +104,42 @@ package struct AlterCompiler {
     init(_ sentence: String) { self.sentence = sentence }
   }
 
-  // MARK: The chain
+  // MARK: The hop
 
-  private func checkHops() throws(Reason) {
-    for hop in plan.hops {
-      if hop.mapped != nil {
-        throw Reason("\(hop.title) \(hop.hook == nil ? "follows mapping models" : "runs a program over its objects")")
-      }
-      guard hop.computed.isEmpty, hop.sourceSchema.derivations.isEmpty, hop.destinationSchema.derivations.isEmpty else {
-        throw Reason("\(hop.title) has derived attributes")
-      }
+  private func checkHop() throws(Reason) {
+    if hop.mapped != nil {
+      throw Reason("\(hop.title) \(hop.hook == nil ? "follows mapping models" : "runs a program over its objects")")
     }
-    guard final.rTrees.isEmpty, final.triggers.isEmpty else {
+    guard hop.computed.isEmpty, source.derivations.isEmpty, final.derivations.isEmpty else {
+      throw Reason("\(hop.title) has derived attributes")
+    }
+    guard !isLast || (final.rTrees.isEmpty && final.triggers.isEmpty) else {
       throw Reason("the last version has triggers or R-Tree indexes")
     }
   }
 
-  /// Checks that history can stay in its tables, with at most some values changed.
+  /// Checks that the history of the store can stay in its tables, with at most some values changed.
   private func checkHistory() throws(Reason) {
     if let cleared = plan.clearedHistory.first(where: { $0.rows > 0 }) {
       throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
     }
-    guard let carry = last.history else { return }
+    guard let last = plan.hops.last, let carry = last.history else { return }
     guard carry.cutoff == nil else { throw Reason("a part of the persistent history stays behind") }
     if let mirroring = carry.mirroring, !(mirroring.numbers.isEmpty && mirroring.removed.isEmpty) {
       throw Reason("the entity numbers in the tables of CloudKit mirroring change")
     }
     let found = Dictionary(plan.found.objects.map { ($0.name, $0.sql) }, uniquingKeysWith: { a, _ in a })
-    for statement in final.history?.statements ?? []
+    for statement in last.destinationSchema.history?.statements ?? []
     where found[statement.name] != statement.createStatement {
       throw Reason("\(statement.name) of the persistent history changes")
     }
   }
 
-  private struct LineageKey: Hashable, Sendable {}
-
-  /// Returns the fate of each table according to the hops alone; the same for all stores on the same migration path.
-  private func fates() throws(Reason) -> [String: TableFate] {
-    do {
-      return try plan.memo.fact(LineageKey()) { () throws(HopdError) in try ChainLineage(plan.hops) }.fates
-    } catch {
-      // The pipeline refuses such a hop with its reason.
-      throw Reason("its rows cannot be carried: \(error.message)")
-    }
-  }
-
   // MARK: The file
 
-  /// Checks that the tables of the file can be altered. Returns Core Data's bookkeeping in it.
-  private func checkFile() throws(Reason) -> [String] {
+  /// Checks that the tables of the store can be altered.
+  private func checkFile() throws(Reason) {
+    try checkHistory()
     let found = plan.found
     if let table = found.internalTables.first { throw Reason("the store has the table \(table) of SQLite's own") }
     // Free pages would be copied too, with the deleted data in them.
@@ -118,7 +147,6 @@ package struct AlterCompiler {
       throw Reason("\(found.freePages) of the \(found.pages) pages of the file are free")
     }
     let known = Set(source.tables.map(\.name) + source.joinTables.map(\.name))
-    var bookkeeping: [String] = []
     var seen: Set<String> = []
     for object in found.objects {
       switch object.type {
@@ -127,27 +155,18 @@ package struct AlterCompiler {
       default: throw Reason("the store has the \(object.type) \(object.name)")
       }
       seen.insert(object.name)
-      if known.contains(object.name) {
-        continue
-      } else if HistoryLayout.isHistory(table: object.name) {
-        if last.history == nil { bookkeeping.append(object.name) }
-      } else if last.history != nil, MirroringLayout.isMirroring(object.name) {
-        continue
-      } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name) {
-        bookkeeping.append(object.name)
-      } else {
-        throw Reason("the store has the table \(object.name), which is not in its version")
-      }
+      let isKnown =
+        known.contains(object.name) || HistoryLayout.isHistory(table: object.name)
+        || carriesHistory && MirroringLayout.isMirroring(object.name)
+        || StoreSchema.bookkeepingTables.contains(object.name)
+      if !isKnown { throw Reason("the store has the table \(object.name), which is not in its version") }
     }
     for name in known.sorted() where !seen.contains(name) { throw Reason("the store lacks the table \(name)") }
-    return bookkeeping
   }
 
   // MARK: The tables
 
-  private func program(_ fates: [String: TableFate], bookkeeping: [String]) -> AlterProgram {
-    let texts = Dictionary(
-      plan.found.objects.filter { $0.type == "table" }.map { ($0.name, $0.sql ?? "") }, uniquingKeysWith: { a, _ in a })
+  private func program() -> AlterProgram {
     var kept: [AlterProgram.KeptTable] = []
     var written: [AlterProgram.WrittenTable] = []
     var taken: Set<String> = []
@@ -170,29 +189,30 @@ package struct AlterCompiler {
     }
     for table in final.tables {
       sort(table.name, .entities(table)) { lineage throws(Reason) in
-        try keep(table, lineage, text: texts[lineage.origin] ?? "")
+        try keep(table, lineage)
       }
     }
     for join in final.joinTables {
       sort(join.name, .pairs(join)) { lineage throws(Reason) in
-        try keep(join, lineage, text: texts[lineage.origin] ?? "")
+        try keep(join, lineage)
       }
     }
     let dropped = (source.tables.map(\.name) + source.joinTables.map(\.name)).filter { !taken.contains($0) }
     let indexes = indexes(kept)
+    let history = file.tables.keys.filter { HistoryLayout.isHistory(table: $0) }.sorted()
     return AlterProgram(
-      kept: kept, written: written, droppedTables: dropped, droppedIndexes: indexes.dropped,
-      createdIndexes: indexes.created, bookkeeping: bookkeeping,
-      rows: kept.reduce(0) { [rows = last.rowsByTable] in $0 &+ (rows[$1.name] ?? 0) })
+      kept: kept, written: written, droppedTables: dropped, droppedHistory: carriesHistory ? [] : history,
+      droppedIndexes: indexes.dropped, createdIndexes: indexes.created,
+      rows: kept.reduce(0) { [rows = hop.rowsByTable] in $0 &+ (rows[$1.name] ?? 0) })
   }
 
   private func keep(
-    _ table: EntityTable, _ lineage: TableLineage, text: String
+    _ table: EntityTable, _ lineage: TableLineage
   ) throws(Reason) -> AlterProgram.KeptTable {
     guard let before = source.table(named: lineage.origin) else {
       throw Reason("its rows come from elsewhere")
     }
-    try checkText(text, of: before)
+    if file.isStore { try checkText(file.tables[lineage.origin] ?? "", of: before) }
     guard lineage.appended.isEmpty || source.frameworkVersion >= Self.appendsSince else {
       throw Reason("Core Data of framework \(source.frameworkVersion) makes a table again to add a column")
     }
@@ -210,11 +230,12 @@ package struct AlterCompiler {
       appended: lineage.appended, values: values, join: nil)
   }
 
-  private func keep(_ join: JoinTable, _ lineage: TableLineage, text: String) throws(Reason) -> AlterProgram.KeptTable {
+  private func keep(_ join: JoinTable, _ lineage: TableLineage) throws(Reason) -> AlterProgram.KeptTable {
     guard let before = source.joinTable(named: lineage.origin) else {
       throw Reason("its pairs come from elsewhere")
     }
-    guard TableText.withPlainName(text, of: before.name) == before.createStatement else {
+    let text = file.tables[before.name] ?? ""
+    guard !file.isStore || TableText.withPlainName(text, of: before.name) == before.createStatement else {
       throw Reason("it has another text than Core Data writes")
     }
     let renamed = zip(before.columns, join.columns).filter { $0 != $1 }.map {
@@ -238,29 +259,29 @@ package struct AlterCompiler {
   // MARK: Indexes
 
   /// Returns the indexes to drop and those to create. An index over values that change is created again, which costs
-  /// less than updating it.
+  /// less than updating it. Those of the last version are created in the last hop.
   private func indexes(_ kept: [AlterProgram.KeptTable]) -> (dropped: [String], created: [SchemaIndex]) {
     let tables = Dictionary(kept.map { ($0.origin, $0) }) { first, _ in first }
     let wanted = Dictionary(final.indexes.map { ($0.name, $0) }) { first, _ in first }
     // Indexes of kept history stay in their known form; others are dropped with their tables.
     let history = Dictionary(
-      (last.history == nil ? [] : final.history?.statements ?? []).map { ($0.name, $0.createStatement) },
-      uniquingKeysWith: { a, _ in a })
+      (carriesHistory ? plan.hops.last?.destinationSchema.history?.statements ?? [] : []).map {
+        ($0.name, $0.createStatement)
+      }, uniquingKeysWith: { a, _ in a })
     var dropped: [String] = []
     var stays: Set<String> = []
-    // Automatic indexes have no text.
-    for object in plan.found.objects where object.type == "index" && object.sql != nil {
-      if HistoryLayout.isHistory(table: object.table) || history[object.table] != nil {
-        if last.history != nil, history[object.name] != object.sql { dropped.append(object.name) }
-      } else if let table = tables[object.table] {
-        if let index = wanted[object.name], index.createStatement == object.sql, table.keeps(index) {
-          stays.insert(object.name)
+    for found in file.indexes {
+      if HistoryLayout.isHistory(table: found.table) || history[found.table] != nil {
+        if carriesHistory, history[found.name] != found.text { dropped.append(found.name) }
+      } else if let table = tables[found.table] {
+        if let index = wanted[found.name], index.createStatement == found.text, table.keeps(index) {
+          stays.insert(found.name)
         } else {
-          dropped.append(object.name)
+          dropped.append(found.name)
         }
       }
     }
-    return (dropped, final.indexes.filter { !stays.contains($0.name) })
+    return (dropped, isLast ? final.indexes.filter { !stays.contains($0.name) } : [])
   }
 }
 

@@ -1,6 +1,6 @@
-// Describes what an altered copy changes in each table, in words for plans and journals.
+// Describes what a hop that alters a file changes in each table, in words for plans and journals.
 
-/// The change of one table in an altered copy.
+/// The change of one table.
 package struct TableChange: Sendable, Hashable {
   /// The kind of change.
   package enum Action: String, Sendable, Hashable {
@@ -10,11 +10,11 @@ package struct TableChange: Sendable, Hashable {
     case altered
     /// The table is created, and its rows are written.
     case written
-    /// The table is not in the last version.
+    /// The table is not in the destination.
     case removed
   }
 
-  /// Its name in the last version, or in the store if it is removed.
+  /// Its name in the destination, or in the source if it is removed.
   package let table: String
   package let action: Action
   /// The change, or the reason why its rows are written.
@@ -22,13 +22,13 @@ package struct TableChange: Sendable, Hashable {
 }
 
 extension AlterProgram {
-  /// The changes of all tables: those of the last version, and those that are removed.
+  /// The changes of all tables: those of the destination, and those that are removed.
   package var changes: [TableChange] {
     let made = Set(written.map(\.name))
     return kept.map { TableChange(table: $0.name, action: $0.isUnchanged ? .kept : .altered, reason: $0.change) }
       + written.map { TableChange(table: $0.name, action: .written, reason: $0.reason ?? "it is new") }
       + droppedTables.filter { !made.contains($0) }.map {
-        TableChange(table: $0, action: .removed, reason: "the last version has no table of that name")
+        TableChange(table: $0, action: .removed, reason: "the next version has no table of that name")
       }
   }
 

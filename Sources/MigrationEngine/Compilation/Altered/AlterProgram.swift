@@ -1,5 +1,6 @@
-// A chain of hops as an altered copy of the store: the changes of the copy, as plain values that a plan can show and a
-// runner can execute step by step. Each table stays unchanged, is altered, or is written again from the original store.
+// A hop as changes of a file: of a copy of the store, or of the staged store that the hop before has left. Plain values
+// that a plan can show and a runner can execute step by step. Each table stays unchanged, is altered, or is written again
+// from the source.
 // The result is the store that Core Data's own migration in place leaves (docs/formats/store-layout.md, "Apple's
 // migration in place"); `AlterCompiler` decides.
 
@@ -7,20 +8,20 @@ import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// The changes that convert a copy of the store to the last version.
+/// The changes that convert a file of the hop's source to its destination.
 package struct AlterProgram: Sendable, Hashable {
   /// A table that keeps its rows.
   package struct KeptTable: Sendable, Hashable {
-    /// Its name in the store, and in the last version.
+    /// Its name in the source, and in the destination.
     package let origin: String
     package let name: String
     /// The columns with new names, in the table's order; join tables only.
     package let renamed: [NewName]
-    /// The appended columns, in the order in which Core Data would append them, hop by hop.
+    /// The appended columns, in the order in which Core Data would append them.
     package let appended: [TableColumn]
     /// The new values of columns, for every row. Other columns keep their values, and appended ones are NULL.
     package let values: [ColumnValue]
-    /// The join table in the last version; nil for other tables. Rows with a missing end are deleted, as no hop would
+    /// The join table in the destination; nil for other tables. Rows with a missing end are deleted, as no hop would
     /// copy them.
     let join: JoinTable?
 
@@ -40,18 +41,18 @@ package struct AlterProgram: Sendable, Hashable {
     package let declaredType: String
   }
 
-  /// The new value of a column in every row: an expression over the store's row, under `s`.
+  /// The new value of a column in every row: an expression over the source's row, under `s`.
   package struct ColumnValue: Sendable, Hashable {
     package let column: String
     package let value: SQLExpression
   }
 
-  /// A table of the last version whose rows are written.
+  /// A table of the destination whose rows are written.
   package struct WrittenTable: Sendable, Hashable {
     package let name: String
     /// The statement that creates it, without its schema.
     let definition: Definition
-    /// The reason; nil for a new table, which gets no rows of the store.
+    /// The reason; nil for a new table, which gets no rows of the source.
     package let reason: String?
 
     enum Definition: Sendable, Hashable {
@@ -67,40 +68,31 @@ package struct AlterProgram: Sendable, Hashable {
     }
   }
 
-  /// In the order of the last version's layout.
+  /// In the order of the destination's layout.
   package let kept: [KeptTable]
   package let written: [WrittenTable]
-  /// The tables of the store that are written again, under any name, or that the last version does not have.
+  /// The tables of the source that are written again, under any name, or that the destination does not have.
   package let droppedTables: [String]
-  /// The indexes of the store on kept tables that the last version does not have in that form.
+  /// The tables of persistent history, where it ends.
+  package let droppedHistory: [String]
+  /// The indexes on kept tables that the destination does not have in that form.
   package let droppedIndexes: [String]
-  /// The indexes of the last version that are missing after that.
+  /// The indexes that are missing after that; in the last hop of a chain only.
   package let createdIndexes: [SchemaIndex]
-  /// Core Data's bookkeeping tables, which are created again.
-  package let bookkeeping: [String]
   /// The rows of entities in kept tables.
   package let rows: Int64
 
-  /// The names in the store of kept tables, by name: the verifier needs them.
-  package var origins: [String: String] {
-    Dictionary(kept.map { ($0.name, $0.origin) }) { first, _ in first }
-  }
-
-  /// Whether the hops before the last one are needed as views. If all tables are kept with their names and numbers, the
-  /// store suffices.
-  package var needsViews: Bool {
-    !written.isEmpty || !droppedTables.isEmpty
-      || kept.contains { $0.origin != $0.name || $0.values.contains { $0.column == "Z_ENT" } }
-  }
+  /// Whether rows of the source are read while the file is altered. If not, a staged store is altered where it stands.
+  package var readsSource: Bool { written.contains { $0.reason != nil } }
 
   // MARK: Statements
 
-  /// Returns the statements that give a copy, attached under `destination`, the tables of the last version. Drops come
-  /// first, because later statements reuse the pages and the names.
+  /// Returns the statements that give a file, attached under `destination`, the tables of the hop's destination. Drops
+  /// come first, because later statements reuse the pages and the names.
   func schemaStatements(in destination: String) -> [String] {
     let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
     var statements = droppedIndexes.map { "DROP INDEX IF EXISTS \(qualified($0))" }
-    statements += (droppedTables + bookkeeping).map { "DROP TABLE IF EXISTS \(qualified($0))" }
+    statements += (droppedTables + droppedHistory).map { "DROP TABLE IF EXISTS \(qualified($0))" }
     statements += renames.map { change in
       "ALTER TABLE \(qualified(change.before)) RENAME TO \(SQLiteIdentifier.quoted(change.after))"
     }
@@ -117,8 +109,8 @@ package struct AlterProgram: Sendable, Hashable {
     return statements + written.map { $0.createStatement(in: destination) }
   }
 
-  /// Returns the steps that convert the rows of such a copy to the last version. `hop` is the last hop's program for
-  /// writing all rows; written tables get their rows from it.
+  /// Returns the steps that convert the rows of such a file. `hop` is the hop's program for writing all rows; written
+  /// tables get their rows from it.
   func program(_ hop: HopProgram, destination: String) -> HopProgram {
     let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
     var steps = kept.filter { !$0.values.isEmpty }.map {
@@ -136,10 +128,13 @@ package struct AlterProgram: Sendable, Hashable {
     steps += createdIndexes.map {
       .index(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destination)))
     }
-    return HopProgram(source: hop.source, destination: destination, preconditions: hop.preconditions, steps: steps)
+    var program = HopProgram(
+      source: hop.source, destination: destination, preconditions: hop.preconditions, steps: steps)
+    program.replacesBookkeeping = true
+    return program
   }
 
-  /// The last hop's steps that write the rows of written tables.
+  /// The hop's steps that write the rows of written tables.
   private func rows(of hop: HopProgram) -> [HopProgram.Step] {
     let names = Set(written.filter { $0.reason != nil }.map(\.name))
     return hop.steps.filter { step in

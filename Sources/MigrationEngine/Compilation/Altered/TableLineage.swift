@@ -1,6 +1,6 @@
-// Finds the fate of each table of a store over a chain of inferred hops: its rows stay in it, with values that follow
-// from the row itself, or they must be written. It is read from the inserts of each hop's program, so that a kept table
-// gets exactly the values that its rows would have got.
+// Finds what an inferred hop does to each table: its rows stay in it, with values that follow from the row itself, or they
+// must be written. It is read from the inserts of the hop's program, so that a kept table gets exactly the values that its
+// rows would have got.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,53 +8,37 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// A table of some version in a chain, described as a table of the original store.
+/// A table of a hop's destination, described as a table of its source.
 struct TableLineage: Sendable, Hashable {
-  /// Its name in the store.
+  /// Its name in the source.
   let origin: String
-  /// Its current columns, each with its value as an expression over the store's row under `s`.
-  private(set) var values: [String: SQLExpression]
-  /// The appended columns, in the order in which the hops appended them.
+  /// Its columns, each with its value as an expression over the source's row under `s`.
+  private(set) var values: [String: SQLExpression] = [:]
+  /// The appended columns, in the order in which Core Data appends them.
   private(set) var appended: [AlterProgram.TableColumn] = []
 
-  /// A table of the store, unchanged.
-  fileprivate init(_ name: String, columns: [String]) {
-    origin = name
-    values = Dictionary(columns.map { ($0, .column($0)) }) { first, _ in first }
-  }
+  fileprivate init(_ name: String) { origin = name }
 }
 
-/// The effect of a chain on one table of its last version.
+/// The effect of a hop on one table of its destination.
 enum TableFate: Sendable, Hashable {
   /// Its rows stay in their table.
   case kept(TableLineage)
   /// Its rows are written, for the reason given.
   case written(String)
-  /// It gets no rows of the store.
+  /// It gets no rows of the source.
   case new
 }
 
-/// The fates of all tables of a chain.
-struct ChainLineage: Sendable {
-  /// The fates by table of the last version.
-  private(set) var fates: [String: TableFate]
+/// The fates of all tables of a hop.
+struct HopLineage: Sendable {
+  /// The fates by table of the destination.
+  private(set) var fates: [String: TableFate] = [:]
 
   private typealias Reason = AlterCompiler.Reason
 
-  /// Reads the hops, which must be inferred.
-  init(_ hops: [Hop]) throws(HopdError) {
-    fates = [:]
-    let first = hops.first?.sourceSchema
-    for table in first?.tables ?? [] {
-      fates[table.name] = .kept(TableLineage(table.name, columns: table.columns.map(\.name)))
-    }
-    for join in first?.joinTables ?? [] {
-      fates[join.name] = .kept(TableLineage(join.name, columns: join.columns))
-    }
-    for hop in hops { try pass(hop) }
-  }
-
-  private mutating func pass(_ hop: Hop) throws(HopdError) {
+  /// Reads an inferred hop; throws where no statement can carry its rows.
+  init(_ hop: Hop) throws(HopdError) {
     let program = try HopCompiler.compile(
       hop: hop, source: .schema("main"), destinationSchema: "staged", withIndexes: false)
     var inserts: [String: [Insertion]] = [:]
@@ -67,19 +51,17 @@ struct ChainLineage: Sendable {
       case .chunks, .policy, .validate, .table, .index, .trigger: break
       }
     }
-    var next: [String: TableFate] = [:]
     func follow(_ table: String, _ check: (Insertion, inout TableLineage) throws(Reason) -> Void) {
       do throws(Reason) {
-        let all = (inserts[table] ?? []).filter { fates[$0.sourceTable] != .new }
-        next[table] = .new
-        guard let insert = all.first else { return }
+        fates[table] = .new
+        guard let all = inserts[table], let insert = all.first else { return }
         if let subject = updated[table] { throw Reason("\(subject) is worked out from other rows") }
         guard all.count == 1 else { throw Reason("its rows come from several tables") }
-        guard var lineage = try lineage(of: insert.sourceTable) else { return }
+        var lineage = TableLineage(insert.sourceTable)
         try check(insert, &lineage)
-        next[table] = .kept(lineage)
+        fates[table] = .kept(lineage)
       } catch {
-        next[table] = .written(error.sentence)
+        fates[table] = .written(error.sentence)
       }
     }
     for table in hop.destinationSchema.tables {
@@ -87,15 +69,6 @@ struct ChainLineage: Sendable {
     }
     for join in hop.destinationSchema.joinTables {
       follow(join.name) { insert, lineage throws(Reason) in try lineage.pass(hop, into: join, insert) }
-    }
-    fates = next
-  }
-
-  private func lineage(of table: String) throws(Reason) -> TableLineage? {
-    switch fates[table] {
-    case .kept(let lineage): return lineage
-    case .written(let reason): throw Reason(reason)
-    case .new, nil: return nil
     }
   }
 }
@@ -117,17 +90,15 @@ extension TableLineage {
     }
     let inserted = Dictionary(insert.columns.map { ($0.name, $0.value) }) { first, _ in first }
     let known = Set(before.columns.map(\.name))
-    var next: [String: SQLExpression] = [:]
     for column in table.columns {
-      let value = (inserted[column.name] ?? .null).replacing(columnsOf: "s", by: values)
+      let value = inserted[column.name] ?? .null
       guard value.traits.isEmpty else { throw Reason("its column \(column.name) is worked out from elsewhere") }
-      next[column.name] = value
+      values[column.name] = value
       if !known.contains(column.name) {
         appended.append(AlterProgram.TableColumn(name: column.name, declaredType: column.declaredType))
       }
     }
-    guard next["Z_PK"]?.column(of: "s") == "Z_PK" else { throw Reason("its rows get other keys") }
-    values = next
+    guard values["Z_PK"]?.column(of: "s") == "Z_PK" else { throw Reason("its rows get other keys") }
   }
 
   /// Follows a join table into one of the hop's destination. Its columns may change their names but not their
@@ -143,9 +114,7 @@ extension TableLineage {
     let inserted = Dictionary(insert.columns.map { ($0.name, $0.value) }) { first, _ in first }
     let places = join.columns.map { inserted[$0]?.column(of: "s") }
     guard places == before.columns else { throw Reason("its columns change their places") }
-    var next: [String: SQLExpression] = [:]
-    for (new, old) in zip(join.columns, before.columns) { next[new] = values[old] }
-    values = next
+    for (new, old) in zip(join.columns, before.columns) { values[new] = .column(old) }
   }
 
   private func requireAllRows(_ insert: Insertion, conditions: Set<SQLExpression>) throws(Reason) {

@@ -33,8 +33,8 @@ extension HopCompiler {
   ) -> HopProgram.CopyStep {
     let column = { (name: String) in SQLExpression.column(name) }
     var columns = [
-      Insertion.Column(join.ownerColumn, column(read.owner), isExact: true),
-      Insertion.Column(join.targetColumn, column(read.target), isExact: true),
+      Insertion.Column(join.ownerColumn, column(read.owner)),
+      Insertion.Column(join.targetColumn, column(read.target)),
     ]
     for (wanted, found, partition, by) in [
       (join.orderColumn, read.order, join.ownerColumn, join.targetColumn),
@@ -42,7 +42,7 @@ extension HopCompiler {
     ] {
       guard let wanted else { continue }
       if let found {
-        columns.append(Insertion.Column(wanted, column(found), isExact: true))
+        columns.append(Insertion.Column(wanted, column(found)))
       } else {
         addOrderUpdate(order: wanted, partition: partition, by: by, table: join.name, subject: join.name)
       }
@@ -56,7 +56,7 @@ extension HopCompiler {
       rows: Insertion(
         table: join.name, columns: columns, tables: ["\(self.source.qualified(read.table)) AS s"],
         sourceTable: read.table, conditions: conditions,
-        rangeKey: read.row == nil ? "s.\(self.source.joinRangeColumn)" : "s.\"Z_PK\"",
+        rangeKey: read.row == nil ? "s.rowid" : "s.\"Z_PK\"",
         driver: read.row == nil ? self.source.driver(ofJoin: read.table) : self.source.driver(of: read.table)),
       schema: destinationSchema)
   }

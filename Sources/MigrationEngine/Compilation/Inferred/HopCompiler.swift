@@ -136,9 +136,7 @@ package struct HopCompiler {
     var columns: [Insertion.Column] = []
     for column in table.columns {
       guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
-      // All columns except attributes consist of keys and numbers.
-      let isAttribute = if case .attribute = column.role { true } else { false }
-      columns.append(Insertion.Column(column.name, expression, isExact: !isAttribute))
+      columns.append(Insertion.Column(column.name, expression))
     }
     // If every entity of the source table is copied, no filter is needed.
     let carried = Set(lanes.map(\.sourceNumber))

@@ -269,13 +269,13 @@ package struct MappedHopCompiler {
     _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows, setters: RelationshipSetters
   ) throws(HopdError) -> HopProgram.Action {
     var columns = [
-      Insertion.Column("Z_PK", rows.key, isExact: true), Insertion.Column("Z_ENT", rows.number, isExact: true),
+      Insertion.Column("Z_PK", rows.key), Insertion.Column("Z_ENT", rows.number),
       // A new object has been saved once; an object that a stage copies is not new.
       Insertion.Column(
-        "Z_OPT", hop.hook == nil ? .integer(1) : .column("Z_OPT", of: rows.row.alias), isExact: true),
+        "Z_OPT", hop.hook == nil ? .integer(1) : .column("Z_OPT", of: rows.row.alias)),
     ]
     columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
-    columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value, isExact: true) }
+    columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value) }
     let isWhole = lane.isArithmetic && lane.mapping.filter == nil && lane.offset == 0
     return HopProgram.Action(
       Insertion(

@@ -207,10 +207,10 @@ extension RelationshipSetters {
     for (index, source) in setter.sources.enumerated() {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
       var columns = zip([join.owner, join.target], [rows.key, found.key]).map {
-        Insertion.Column($0, $1, isExact: true)
+        Insertion.Column($0, $1)
       }
       if let inverseOrder = join.inverseOrder {
-        columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? .null, isExact: true))
+        columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? .null))
       }
       actions.append(
         Action(
@@ -246,10 +246,10 @@ extension RelationshipSetters {
     return Insertion(
       table: join.table,
       columns: [
-        Insertion.Column(join.owner, associations.sum(keys[0], setter.lane.offset), isExact: true),
-        Insertion.Column(join.target, associations.sum(keys[1], target.offset), isExact: true),
+        Insertion.Column(join.owner, associations.sum(keys[0], setter.lane.offset)),
+        Insertion.Column(join.target, associations.sum(keys[1], target.offset)),
       ], tables: ["\(expressions.qualified(pairs.table)) AS s"], sourceTable: pairs.table,
-      conditions: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.\(expressions.source.joinRangeColumn)",
+      conditions: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.rowid",
       driver: expressions.source.driver(ofJoin: pairs.table))
   }
 

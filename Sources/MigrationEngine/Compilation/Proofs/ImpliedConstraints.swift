@@ -6,33 +6,9 @@ import PersistentStore
 import SQLite
 
 extension HopProgram {
-  /// Returns the staged store's tables described as views over the source: those that only insertions write. nil if
-  /// policies write, because they may write anything.
-  func written(_ hop: Hop) -> SourceTables? {
-    var rows: [Insertion] = []
-    var touched: Set<String> = []
-    for step in steps {
-      switch step {
-      case .copy(let copy): rows.append(copy.rows)
-      case .chunks(let chunks):
-        rows += chunks.actions.compactMap(\.rows)
-        for case .rows(let table) in chunks.actions.filter({ $0.rows == nil }).map(\.effect) { touched.insert(table) }
-      case .update(let statement): if case .rows(let table) = statement.effect { touched.insert(table) }
-      case .validate, .table, .index, .trigger: break
-      case .policy: return nil
-      }
-    }
-    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter {
-      $0.obstacle == nil && !touched.contains($0.table)
-    }
-    var origins: [String: SourceTables.Origin] = [:]
-    for table in tables { origins[table.table] = table.origin }
-    return SourceTables.views(ofHop: hop.index, over: source, origins: origins)
-  }
-
   /// Records the columns of the staged store that have a value in every row, for the hop that reads it.
   func notePresent(_ hop: Hop, in counts: RowCountCache) {
-    guard let written = written(hop) else { return }
+    guard let written = WrittenTables(self, of: hop) else { return }
     let staged = SourceTables.schema(destination)
     for table in hop.destinationSchema.tables {
       for column in table.columns where written.isPresent(column.name, of: table.name, by: counts) {
@@ -44,8 +20,8 @@ extension HopProgram {
 
 /// The rules that need no check in a staged store.
 struct ImpliedConstraints {
-  /// The store's tables described as views over its source; nil if that is not known.
-  let written: SourceTables?
+  /// What is known of the store's tables; nil if nothing is.
+  let written: WrittenTables?
   /// The counts made in the source.
   let counts: RowCountCache?
   /// The indexes that are built afterwards, if a violation stops the hop in any case.

@@ -17,8 +17,7 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Whether every reference of the column leads to an object of exactly that entity.
   ///
-  /// Fast if the column has an index, as every to-one of a store has: keys are read in order, and each once. For a view
-  /// it often follows from the view's definition.
+  /// Fast if the column has an index, as every to-one of a store has: keys are read in order, and each once.
   package func isSound(
     in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
   ) throws(SQLiteError) -> Bool {
@@ -32,11 +31,7 @@ package struct SourceReference: Sendable, Hashable {
   private func finds(
     _ space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
-    if space.isViews {
-      if try followsFromSource(of: space, connection, memory) { return true }
-    } else if try VerifiedReferences(connection: connection, schema: space.schemaName).contains(self) {
-      return true
-    }
+    if try VerifiedReferences(connection: connection, schema: space.schemaName).contains(self) { return true }
     if try isWithinDenseKeys(in: space, connection, memory) { return true }
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
@@ -51,7 +46,6 @@ package struct SourceReference: Sendable, Hashable {
   private func isWithinDenseKeys(
     in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
-    if space.isViews { return false }
     let target = space.qualified(targetTable)
     guard let keys = try memory.denseKeys(of: target, number: targetNumber, connection) else { return false }
     if memory.counts?.isWithin(keys, column: column, of: space.qualified(table)) == true { return true }
@@ -62,19 +56,18 @@ package struct SourceReference: Sendable, Hashable {
     return other == nil
   }
 
-  /// Whether the reference follows from one below a view. A view that copies the column has only references of that
-  /// column, and a view of all rows of an entity lacks none of its objects: a reference that is sound below is sound in
-  /// the view.
-  func followsFromSource(
-    of space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
+  /// Whether the reference, of a store that a hop has written, follows from one in the hop's source. A carried column has
+  /// only references of that column, and a table with all rows of an entity lacks none of its objects.
+  func follows(
+    from written: WrittenTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
-    guard let source = space.source, let origin = space.origin(of: table), let key = origin.carried[column],
-      let target = space.origin(of: targetTable), let number = target.whole[targetNumber]
+    guard let origin = written.origin(of: table), let key = origin.carried[column],
+      let target = written.origin(of: targetTable), let number = target.whole[targetNumber]
     else { return false }
     // Both rows are made of one row.
     if key == "Z_PK" { return origin.table == target.table && origin.numbers == [number] }
     return try SourceReference(table: origin.table, column: key, targetTable: target.table, targetNumber: number)
-      .isSound(in: source, of: connection, memory: memory)
+      .isSound(in: written.source, of: connection, memory: memory)
   }
 
   /// Returns a check for the references of a space. For a store that is gone, it returns false.
@@ -87,7 +80,7 @@ package struct SourceReference: Sendable, Hashable {
   }
 }
 
-/// The results of checks, by space: a view uses the results of its source, and several hops may have the same source.
+/// The results of checks, by the schemas of stores.
 package final class ReferenceMemory {
   private var answers: [String: [SourceReference: Bool]] = [:]
   /// The keys of an entity by table and number; nil if they have gaps.

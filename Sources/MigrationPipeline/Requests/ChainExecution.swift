@@ -1,0 +1,133 @@
+// How the hops of a plan are carried out, the cost, and the fingerprint by which a run recognises staged stores that were
+// made in another way.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import StoreReplacement
+import StoreVerification
+
+/// How the hops of a plan are carried out, one after the other.
+package struct ChainExecution: Sendable {
+  /// By hop.
+  package let hops: [HopDecision]
+  /// Whether the plan's results are counted in the rows of each hop (`MigrationPlan.isMixed`).
+  private let isMixed: Bool
+  /// The cost.
+  package let estimate: MigrationEstimate
+  /// `MigrationPlan.fingerprint` together with the decisions.
+  package let fingerprint: String
+
+  /// Decides by the plan alone.
+  package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
+    hops = try AlterCompiler.decide(plan, options: options)
+    isMixed = plan.isMixed
+    fingerprint = "\(plan.fingerprint)-\(hops.map(\.mark).joined(separator: "."))"
+    var whole = plan.estimate
+    // The plan counts two staged stores at once where there are several hops.
+    if hops.count > 1, hops.indices.dropFirst().allSatisfy({ [hops, isMixed] in
+      Self.staysInStore($0, hops, isMixed: isMixed)
+    }) {
+      whole = MigrationEstimate(
+        rows: whole.rows, bytes: whole.bytes, diskNeeded: whole.diskNeeded / 2, memory: whole.memory,
+        seconds: whole.seconds)
+    }
+    estimate = whole
+  }
+
+  /// Whether a hop alters the staged store of the hop before where it stands. In a chain whose results are counted hop
+  /// by hop, the store before is needed for that.
+  package func staysInStore(_ index: Int) -> Bool { Self.staysInStore(index, hops, isMixed: isMixed) }
+
+  private static func staysInStore(_ index: Int, _ hops: [HopDecision], isMixed: Bool) -> Bool {
+    index > 0 && !isMixed && hops[index].program?.readsSource == false
+  }
+
+  /// What a hop does, for a line of a plan.
+  package func sentence(ofHop index: Int) -> String {
+    switch hops[index] {
+    case .write: "writes all rows into a new file"
+    case .alter: staysInStore(index) ? "alters the file of the hop before" : "copies the file and alters the copy"
+    }
+  }
+
+  /// Whether two staged stores exist at once.
+  var needsTwoStores: Bool { hops.indices.dropFirst().contains { !staysInStore($0) } }
+
+  /// Disk for one staged store.
+  var stagedBytes: Int64 { needsTwoStores ? estimate.diskNeeded / 2 : estimate.diskNeeded }
+
+  /// The tables that stay in the file of the last staged store, with their names in the file that the first of the hops
+  /// since the last written one found.
+  var staying: StayingTables {
+    let start = (hops.lastIndex { $0.program == nil } ?? -1) + 1
+    var tables: StayingTables = StayingTables(since: start, tables: [:])
+    for index in hops[start...].indices {
+      guard let program = hops[index].program else { continue }
+      var next: [String: StayingTables.Table] = [:]
+      for kept in program.kept {
+        let before =
+          index == start ? StayingTables.Table(origin: kept.origin, isRenamed: false) : tables.tables[kept.origin]
+        guard let before else { continue }
+        next[kept.name] = StayingTables.Table(
+          origin: before.origin, isRenamed: before.isRenamed || kept.origin != kept.name)
+      }
+      tables.tables = next
+    }
+    return tables
+  }
+}
+
+extension HopDecision {
+  /// "alter" or "write": the word of JSON outputs.
+  package var word: String {
+    switch self {
+    case .alter: "alter"
+    case .write: "write"
+    }
+  }
+
+  /// The work in a few words, or the reason for writing all rows.
+  package var reason: String {
+    switch self {
+    case .alter(let program): program.summary
+    case .write(let reason): reason
+    }
+  }
+
+  fileprivate var mark: String {
+    switch self {
+    case .alter(let program): "a\(program.kept.count).\(program.written.count)"
+    case .write: "w"
+    }
+  }
+}
+
+extension MigrationEstimate {
+  /// Free bytes that a migration needs beyond those that its staged stores take already (`there`). A replacement in
+  /// place begins when only the last of them is left; it is assumed to be as large as the store.
+  package func diskNeeded(
+    replacing mode: ReplacementMode, keepsBackupElsewhere: Bool, there: Int64 = 0
+  ) -> Int64 {
+    let building = max(0, diskNeeded.subtractingReportingOverflow(there).partialValue)
+    guard mode == .inPlace else { return building }
+    let commit = ReplacementMode.bytesToCommit(
+      store: bytes, staged: bytes, backup: keepsBackupElsewhere ? 0 : bytes, journalMode: .wal)
+    let staged = max(0, bytes.subtractingReportingOverflow(there).partialValue)
+    return max(building, commit.addingReportingOverflow(staged).partialValue)
+  }
+}
+
+extension Hop {
+  /// "inferred", "mapping" or "stage", as plans and reports call it.
+  package var kind: String { hook != nil ? "stage" : isMapped ? "mapping" : "inferred" }
+
+  /// Rows that its mappings read, without those of removed entities.
+  var rowsToRead: Int64 {
+    let costs =
+      isMapped ? entities : zip(mapping.entityMappings, entities).filter { $0.0.kind != .remove }.map(\.1)
+    return costs.reduce(0) { $0.addingReportingOverflow($1.rows).partialValue }
+  }
+}
