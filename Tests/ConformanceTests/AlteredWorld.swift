@@ -1,5 +1,5 @@
-// A store of the first of some versions with the catalog of all, migrated to the last one by rows and on an altered
-// copy; and the comparisons afterwards.
+// A store of the first of some versions with the catalog of all, migrated to the last one by writing all rows and by
+// altering a copy; and the comparisons afterwards.
 
 import Diagnostics
 import FoundationEssentials
@@ -87,24 +87,27 @@ final class AlteredWorld {
     return options
   }
 
-  /// Returns the program of a store for which a copy is chosen.
+  /// Returns the program of the first hop, which alters a copy.
   func program() throws -> AlterProgram {
     let decision = try decision()
-    guard case .copyAndAlter(let program) = decision else {
+    guard case .alter(let program) = decision else {
       throw HopdError(.internalError, "no copy is altered: \(decision)")
     }
     return program
   }
 
-  func decision() throws -> AlterDecision { try AlterCompiler.decide(try plan(), options: Self.options) }
+  /// The decision for the first hop.
+  func decision() throws -> HopDecision { try #require(try decisions().first) }
+
+  func decisions() throws -> [HopDecision] { try AlterCompiler.decide(try plan(), options: Self.options) }
 
   /// Migrates by rows and on a copy; returns nil if one of them fails, which is an issue.
-  func bothOrWhy(_ program: AlterProgram) -> (rows: StoreLocation, copy: StoreLocation)? {
+  func bothOrWhy(_ programs: [AlterProgram]) -> (rows: StoreLocation, copy: StoreLocation)? {
     do {
       return try both()
     } catch {
       let told = (error as? MigrationFailure)?.error.description ?? "\(error)"
-      Issue.record("seed \(seed): \(told) \(program.changes)")
+      Issue.record("seed \(seed): \(told) \(programs.map(\.changes))")
       return nil
     }
   }

@@ -16,7 +16,7 @@ import Testing
 @Suite struct ProgressTests {
   /// A kind of chain.
   enum Kind: CaseIterable {
-    case fused, oneByOne, altered, copied, inPlace, fullyVerified, mapped, mappedOneByOne
+    case written, altered, copied, inPlace, fullyVerified, mapped
   }
 
   private final class World {
@@ -29,7 +29,7 @@ import Testing
         atPath: folder.appending("state").string, withIntermediateDirectories: true)
       let store = folder.appending("s.sqlite")
       var catalog: ModelCatalog
-      if [.mapped, .mappedOneByOne].contains(kind) {
+      if kind == .mapped {
         let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
         let workload = root.appending("Benchmarks/Workload")
         catalog = try ModelCatalog.load([workload.appending("Workload.xcdatamodeld")])
@@ -54,7 +54,6 @@ import Testing
         stateDirectory: folder.appending("state"),
         job: "ab12")
       request.engine.altering = kind == .altered ? .wherePossible : .never
-      request.engine.fusesHops = ![.oneByOne, .mappedOneByOne].contains(kind)
       request.engine.chunkRowsMax = 50
       if kind == .copied { request.output = folder.appending("copy.sqlite") }
       if kind == .inPlace { request.replacement = .inPlace }
@@ -93,7 +92,7 @@ import Testing
     #expect(told.contains { $0.part == .verifying } && told.contains { $0.part == .replacing })
   }
 
-  @Test(arguments: [Kind.fused, .oneByOne, .altered, .mapped])
+  @Test(arguments: [Kind.written, .altered, .mapped])
   func aRunThatGoesOnTellsItsOwnWay(_ kind: Kind) throws {
     let world = try World(kind)
     var runs = 0
@@ -114,7 +113,7 @@ import Testing
 
   @Test(
     "The share of a hop advances with each chunk of a long table",
-    arguments: [Kind.oneByOne, .mappedOneByOne])
+    arguments: [Kind.written, .mapped])
   func longTable(_ kind: Kind) throws {
     let world = try World(kind, rows: 20_000)
     var told: [ChunkProgress] = []
@@ -130,7 +129,7 @@ import Testing
   }
 
   @Test func aStoreThatIsCurrentTellsNothing() throws {
-    let world = try World(.fused)
+    let world = try World(.written)
     _ = try world.run()
     #expect(try world.run().isEmpty)
   }

@@ -69,7 +69,7 @@ import Testing
   @Test func storesOfOneJourneyShareNothingThatDependsOnRows() throws {
     var tally = Tally()
     for seed in 1...Self.count {
-      guard let world = FusionWorld(seed: seed) else { continue }
+      guard let world = ChainWorld(seed: seed) else { continue }
       try tryWorld(world, &tally)
     }
     print(
@@ -79,7 +79,7 @@ import Testing
     #expect(tally.apart > tally.worlds)
   }
 
-  private func tryWorld(_ world: FusionWorld, _ tally: inout Tally) throws {
+  private func tryWorld(_ world: ChainWorld, _ tally: inout Tally) throws {
     let environment = try Workshop()
     let schema = StoreSchema(model: world.versions[0], frameworkVersion: world.framework)
     var originals: [Rows: StoreLocation] = [:]
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  private func catalog(_ world: FusionWorld, _ environment: Workshop) throws -> ModelCatalog {
+  private func catalog(_ world: ChainWorld, _ environment: Workshop) throws -> ModelCatalog {
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
         name: "World", path: "/World.xcdatamodeld", versions: world.versions,
@@ -135,7 +135,7 @@ import Testing
 
   /// Returns the result of a copy of the store, or its error.
   private func ending(
-    of original: StoreLocation, in catalog: ModelCatalog, _ world: FusionWorld, _ environment: Workshop
+    of original: StoreLocation, in catalog: ModelCatalog, _ world: ChainWorld, _ environment: Workshop
   ) throws -> [String] {
     let folder = environment.folder.appending("copy")
     try? FileManager.default.removeItem(atPath: folder.string)

@@ -22,7 +22,7 @@ import Testing
     var request: MigrationRequest
     let files = LinuxFileSystem()
 
-    init(fuses: Bool, copies: Bool = false) throws {
+    init(copies: Bool) throws {
       folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-space-\(UUID().uuidString)")
       try FileManager.default.createDirectory(
         atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -40,7 +40,6 @@ import Testing
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
         ]), stateDirectory: folder.appending("state"), job: "ab12")
       request.engine.altering = copies ? .wherePossible : .never
-      request.engine.fusesHops = fuses
       request.engine.chunkRowsMax = 20
     }
 
@@ -72,28 +71,28 @@ import Testing
     }
   }
 
-  @Test(arguments: [(true, false), (false, false), (true, true)])
-  func spaceIsSetAsideFromTheFirstRowOn(_ fuses: Bool, _ copies: Bool) throws {
-    let world = try World(fuses: fuses, copies: copies)
+  @Test(arguments: [true, false])
+  func spaceIsSetAsideFromTheFirstRowOn(_ copies: Bool) throws {
+    let world = try World(copies: copies)
     guard try world.canReserve() else { return }
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     var least = Int64.max
     let report = try world.run {
-      // At any moment: one staged store is written or reserved, and another one if there are several passes.
+      // At any moment: one staged store is written or reserved, and another one where each hop writes its own.
       let bytes = ((try? world.staged()) ?? []).reduce(0) { $0 + $1.allocated }
       least = min(least, bytes)
       return true
     }
     #expect(report.result == .migrated)
-    #expect(least != .max && least >= (fuses ? size : 2 * size), "\(least) of \(size)")
+    #expect(least != .max && least >= (copies ? size : 2 * size), "\(least) of \(size)")
     let result = try #require(try world.files.status(world.files.canonical(world.store)))
     #expect(result.allocated <= result.size + 65_536, "\(result.allocated) for \(result.size)")
     #expect(try world.staged().isEmpty)
   }
 
   @Test(arguments: [true, false])
-  func aRunThatStopsKeepsOnlyWhatItWrote(_ fuses: Bool) throws {
-    let world = try World(fuses: fuses)
+  func aRunThatStopsKeepsOnlyWhatItWrote(_ copies: Bool) throws {
+    let world = try World(copies: copies)
     guard try world.canReserve() else { return }
     var events = 0
     #expect(throws: MigrationFailure.self) {
@@ -117,13 +116,13 @@ import Testing
 
   @Test(
     .enabled(if: getuid() == 0, "only root can mount a small file system"),
-    arguments: [(true, false), (false, false), (true, true)])
-  func tooLittleSpaceIsToldBeforeTheFirstRow(_ fuses: Bool, _ copies: Bool) throws {
-    let world = try World(fuses: fuses, copies: copies)
+    arguments: [true, false])
+  func tooLittleSpaceIsToldBeforeTheFirstRow(_ copies: Bool) throws {
+    let world = try World(copies: copies)
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     let small = world.folder.appending("small")
     try FileManager.default.createDirectory(atPath: small.string, withIntermediateDirectories: false)
-    // One staged store and a half, for any number of passes.
+    // One staged store and a half, for any number of hops.
     let room = "size=\((size * 5 / 2 + (3 << 20)) / 1024)k"
     guard mount("none", small.string, "tmpfs", 0, room) == 0 else { return }
     defer { umount2(small.string, Int32(MNT_DETACH)) }
@@ -149,7 +148,7 @@ import Testing
     } catch let error as MigrationFailure {
       // The estimate allows for the store's growth; any other shortage must be reported before.
       #expect(error.error.code == .noSpace, "\(error)")
-      Issue.record("\(fuses) \(copies): \(error)")
+      Issue.record("\(copies): \(error)")
     }
     #expect(try world.files.names(in: small).allSatisfy { !$0.string.contains(".hop-") })
   }

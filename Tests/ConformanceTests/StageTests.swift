@@ -67,7 +67,7 @@ import Testing
   @Test func hooksThatChangeNothingLeaveTheResultAsItIs() throws {
     var (worlds, objects) = (0, 0)
     for seed in Self.first..<(Self.first + Self.count) {
-      guard let world = FusionWorld(seed: seed) else { continue }
+      guard let world = ChainWorld(seed: seed) else { continue }
       let environment = try Workshop()
       var results: [(way: Way, objects: [DumpedObject])] = []
       var contents: [[String]] = []
@@ -95,7 +95,7 @@ import Testing
     #expect(worlds * 2 > Int(Self.count) && objects > 200)
   }
 
-  private func run(_ world: FusionWorld, _ way: Way, _ environment: Workshop) throws -> [DumpedObject]? {
+  private func run(_ world: ChainWorld, _ way: Way, _ environment: Workshop) throws -> [DumpedObject]? {
     let folder = environment.folder.appending("\(way)")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     let location = StoreLocation(database: folder.appending("store.sqlite"))
@@ -135,7 +135,6 @@ import Testing
       settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.policies = { _, _ in LocalPolicies(stages: ["Idle": Idle.self, "Rewriter": Rewriter.self]) }
-    request.engine.fusesHops = way != .apart
     if way == .interrupted { request.engine.chunkRowsMax = 17 }
     do {
       let report = try finish(request, interrupting: way == .interrupted, haste: true)

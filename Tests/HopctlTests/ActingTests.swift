@@ -118,8 +118,7 @@ struct ActingTests {
       report.hops?.list.first?.keys
         == [
           "source", "destination", "kind", "mappings", "rowsRead", "rowsWritten", "chunks", "seconds", "merged",
-          "leftOut", "fused",
-          "invalidRows",
+          "leftOut", "invalidRows",
         ])
     #expect(report.verified?.checks?.list.allSatisfy { $0.passed == .boolean(true) } == true)
     let backup = try #require(report.backup?.text)
@@ -218,33 +217,28 @@ struct ActingTests {
     #expect(try room.snapshot() == before)
   }
 
-  @Test func aPlanSaysWhichHopsAreOnePass() throws {
+  @Test func aPlanSaysWhatEachHopDoes() throws {
     let room = try Room()
     let store = try room.store("a.sqlite", rows: 3000)
     let options = [store, "--models", room.model]
-    let one = try room.run(words: ["plan"] + options + ["--json"]).json()
-    #expect(one.hops?.list.count == 2)
-    #expect(one.passes?.list.map { $0.hops?.list.map(\.int) } == [[1, 2]])
-    #expect(one.passes?.list.first?.boundary == .null)
-    let apart = try room.run(words: ["plan"] + options + ["--no-fuse", "--json"]).json()
-    #expect(apart.passes?.list.map { $0.hops?.list.map(\.int) } == [[1], [2]])
-    #expect(apart.passes?.list.first?.boundary?.text?.isEmpty == false)
-    let disk = try #require(one.estimate?.diskNeeded?.int)
-    #expect(disk * 3 < (apart.estimate?.diskNeeded?.int ?? 0) * 2)
-    #expect(try room.run(words: ["plan"] + options).output.contains("pass 1/1  hops 1 to 2"))
-    #expect(try room.run(words: ["plan"] + options + ["--no-fuse"]).output.contains("pass 2/2  hop 2:"))
-    // Both ways lead to the same, and tell of the same hops.
-    var reports: [Set<String>] = []
-    for more in [[], ["--no-fuse"]] {
-      let copy = room.path("stores/copy\(more.count).sqlite")
-      let report = try room.run(words: ["migrate"] + options + ["--output", copy, "--json"] + more).json()
-      #expect(report.hops?.list.map { $0.destination?.text } == ["Zoo 2", "Zoo 10"])
-      #expect(report.hops?.list.map { $0.fused } == [.boolean(more.isEmpty), .boolean(false)])
-      reports.append(
-        Set(try room.run("dump", copy, "--models", room.model).output.split(separator: "\n").map(String.init)))
+    let plan = try room.run(words: ["plan"] + options + ["--json"]).json()
+    #expect(plan.hops?.list.count == 2)
+    let steps = try #require(plan.execution?.list)
+    #expect(steps.map { $0.hop?.int } == [1, 2])
+    for step in steps {
+      let alters = step.action?.text == "alter"
+      #expect(alters || step.action?.text == "write")
+      #expect((step.tables?.list.isEmpty == false) == alters && step.reason?.text?.isEmpty == false)
     }
-    #expect(reports[0] == reports[1])
-    #expect(reports[0].count == 3000)
+    let text = try room.run(words: ["plan"] + options).output
+    for (index, step) in steps.enumerated() {
+      let words = step.action?.text == "alter" ? (index == 0 ? "copies the file" : "the") : "writes all rows"
+      #expect(text.contains("hop \(index + 1)/2  ") && text.contains(words), "\(text)")
+    }
+    let copy = room.path("stores/copy.sqlite")
+    let report = try room.run(words: ["migrate"] + options + ["--output", copy, "--json"]).json()
+    #expect(report.hops?.list.map { $0.destination?.text } == ["Zoo 2", "Zoo 10"])
+    #expect(try room.run("dump", copy, "--models", room.model).output.split(separator: "\n").count == 3000)
   }
 
   @Test func aMigrationThatIsStoppedGoesOn() throws {

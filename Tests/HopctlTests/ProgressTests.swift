@@ -30,7 +30,7 @@ import Testing
     for line in lines { #expect(line.keys == keys) }
   }
 
-  @Test(arguments: [[], ["--no-fuse"], ["--replace", "in-place"], ["--verify", "full"]])
+  @Test(arguments: [[], ["--replace", "in-place"], ["--verify", "full"]])
   func aMappedChainTellsHowFarItIs(_ words: [String]) throws {
     let room = try Room()
     let workload = Self.root.appending("Benchmarks/Workload")

@@ -92,8 +92,7 @@ enum Dump {
           + watch.migration.invalidRowsByEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
           + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
-        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, "
-          + "hops \(watch.migration.fuseHops ? "fused" : "apart")",
+        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows",
         "  history \(watch.migration.history), cloudkit \(watch.migration.cloudKit), "
           + "verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
           + (watch.migration.replace.map { ", replace \($0.rawValue)" } ?? ""),

@@ -170,44 +170,20 @@ import Testing
         """)
   }
 
-  /// The hop as views that the next hop of its pass reads.
-  @Test func combinedHop() throws {
-    let hop = try inferred()
-    let program = try IntermediateHop(hop: hop, source: .schema("old"), layout: nil, options: EngineOptions())
-    #expect(program.obstacle == "values leave external storage, and each file should be read once")
-    let connection = try Connection(path: "", access: .memory)
-    try connection.attachMemory(as: "old")
-    try ViewDefinitions(program, hop: hop, source: .schema("old")).create(on: connection)
-    let views = try connection.rows("SELECT sql FROM sqlite_temp_schema WHERE type = 'view' ORDER BY name") { row in
-      row.text(at: 0) ?? ""
-    }
-    #expect(
-      views.joined(separator: "\n")
-        == """
-        CREATE VIEW "hop0 ZCOOK" AS SELECT s."Z_PK" AS "Z_PK", s."Z_ENT" AS "Z_ENT", s."Z_OPT" AS "Z_OPT", \
-        hopd_column_real(s."ZAGE") AS "ZAGE" FROM "old"."ZCOOK" AS s
-        CREATE VIEW "hop0 ZRECIPE" AS SELECT s."Z_PK" AS "Z_PK", s."Z_ENT" AS "Z_ENT", s."Z_OPT" AS "Z_OPT", \
-        hopd_column_integer(coalesce(s."ZSERVINGS", 4)) AS "ZSERVINGS", s."ZCOOK" AS "ZCOOK", \
-        hopd_column_real(2.5) AS "ZRATING", s."ZTITLE" AS "ZNAME", CASE WHEN s."ZPICTURE" IS NULL THEN NULL \
-        WHEN substr(s."ZPICTURE", 1, 1) = X'01' THEN substr(s."ZPICTURE", 2) ELSE \
-        hopd_external_content(s."ZPICTURE") END AS "ZPICTURE" FROM "old"."ZRECIPE" AS s
-        """)
-  }
-
   @Test func alteredCopy() {
     let recipes = AlterProgram.KeptTable(
       origin: "ZRECIPE", name: "ZRECIPE", renamed: [],
       appended: [.init(name: "ZRATING", declaredType: "FLOAT"), .init(name: "ZNOTE", declaredType: "VARCHAR")],
       values: [.init(column: "ZRATING", value: .value(.real(2.5)))], join: nil)
     let program = AlterProgram(
-      kept: [recipes], written: [], droppedTables: [], droppedIndexes: ["Z_Recipe_byTitle"], createdIndexes: [],
-      bookkeeping: ["Z_METADATA"], rows: 0
+      kept: [recipes], written: [], droppedTables: [], droppedHistory: ["ACHANGE"],
+      droppedIndexes: ["Z_Recipe_byTitle"], createdIndexes: [], rows: 0
     )
     #expect(
       program.schemaStatements(in: "new").joined(separator: "\n")
         == """
         DROP INDEX IF EXISTS "new"."Z_Recipe_byTitle"
-        DROP TABLE IF EXISTS "new"."Z_METADATA"
+        DROP TABLE IF EXISTS "new"."ACHANGE"
         ALTER TABLE "new"."ZRECIPE" ADD COLUMN ZRATING FLOAT
         ALTER TABLE "new"."ZRECIPE" ADD COLUMN ZNOTE VARCHAR
         """)

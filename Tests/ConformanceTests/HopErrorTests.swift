@@ -1,5 +1,5 @@
-// An error in a hop that is only viewed stops the migration as if the hop had run by itself: the same error, for the
-// same hop, entity and property. A stopped run that continues under the other setting starts over.
+// An error in a hop of a chain stops the migration with the same error for the same hop, entity and property, whether
+// hops alter files or write all rows. A stopped run that continues under the other rule starts over.
 
 import Diagnostics
 import Expressions
@@ -67,7 +67,7 @@ private struct BookChain {
   }
 
   /// Returns the request for a store in its own folder.
-  func request(_ environment: Workshop, _ name: String, rows: String, fuses: Bool) throws -> MigrationRequest {
+  func request(_ environment: Workshop, _ name: String, rows: String, alters: Bool) throws -> MigrationRequest {
     let folder = environment.folder.appending(name)
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     let location = StoreLocation(database: folder.appending("books.sqlite"))
@@ -89,21 +89,19 @@ private struct BookChain {
       settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"),
       job: "01")
-    request.engine.fusesHops = fuses
     request.engine.chunkRowsMax = 7
-    // Altered copies have a different layout.
-    request.engine.altering = .never
+    request.engine.altering = alters ? .wherePossible : .never
     return request
   }
 }
 
-@Suite struct FusionErrorTests {
+@Suite struct HopErrorTests {
   /// A service limits values by its memory: one store must not end the service.
   @Test(arguments: [true, false], ["ZTITLE = hex(zeroblob(1000000))", "ZTITLE = CAST(zeroblob(2000000) AS TEXT)"])
   func aValueBeyondTheMemoryIsRefusedBeforeItIsRead(_ mapped: Bool, _ value: String) throws {
     let environment = try Workshop()
     var request = try BookChain(mapped: mapped).request(
-      environment, "large", rows: "UPDATE ZBOOK SET \(value) WHERE Z_PK = 5", fuses: true)
+      environment, "large", rows: "UPDATE ZBOOK SET \(value) WHERE Z_PK = 5", alters: true)
     request.engine.valueMax = 1 << 20
     let before = try Data(contentsOf: URL(filePath: request.location.database.string))
     let failure = #expect(throws: MigrationFailure.self) {
@@ -135,8 +133,8 @@ private struct BookChain {
     let (chain, rows, hop) = Self.broken[index]
     let environment = try Workshop()
     var told: [HopdError] = []
-    for fuses in [false, true] {
-      let request = try chain.request(environment, "fuses \(fuses)", rows: rows, fuses: fuses)
+    for alters in [false, true] {
+      let request = try chain.request(environment, "alters \(alters)", rows: rows, alters: alters)
       let before = try StoreContent.lines(request.location.store)
       let failure = #expect(throws: MigrationFailure.self) {
         try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -158,11 +156,11 @@ private struct BookChain {
   }
 
   /// The last hop leaves the check to the index, which does not name objects: the error names them as in other hops.
-  @Test(arguments: [true, false]) func aConstraintThatTheIndexFindsBrokenIsToldOfItsObjects(_ fuses: Bool) throws {
+  @Test(arguments: [true, false]) func aConstraintThatTheIndexFindsBrokenIsToldOfItsObjects(_ alters: Bool) throws {
     let environment = try Workshop()
     let chain = BookChain(uniqueCode: 3, last: 3)
     let rows = "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8); UPDATE ZBOOK SET ZCODE = NULL WHERE Z_PK > 50"
-    var request = try chain.request(environment, "broken", rows: rows, fuses: fuses)
+    var request = try chain.request(environment, "broken", rows: rows, alters: alters)
     let before = try StoreContent.lines(request.location.store)
     let failure = #expect(throws: MigrationFailure.self) {
       try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -184,7 +182,7 @@ private struct BookChain {
   /// A caller's claim that the store is behind may be outdated: under the lock this is noticed.
   @Test func aStoreThatIsNoLongerBehindIsLeftAlone() throws {
     let environment = try Workshop()
-    var request = try BookChain().request(environment, "current", rows: "", fuses: true)
+    var request = try BookChain().request(environment, "current", rows: "", alters: true)
     let first = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(first.result == .migrated)
     let before = try Data(contentsOf: URL(filePath: request.location.database.string))
@@ -195,21 +193,21 @@ private struct BookChain {
     #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
   }
 
-  /// Stopped with separate hops and continued as one pass, and the reverse: only the store remains.
+  /// Stopped while hops write and continued while they alter, and the reverse: only the store remains.
   @Test(arguments: [true, false]) func anotherSettingStartsOver(_ mapped: Bool) throws {
     var chain = BookChain(title: "uppercase:($source.title)")
     chain.mapped = mapped
     let environment = try Workshop()
-    let whole = try chain.request(environment, "whole", rows: "", fuses: false)
+    let whole = try chain.request(environment, "whole", rows: "", alters: false)
     var events = 0
     _ = try MigrationPipeline().run(whole, stop: StopSignal()) { event in
       if case .progress = event { events += 1 }
     }
-    let wanted = try StoreContent.lines(whole.location.store)
+    let wanted = try whole.location.store.content()
     #expect(events > 10)
     for place in stride(from: 1, to: events, by: max(1, events / 3)) {
-      for fusesFirst in [false, true] {
-        var request = try chain.request(environment, "\(place) \(fusesFirst)", rows: "", fuses: fusesFirst)
+      for altersFirst in [false, true] {
+        var request = try chain.request(environment, "\(place) \(altersFirst)", rows: "", alters: altersFirst)
         let stop = StopSignal()
         var seen = 0
         do {
@@ -218,8 +216,8 @@ private struct BookChain {
             seen += 1
             if seen == place { stop.stop() }
           }
-          // One pass has fewer chunks.
-          guard fusesFirst else {
+          // Altering has fewer chunks.
+          guard altersFirst else {
             Issue.record("not stopped at \(place)")
             continue
           }
@@ -227,9 +225,9 @@ private struct BookChain {
           #expect(error.error.code == .interrupted, "\(error.error)")
           #expect(try names(request).contains { $0.contains(".hop-") })
         }
-        request.engine.fusesHops.toggle()
+        request.engine.altering = altersFirst ? .never : .wherePossible
         _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
-        let found = try StoreContent.lines(request.location.store)
+        let found = try request.location.store.content()
         #expect(found == wanted, "stopped at \(place): \(StoreContent.difference(found, wanted))")
         #expect(try names(request).allSatisfy { !$0.contains(".hop-") }, "stopped at \(place)")
       }

@@ -1,4 +1,4 @@
-// Random chains from a seed for fused hops: versions with changes that lightweight migration allows, some of the hops
+// Random chains from a seed: versions with changes that lightweight migration allows, some of the hops
 // with a mapping model of inferred values and random expressions, filters and look-ups; and rows that no app would
 // write, with values of the wrong type.
 
@@ -13,7 +13,7 @@ import SystemPackage
 @testable import MappingModel
 
 /// One random chain.
-struct FusionWorld {
+struct ChainWorld {
   let seed: UInt64
   /// From the store's version to the last one.
   let versions: [ManagedObjectModel]
@@ -47,7 +47,7 @@ struct FusionWorld {
       let after = models.model("V\(index + 2)")
       versions.append(after)
       guard dice.chance(55) else { continue }
-      guard let text = FusionWorld.mapping(from: before, to: after, &dice) else { return nil }
+      guard let text = ChainWorld.mapping(from: before, to: after, &dice) else { return nil }
       mappings[index] = text
     }
     guard Set(versions.map(\.versionHashes)).count == versions.count,
