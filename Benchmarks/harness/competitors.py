@@ -27,7 +27,7 @@ class Competitor:
 
 
 def hopctl_ways(workload):
-    """hopctl as it comes, without fusing, with full verification, and replacing the store instead of writing a copy."""
+    """hopctl as it comes, with full verification, and replacing the store instead of writing a copy."""
     def copy(*options):
         return lambda source, destination: workload.migration(source, destination, options=options)
 
@@ -36,11 +36,8 @@ def hopctl_ways(workload):
         os.sync()
 
     quick = ("--verify", "quick")
-    fuses = workload.knows("migrate", "--no-fuse")
-    ways = [Competitor("hopctl", "hopctl" if fuses else "hopctl (this one fuses no hops)", copy(*quick))]
-    if fuses:
-        ways.append(Competitor("hopctl-unfused", "hopctl --no-fuse", copy("--no-fuse", *quick)))
-    return ways + [
+    return [
+        Competitor("hopctl", "hopctl", copy(*quick)),
         Competitor("hopctl-full", "hopctl --verify full", copy("--verify", "full")),
         Competitor("hopctl-replace", "hopctl, replacing the store",
                    lambda source, destination: workload.replacement(destination, quick),

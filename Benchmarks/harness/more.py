@@ -76,7 +76,7 @@ def growth(bench, largest):
     sections = []
     for objects in [size for size in GROWTH if size <= largest]:
         source = bench.workload.source(objects)
-        chosen = bench.pick("hopctl", "hopctl-unfused", "hand-fused-chunked")
+        chosen = bench.pick("hopctl", "hand-fused-chunked")
         sections.append(bench.runner.section(
             "growth", "Growth", source, objects, chosen, "hand-fused-chunked", 3 if objects < 300_000 else 1,
             compares=False))
@@ -87,7 +87,7 @@ def growth(bench, largest):
 def cold(bench, objects, rounds):
     """The source is on the disk and not in memory."""
     source = bench.workload.source(objects)
-    chosen = bench.pick("hopctl", "hopctl-unfused", "hand", "hand-fused-chunked")
+    chosen = bench.pick("hopctl", "hand", "hand-fused-chunked")
     section = bench.runner.section("cold", "Cold cache", source, objects, chosen, "hand", rounds,
                                    before=lambda path: measuring.cool(path, (bench.hopctl, bench.sqlrun)),
                                    compares=False)

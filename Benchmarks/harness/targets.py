@@ -87,27 +87,16 @@ class Judge:
 def judge(results):
     """Every target, from the results of a run."""
     it = Judge(results)
-    unfused = "hopctl-unfused" if any("hopctl-unfused" in section.samples for section in results["sizes"]) else "hopctl"
-    fused = "hopctl" if unfused != "hopctl" else "hopctl-unfused"  # never there where nothing is fused
-    it.at_most("three hops, chunked, with checkpoints", 1.10, unfused, "hand-bare",
+    it.at_most("three hops, chunked, with checkpoints", 1.10, "hopctl", "hand-bare",
                "the same SQL by hand in one transaction per hop")
-    it.at_most("three hops with bare stores between", 0.75, unfused, "hand", "three hops by hand with indexes")
-    it.at_most("fused, against fused by hand", 1.10, fused, "hand-fused", "one transaction")
-    it.at_most("fused, against three hops by hand", 0.55, fused, "hand", "three hops by hand with indexes")
-    it.verification("quick verification on top, fused", 0.25, fused)
-    it.verification("quick verification on top, not fused", 0.25, unfused)
+    it.at_most("three hops with bare stores between", 0.75, "hopctl", "hand", "three hops by hand with indexes")
+    it.verification("quick verification on top", 0.25, "hopctl")
     it.memory("peak resident set of hopctl migrate", 64)
-    it.faster("fused, against Alembic batch", 3, "alembic", fused, "Alembic batch")
-    it.faster("not fused, against Alembic batch", 1.3, "alembic", unfused, "Alembic batch")
+    it.faster("against Alembic batch", 1.3, "alembic", "hopctl", "Alembic batch")
     it.faster("against Django", 40, "django", "hopctl", "Django's migrations")
-    apart = ("small-stores-unfused" if "small-stores-unfused" in results["outside"] or fused == "hopctl"
-             else "small-stores")
-    together = "small-stores" if apart != "small-stores" else None
-    for what, bound, name in (("many small stores, fused, against the floor", 1.8, together),
-                              ("many small stores, not fused, against the floor", 3, apart)):
-        small = _figures(results, name, dict)
-        it.figure(what, bound, small.get("median", {}).get("ratio"), "×",
-                  f"{small['stores']:,} stores of {small['bytes']:,} bytes, {small['jobs']} jobs" if small else "")
+    small = _figures(results, "small-stores", dict)
+    it.figure("many small stores, against the floor", 3, small.get("median", {}).get("ratio"), "×",
+              f"{small['stores']:,} stores of {small['bytes']:,} bytes, {small['jobs']} jobs" if small else "")
     policies = _figures(results, "policies", list)
     for language in ("Swift", "Python"):
         rates = [row.get("instances/s") or row.get("instancesPerSecond") for row in policies

@@ -35,11 +35,6 @@ class Workload:
                             "--backup", "none",
                             "--json", *options, models=models)
 
-    def knows(self, verb, option):
-        """Has this hopctl the option?"""
-        words = subprocess.run([self.hopctl, verb, "--help"], capture_output=True, text=True).stdout
-        return re.search(rf"(?m)^\s+(-\w, )?{re.escape(option)}\b", words) is not None
-
     # Stores
 
     def empty(self, version, path, models=None):

@@ -45,25 +45,47 @@ package enum MigrationPlanner {
     }
   }
 
-  /// Returns the plan of the first chain that the rows allow; if they forbid an inferred hop, a chain without it is
+  /// Returns the plan of the first chain that the rows allow; if they forbid an inferred hop, chains without it are
   /// tried.
   private static func possiblePlan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ target: TargetVersion, _ rules: PlanningRules,
     _ reader: StoreReader
   ) throws -> MigrationPlan {
-    var routing = rules.routing
+    var attempt = try PlanAttempt(store, catalog, target, rules, rules.routing, reader)
     var first: HopdError?
     while true {
       do {
-        var attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
         return try attempt.plan()
       } catch let error as HopdError {
         // The first refusal is about the chain by the versions; it is the most useful one.
-        first = first ?? error
+        let refusal = first ?? error
+        first = refusal
         let reasons = error.reasons.isEmpty ? [error] : error.reasons
-        guard let next = wayRound(reasons, routing, of: store, rules) else { throw first ?? error }
-        routing = next
+        guard let next = wayRound(reasons, attempt.routing, of: store, rules) else { throw refusal }
+        do {
+          let routing = try allowed(next, after: attempt, rules)
+          attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
+        } catch is HopdError {
+          throw refusal
+        }
       }
+    }
+  }
+
+  /// Returns the rules for a chain of which no hop is known to be refused: hop after hop around a refused one is
+  /// forbidden until the rows allow those of the chain.
+  private static func allowed(
+    _ next: RouteRules, after attempt: PlanAttempt, _ rules: PlanningRules
+  ) throws -> RouteRules {
+    guard next.forbidden != attempt.routing.forbidden else { return next }
+    var (routing, detour) = (next, DetourInspection(attempt))
+    while true {
+      let found = try detour.findings(by: routing)
+      let hops = found.filter(\.isAboutRows).compactMap(\.place.hop)
+      guard !routing.forbidden.isSuperset(of: hops), !found.allSatisfy({ isSettled($0, rules.invalidRows) }) else {
+        return routing
+      }
+      routing.forbidden.formUnion(hops)
     }
   }
 

@@ -12,21 +12,23 @@ import SystemPackage
 
 /// The plan for one store by one chain.
 struct PlanAttempt {
-  private let store: IdentifiedStore
-  private let catalog: ModelCatalog
-  private let target: CatalogedVersion
-  private let rules: PlanningRules
-  private let routing: RouteRules
+  let store: IdentifiedStore
+  let catalog: ModelCatalog
+  let target: CatalogedVersion
+  let rules: PlanningRules
+  let routing: RouteRules
   private let reader: StoreReader
   private let place: Place
 
   /// The chain, and the layout of the store at its beginning.
   private let routeKey: RouteKey?
-  private let edges: [MigrationGraph.Edge]
+  let edges: [MigrationGraph.Edge]
   private let sourceNaming: JoinTableNaming
   private let provenNames: Set<String>
   private let sourceSchema: StoreSchema
   private let migrationPath: MigrationPath
+  /// Counts are shared with the inspection of the ways around this one.
+  let census: StoreCensus
 
   private var warnings: [HopdError] = []
 
@@ -56,6 +58,7 @@ struct PlanAttempt {
       model: model, frameworkVersion: framework, naming: sourceNaming,
       observed: ObservedLayout(provenNames: provenNames))
     migrationPath = MigrationPath(sourceSchema: sourceSchema, edges: edges)
+    census = StoreCensus(schema: sourceSchema, reader: reader)
   }
 
   /// Rows are checked for the inferred hops at the beginning; rows made by mapping models are checked in the staged
@@ -63,7 +66,7 @@ struct PlanAttempt {
   private var leading: Int { edges.prefix { $0.mapped == nil }.count }
   private var isMixed: Bool { leading < edges.count }
   /// The inferred hops at the beginning of the chain.
-  private var lead: MigrationPath { migrationPath.prefix(leading) }
+  var lead: MigrationPath { migrationPath.prefix(leading) }
   /// The inferred hops at the beginning, and the first mapped hop.
   private var counted: MigrationPath { migrationPath.prefix(leading + 1) }
 
@@ -75,8 +78,7 @@ struct PlanAttempt {
     let layout = try inspectTables(&inspection)
     let schemas = layout?.schemas ?? [sourceSchema]
     let (lead, counted) = (lead, counted)
-    let census = StoreCensus(schema: sourceSchema, reader: reader)
-    let rows = try inspectRows(lead: lead, counted: counted, census: census)
+    let rows = try inspectRows(lead: lead, counted: counted)
     let dangling = try census.danglingReferences()
     let finalSchema = schemas.last ?? sourceSchema
     let external = try ExternalDataInspection(
@@ -96,7 +98,7 @@ struct PlanAttempt {
       warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
     }
     warnings += inspection.warnings + drops.warnings
-    warnings += try remarksOnDirectWay(drops, census: census, rows: rows)
+    warnings += try remarksOnDirectWay(drops, rows: rows)
     warnings += try ClearedReferences(migrationPath: lead, reader: reader, rows: rows).warnings()
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows) ?? [] }
     warnings += external.warnings
@@ -185,9 +187,7 @@ struct PlanAttempt {
   }
 
   /// Returns the rows per entity, after all checks that the inferred hops at the beginning need.
-  private mutating func inspectRows(
-    lead: MigrationPath, counted: MigrationPath, census: StoreCensus
-  ) throws -> [String: Int64] {
+  private mutating func inspectRows(lead: MigrationPath, counted: MigrationPath) throws -> [String: Int64] {
     let filters = filters
     if !filters.isEmpty { try ExpressionFunctions.register(on: reader.connection) }
     // One pass counts everything that needs no earlier result.
@@ -222,9 +222,7 @@ struct PlanAttempt {
   }
 
   /// Returns remarks on values that this chain drops and one direct hop would keep.
-  private func remarksOnDirectWay(
-    _ drops: DropCounting, census: StoreCensus, rows: [String: Int64]
-  ) throws -> [HopdError] {
+  private func remarksOnDirectWay(_ drops: DropCounting, rows: [String: Int64]) throws -> [HopdError] {
     guard rules.route == .progressive, edges.count > 1, !isMixed else { return [] }
     var direct = routing
     direct.route = .direct

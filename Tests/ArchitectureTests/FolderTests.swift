@@ -12,7 +12,7 @@ import Testing
     "DurableFiles": ["", "Copies"],
     "SQLite": ["Values", "Functions", ""],
     "MigrationEngine": [
-      "Hop", "Compilation", "Compilation/Proofs", "Compilation/Inferred", "Compilation/Mapped", "Compilation/Combined",
+      "Hop", "Compilation", "Compilation/Proofs", "Compilation/Inferred", "Compilation/Mapped",
       "Compilation/Altered", "Execution",
     ],
     "PolicyMigration": ["Values", "Conversation", "Objects", "Steps"],

@@ -61,7 +61,7 @@ package struct ChainExecution: Sendable {
 
   /// The tables that stay in the file of the last staged store, with their names in the file that the first of the hops
   /// since the last written one found.
-  var staying: StayingTables {
+  package var staying: StayingTables {
     let start = (hops.lastIndex { $0.program == nil } ?? -1) + 1
     var tables: StayingTables = StayingTables(since: start, tables: [:])
     for index in hops[start...].indices {

@@ -58,7 +58,7 @@ package struct MigrationGraph: Sendable {
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
     let hops = mappings.isEmpty ? nil : mappings.hops(among: versions)
-    let way = isBackward ? [] : stops(from: start, to: target)
+    let way = isBackward ? [] : knownStops(from: start, to: target)
     // Hooks run forwards only, as Core Data's do.
     let stages = StagedRoute(mappings.stages, of: versions, on: way)
     var search = RouteSearch(
@@ -103,6 +103,22 @@ package struct MigrationGraph: Sendable {
       hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
         + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as far "
         + "as an earlier version", reasons: missing)
+  }
+
+  /// What determines the stops of a way, within one catalog.
+  private struct StopsKey: Hashable, Sendable {
+    let versions: [CatalogedVersion.Identity]
+    let start: CatalogedVersion.Identity
+    let target: CatalogedVersion.Identity
+  }
+
+  /// Returns the same as `stops`; cached, because the ways around a hop have the same stops.
+  private func knownStops(from start: CatalogedVersion, to target: CatalogedVersion) -> [CatalogedVersion] {
+    guard let memo, !(versions + [start, target]).contains(where: \.isFromStoreItself) else {
+      return stops(from: start, to: target)
+    }
+    let key = StopsKey(versions: versions.map(\.identity), start: start.identity, target: target.identity)
+    return memo.fact(key) { stops(from: start, to: target) }
   }
 
   /// Returns the versions of the chain, both ends included. If a version's hashes come again before the target, the
@@ -176,6 +192,12 @@ extension CatalogedVersion {
     let configuration: String?
     let name: String
     let hashes: [String: VersionHash]
+
+    /// Without the hashes of the entities: a catalog seldom has two versions of one place.
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(path)
+      hasher.combine(position)
+    }
   }
 
   var identity: Identity {

@@ -37,25 +37,32 @@ struct RouteSearch {
   /// Returns the hops from the first stop to the last one, by the route's rule; nil if there are none.
   mutating func edges() throws(HopdError) -> [MigrationGraph.Edge]? {
     switch rules.route {
-    case .progressive: try progressive(from: 0)
+    case .progressive: try progressive(from: 0)?.reversed()
     case .direct: try hop(0, stops.count - 1).map { [$0] }
     case .shortest: try shortest()
     }
   }
 
-  /// Returns the hops from a stop to the last one that skip as little as possible.
+  /// Returns the hops from a stop to the last one that skip as little as possible, the last hop first.
   private mutating func progressive(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
     if index == stops.count - 1 { return [] }
     if dead.contains(index) { return nil }
-    if let edge = try hop(index, index + 1), let rest = try progressive(from: index + 1) { return [edge] + rest }
+    if let edge = try hop(index, index + 1), var way = try progressive(from: index + 1) {
+      way.append(edge)
+      return way
+    }
     for further in stops.indices.dropFirst(index + 2) {
-      if let edge = try mapped(index, further), let rest = try progressive(from: further) { return [edge] + rest }
+      if let edge = try mapped(index, further), var way = try progressive(from: further) {
+        way.append(edge)
+        return way
+      }
     }
     // No inference to a dead stop is tried: in a long line without a chain, each pair would be tried.
     for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
-      if var edge = inferred(index, further), let rest = try progressive(from: further) {
+      if var edge = inferred(index, further), var way = try progressive(from: further) {
         edge.warnings.append(skipping(index, further))
-        return [edge] + rest
+        way.append(edge)
+        return way
       }
     }
     dead.insert(index)

@@ -15,6 +15,11 @@ enum AttributeOrigin: Hashable {
   /// Added without a default.
   case null
 
+  /// The source of an attribute that a hop adds.
+  static func added(_ attribute: Attribute?) -> AttributeOrigin {
+    attribute?.defaultValue.map(AttributeOrigin.constant) ?? .null
+  }
+
   /// The value in a row of the store, as an SQL expression.
   var sql: String {
     switch self {
@@ -47,27 +52,34 @@ struct MigrationPath {
   let sourceSchema: StoreSchema
   /// The store's version, then the version after each hop.
   private(set) var models: [ManagedObjectModel]
-  private(set) var mappings: [InferredMapping]
+  private(set) var mappings: [InferredMapping] = []
   /// Names of the mapping models of each hop; empty for an inferred one.
-  private(set) var mappingModels: [[String]]
+  private(set) var mappingModels: [[String]] = []
+  /// What each version after the store's continues in the store: each hop extends the version before it once.
+  private var origins: [VersionOrigins] = []
 
-  private init(
-    _ sourceSchema: StoreSchema,
-    _ hops: [(destination: ManagedObjectModel, mapping: InferredMapping, mapped: MappedHop?)]
-  ) {
+  init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge] = []) {
     self.sourceSchema = sourceSchema
-    models = [sourceSchema.model] + hops.map(\.destination)
-    mappings = hops.map(\.mapping)
-    mappingModels = hops.map { $0.mapped?.mappings.map(\.name) ?? [] }
-  }
-
-  init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge]) {
-    self.init(sourceSchema, edges.map { ($0.destination.model, $0.mapping, $0.mapped) })
+    models = [sourceSchema.model]
+    for edge in edges { append(edge) }
   }
 
   /// The migration path over consecutive hops of a plan, from the layout that the first of them reads.
   init(sourceSchema: StoreSchema, hops: [Hop]) {
-    self.init(sourceSchema, hops.map { ($0.destination, $0.mapping, $0.mapped) })
+    self.init(sourceSchema: sourceSchema)
+    for hop in hops { append(hop.mapping, mapped: hop.mapped, to: hop.destination) }
+  }
+
+  /// Adds the next hop.
+  mutating func append(_ edge: MigrationGraph.Edge) {
+    append(edge.mapping, mapped: edge.mapped, to: edge.destination.model)
+  }
+
+  private mutating func append(_ mapping: InferredMapping, mapped: MappedHop?, to destination: ManagedObjectModel) {
+    origins.append(VersionOrigins(after: self, mapping, isMapped: mapped != nil, to: destination))
+    models.append(destination)
+    mappings.append(mapping)
+    mappingModels.append(mapped?.mappings.map(\.name) ?? [])
   }
 
   /// Returns the first hops of the migration path.
@@ -76,6 +88,7 @@ struct MigrationPath {
     part.models = Array(models.prefix(hops + 1))
     part.mappings = Array(mappings.prefix(hops))
     part.mappingModels = Array(mappingModels.prefix(hops))
+    part.origins = Array(origins.prefix(hops))
     return part
   }
 
@@ -90,64 +103,42 @@ struct MigrationPath {
   /// Returns the title of the hop to version `version`, for errors.
   func hop(to version: Int) -> String { "\(models[version - 1].name) → \(models[version].name)" }
 
+  /// What the entities of version `version` continue; nil for the store's own version, which continues itself.
+  func origins(at version: Int) -> VersionOrigins? {
+    let version = min(version, end)
+    return version > 0 ? origins[version - 1] : nil
+  }
+
   /// Returns the store's entity that an entity of version `version` continues; nil if a hop added it.
   func sourceEntity(of entity: String, at version: Int) -> String? {
-    var name = entity
-    for mapping in mappings.prefix(version).reversed() {
-      guard let source = mapping.mapping(toDestination: name)?.sourceEntity else { return nil }
-      name = source
-    }
-    return name
+    guard let origins = origins(at: version) else { return entity }
+    return origins.entities[entity]?.stored
   }
 
   /// Returns the entity of version `version` that continues the store's entity; nil if a hop drops it.
   func entity(continuing source: String, at version: Int) -> String? {
-    var name = source
-    for mapping in mappings.prefix(version) {
-      guard let next = mapping.mapping(fromSource: name)?.destinationEntity else { return nil }
-      name = next
-    }
-    return name
+    guard let origins = origins(at: version) else { return source }
+    return origins.continuations[source]
   }
 
   /// Returns the column or constant that an attribute of version `version` comes from.
   func origin(ofAttribute attribute: String, in entity: String, at version: Int) -> AttributeOrigin {
-    guard version > 0, mappings.indices.contains(version - 1) else {
+    guard version <= end, let origins = origins(at: version) else {
       guard let table = sourceSchema.table(of: entity),
         let column = sourceSchema.column(ofAttribute: attribute, in: entity)
       else { return .null }
       return .column(table: table.name, name: column, fallback: nil)
     }
-    let mapping = mappings[version - 1].mapping(toDestination: entity)
-    let new = definition(of: attribute, in: entity, at: version)
-    guard let sourceEntity = mapping?.sourceEntity,
-      let source = mapping?.attributes.first(where: { $0.destination == attribute })?.source
-    else { return new?.defaultValue.map(AttributeOrigin.constant) ?? .null }
-    let before = origin(ofAttribute: source, in: sourceEntity, at: version - 1)
-    // A hop that makes an optional attribute required fills the gaps with the default.
-    guard let new, !new.isOptional, let value = new.defaultValue,
-      definition(of: source, in: sourceEntity, at: version - 1)?.isOptional == true
-    else { return before }
-    switch before {
-    case .column(let table, let name, let fallback):
-      return .column(table: table, name: name, fallback: fallback ?? value)
-    case .constant: return before
-    case .null: return .constant(value)
-    }
+    return origins.entities[entity]?.attributes[attribute]
+      ?? .added(definition(of: attribute, in: entity, at: version))
   }
 
   /// Returns the store's relationship whose pairs a relationship of version `version` holds; nil if they begin empty.
   func origin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
-    var (entity, relationship, isInverted) = (entity, relationship, false)
-    for mapping in mappings.prefix(version).reversed() {
-      guard
-        let pairs = mapping.mapping(toDestination: entity)?.relationships
-          .first(where: { $0.destination == relationship })?.source
-      else { return nil }
-      (entity, relationship) = (pairs.entity, pairs.relationship)
-      if pairs.isInverted { isInverted.toggle() }
+    guard let origins = origins(at: version) else {
+      return PairsOrigin(entity: entity, relationship: relationship, isInverted: false)
     }
-    return PairsOrigin(entity: entity, relationship: relationship, isInverted: isInverted)
+    return origins.entities[entity]?.relationships[relationship]
   }
 
   /// Returns the same with the topmost entity that declares the store's relationship, so that its subentities share it.

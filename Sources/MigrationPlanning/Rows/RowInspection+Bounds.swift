@@ -17,7 +17,7 @@ extension HopdError.Code {
 extension RowInspection {
   /// Finds values outside of new or narrower bounds: findings for entities with an operator's rule, remarks for others.
   mutating func checkBounds(_ rules: InvalidRowsRules) throws(SQLiteError) {
-    for live in liveEntities() {
+    for live in liveEntities {
       let model = migrationPath.models[live.version]
       for mapping in live.mapping.attributes {
         guard let source = mapping.source, let after = model.allAttributes(of: live.entity)[mapping.destination],

@@ -16,7 +16,7 @@ extension HopdError.Code {
 extension RowInspection {
   /// Finds rows that break the conditions of inferred hops.
   mutating func checkConditions() throws(SQLiteError) {
-    for version in migrationPath.models.indices.dropFirst() where !migrationPath.isMapped(to: version) {
+    for version in versions where !migrationPath.isMapped(to: version) {
       for condition in migrationPath.mappings[version - 1].conditions {
         let broken = try rows(breaking: condition.demand, at: version)
         guard broken.count > 0 else { continue }

@@ -16,7 +16,7 @@ extension HopdError.Code {
 extension RowInspection {
   /// Finds values of attributes with another number type that do not fit the new type.
   mutating func checkNumbers() throws(SQLiteError) {
-    for live in liveEntities() {
+    for live in liveEntities {
       for attribute in live.mapping.attributes {
         guard let name = attribute.source,
           let after = migrationPath.definition(of: attribute.destination, in: live.entity.name, at: live.version),

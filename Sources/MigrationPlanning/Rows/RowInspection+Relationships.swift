@@ -10,7 +10,7 @@ import SQLite
 extension RowInspection {
   /// Finds objects without a target in to-ones that a hop adds as required or makes required.
   mutating func checkRequiredRelationships() throws(SQLiteError) {
-    for live in liveEntities() {
+    for live in liveEntities {
       let model = migrationPath.models[live.version]
       for (name, relationship) in model.allRelationships(of: live.entity).sorted(by: { $0.key < $1.key })
       where !relationship.isOptional && !relationship.isToMany && !relationship.isTransient {

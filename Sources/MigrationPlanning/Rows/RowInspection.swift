@@ -17,17 +17,24 @@ struct RowInspection {
   /// Remarks for the operator on rows that continue unchanged.
   var remarks: [HopdError] = []
   private var asked: Set<String> = []
+  /// The versions after the hops to check.
+  private(set) var versions: Range<Int>
+  /// The entities after each of these hops that have rows; known once the rows are counted.
+  private(set) var liveEntities: [LiveEntity] = []
 
   var schema: StoreSchema { migrationPath.sourceSchema }
   var reader: StoreReader { census.reader }
 
-  init(migrationPath: MigrationPath, census: StoreCensus) {
+  /// Prepares to check the hops of a path, or only those after the first `checked` ones.
+  init(migrationPath: MigrationPath, census: StoreCensus, after checked: Int = 0) {
     self.migrationPath = migrationPath
     self.census = census
+    versions = (checked + 1)..<max(checked + 1, migrationPath.models.count)
   }
 
   /// Checks everything that inferred hops demand of the rows that they read.
   mutating func checkInferredHops(_ rules: InvalidRowsRules) throws(SQLiteError) {
+    liveEntities = findLiveEntities()
     checkAbstractEntities()
     try checkRequiredValues()
     try checkUniqueness()
@@ -73,7 +80,7 @@ struct RowInspection {
 
   /// Finds rows whose entity becomes abstract in some hop: no entity is left for them.
   mutating func checkAbstractEntities() {
-    for live in liveEntities() where live.entity.isAbstract {
+    for live in liveEntities where live.entity.isAbstract {
       guard migrationPath.models[live.version - 1].entity(named: live.before)?.isAbstract == false else { continue }
       findings.add(
         .rowsOfUnknownEntity, "\(live.rows) rows belong to this entity, which becomes abstract",
@@ -86,7 +93,7 @@ struct RowInspection {
 
   /// Finds rows without a value for attributes that a hop adds without a default or makes required.
   mutating func checkRequiredValues() throws(SQLiteError) {
-    for live in liveEntities() {
+    for live in liveEntities {
       let model = migrationPath.models[live.version]
       for (name, attribute) in model.allAttributes(of: live.entity).sorted(by: { $0.key < $1.key })
       where !attribute.isOptional && !attribute.isTransient && !attribute.isDerived {
@@ -127,7 +134,7 @@ struct RowInspection {
 
   /// Finds existing rows that break constraints of later versions; values are counted and never shown.
   mutating func checkUniqueness() throws(SQLiteError) {
-    for version in migrationPath.models.indices.dropFirst() {
+    for version in versions {
       let model = migrationPath.models[version]
       for entity in model.entities {
         for constraint in entity.uniquenessConstraints {
@@ -281,8 +288,8 @@ struct RowInspection {
   }
 
   /// Returns the entities after each hop that have rows.
-  func liveEntities() -> [LiveEntity] {
-    migrationPath.models.indices.dropFirst().flatMap { version in
+  private func findLiveEntities() -> [LiveEntity] {
+    versions.flatMap { version in
       migrationPath.models[version].entities.compactMap { entity in
         guard let stored = migrationPath.sourceEntity(of: entity.name, at: version), let count = rows[stored],
           count > 0, let mapping = migrationPath.mappings[version - 1].mapping(toDestination: entity.name),
