@@ -46,7 +46,7 @@ package struct StoreVerifier {
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
-    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, staying: StayingTables = .none,
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, staying: [String: StayingTable] = [:],
     source: StoreReader? = nil
   ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {

@@ -59,22 +59,18 @@ package struct ChainExecution: Sendable {
   /// Disk for one staged store.
   var stagedBytes: Int64 { needsTwoStores ? estimate.diskNeeded / 2 : estimate.diskNeeded }
 
-  /// The tables that stay in the file of the last staged store, with their names in the file that the first of the hops
-  /// since the last written one found.
-  package var staying: StayingTables {
-    let start = (hops.lastIndex { $0.program == nil } ?? -1) + 1
-    var tables: StayingTables = StayingTables(since: start, tables: [:])
-    for index in hops[start...].indices {
-      guard let program = hops[index].program else { continue }
-      var next: [String: StayingTables.Table] = [:]
-      for kept in program.kept {
-        let before =
-          index == start ? StayingTables.Table(origin: kept.origin, isRenamed: false) : tables.tables[kept.origin]
-        guard let before else { continue }
-        next[kept.name] = StayingTables.Table(
-          origin: before.origin, isRenamed: before.isRenamed || kept.origin != kept.name)
+  /// The tables of the last staged store that stayed in their file while hops altered it, by name.
+  package var staying: [String: StayingTable] {
+    var tables: [String: StayingTable] = [:]
+    for (index, decision) in hops.enumerated() {
+      let before = tables
+      tables = [:]
+      for kept in decision.program?.kept ?? [] {
+        // A table that is not known was there, or was written by the hop before.
+        let table = before[kept.origin] ?? StayingTable(origin: kept.origin, since: index, isRenamed: false)
+        tables[kept.name] = StayingTable(
+          origin: table.origin, since: table.since, isRenamed: table.isRenamed || kept.origin != kept.name)
       }
-      tables.tables = next
     }
     return tables
   }
