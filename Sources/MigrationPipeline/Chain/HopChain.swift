@@ -158,12 +158,8 @@ struct HopChain {
     defer { tellPolicyLines() }
     let stays = execution.staysInStore(index)
     if index > 0, !stays { try area.releaseSpace(for: .nextStore) }
-    let path = area.path(hop: index)
-    if !stays {
-      _ = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore)
-    } else if !hasStore {
-      try takeOver(index)
-    }
+    if stays, !hasStore { try takeOver(index) }
+    let path = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore || stays)
     let watch = ProgressWatch(totalRows: execution.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let progress = { (progress: HopProgress) in
       tellPolicyLines()

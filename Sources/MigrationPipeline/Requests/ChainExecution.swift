@@ -13,8 +13,8 @@ import StoreVerification
 package struct ChainExecution: Sendable {
   /// By hop.
   package let hops: [HopDecision]
-  /// Whether the plan's results are counted in the rows of each hop (`MigrationPlan.isMixed`).
-  private let isMixed: Bool
+  /// By hop, whether it alters the staged store of the hop before where it stands.
+  private let stays: [Bool]
   /// The cost.
   package let estimate: MigrationEstimate
   /// `MigrationPlan.fingerprint` together with the decisions.
@@ -23,13 +23,12 @@ package struct ChainExecution: Sendable {
   /// Decides by the plan alone.
   package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
     hops = try AlterCompiler.decide(plan, options: options)
-    isMixed = plan.isMixed
+    // In a chain whose results are counted hop by hop, the store before is needed for that.
+    stays = hops.enumerated().map { $0 > 0 && !plan.isMixed && $1.program?.readsSource == false }
     fingerprint = "\(plan.fingerprint)-\(hops.map(\.mark).joined(separator: "."))"
     var whole = plan.estimate
     // The plan counts two staged stores at once where there are several hops.
-    if hops.count > 1, hops.indices.dropFirst().allSatisfy({ [hops, isMixed] in
-      Self.staysInStore($0, hops, isMixed: isMixed)
-    }) {
+    if hops.count > 1, stays.dropFirst().allSatisfy({ $0 }) {
       whole = MigrationEstimate(
         rows: whole.rows, bytes: whole.bytes, diskNeeded: whole.diskNeeded / 2, memory: whole.memory,
         seconds: whole.seconds)
@@ -37,13 +36,8 @@ package struct ChainExecution: Sendable {
     estimate = whole
   }
 
-  /// Whether a hop alters the staged store of the hop before where it stands. In a chain whose results are counted hop
-  /// by hop, the store before is needed for that.
-  package func staysInStore(_ index: Int) -> Bool { Self.staysInStore(index, hops, isMixed: isMixed) }
-
-  private static func staysInStore(_ index: Int, _ hops: [HopDecision], isMixed: Bool) -> Bool {
-    index > 0 && !isMixed && hops[index].program?.readsSource == false
-  }
+  /// Whether a hop alters the staged store of the hop before where it stands.
+  package func staysInStore(_ index: Int) -> Bool { stays[index] }
 
   /// What a hop does, for a line of a plan.
   package func sentence(ofHop index: Int) -> String {
@@ -54,7 +48,7 @@ package struct ChainExecution: Sendable {
   }
 
   /// Whether two staged stores exist at once.
-  var needsTwoStores: Bool { hops.indices.dropFirst().contains { !staysInStore($0) } }
+  var needsTwoStores: Bool { stays.dropFirst().contains(false) }
 
   /// Disk for one staged store.
   var stagedBytes: Int64 { needsTwoStores ? estimate.diskNeeded / 2 : estimate.diskNeeded }

@@ -240,8 +240,8 @@ final class MigrationRun {
 
   /// The chain of a plan. `source` and `boot` identify the source and the boot of its checkpoints.
   func chain(
-    _ plan: MigrationPlan, _ execution: ChainExecution, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
-    end: Int? = nil
+    _ plan: MigrationPlan, _ execution: ChainExecution, _ area: StagingArea, _ reader: StoreReader, source: String,
+    boot: String, end: Int? = nil
   ) -> HopChain {
     HopChain(
       plan: plan, execution: execution, area: area, connection: reader.connection, sourceSchema: reader.schema,
