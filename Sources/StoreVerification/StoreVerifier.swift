@@ -41,8 +41,8 @@ package struct StoreVerifier {
   /// Verifies the staged store of a plan's last hop.
   ///
   /// `expectation` has the required content if the plan alone does not determine it (`MigrationPlan.isMixed`).
-  /// The tables that stayed in the file while hops altered it must have exactly the texts that follow from those before. Rows of persistent history are compared with those of
-  /// `source`, the original store.
+  /// The tables in `staying` must have exactly the texts that follow from those before the hops that altered their
+  /// file. Rows of persistent history are compared with those of `source`, the original store.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
@@ -106,7 +106,7 @@ package struct StoreVerifier {
   /// Runs every check on an open store.
   ///
   /// `isExact` requires exactly the schema that Core Data would make for a new store, which hopd's own results have if
-  /// their rows are written, and the texts in `tableTexts` for the tables of an altered copy. Without it a store that
+  /// their rows are written, and the texts in `tableTexts` for the tables of an altered file. Without it a store that
   /// Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
   /// (docs/formats/store-layout.md, "Apple's migration in place"). Files of values with external storage are looked up
   /// in `external`.

@@ -34,7 +34,7 @@ package struct HopProgram: Sendable, Hashable {
   /// Whether a policy takes part. Such a hop cannot be resumed in its middle: a policy program may keep state.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
-  /// Whether the destination's indexes are built. A store between passes has none.
+  /// Whether the destination's indexes are built. A store between hops has none.
   var buildsIndexes: Bool { steps.contains { if case .index = $0 { true } else { false } } }
 
   /// A check of the source.

@@ -4,7 +4,7 @@ import SystemPackage
 
 /// The stages of a hop, in the order in which they run.
 package enum HopStage: Sendable, Hashable {
-  /// The file of the store is copied, where a copy is altered.
+  /// The file is copied, where a copy is altered.
   case copy
   /// Rows are written.
   case rows

@@ -1,4 +1,4 @@
-// Turns the engine's progress of a hop into progress of the migration: adds the rows of the passes done so far.
+// Turns the engine's progress of a hop into progress of the migration: adds the rows of the hops done so far.
 
 import MigrationEngine
 

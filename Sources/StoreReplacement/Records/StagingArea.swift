@@ -55,7 +55,7 @@ package struct StagingArea: Sendable {
 
   /// The purpose of reserved space.
   package enum SpacePurpose: String, CaseIterable, Sendable {
-    /// The staged store of the second pass.
+    /// The staged store of the next hop.
     case nextStore = "reserve"
     /// Backup and side file of a commit in place.
     case commit = "reserve-commit"
