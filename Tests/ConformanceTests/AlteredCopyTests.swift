@@ -87,7 +87,6 @@ import Testing
     }
     print(ways, tables, changes)
     #expect(ways["altered", default: 0] + ways["both", default: 0] > Self.count)
-    #expect(ways["both", default: 0] > 0)
     for action in [TableChange.Action.kept, .altered, .written, .removed] {
       #expect(tables[action.rawValue, default: 0] > 0, "\(action)")
     }

@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  private enum Way: CaseIterable { case without, idle, rewriting, apart, interrupted }
+  private enum Way: CaseIterable { case without, idle, rewriting, interrupted }
 
   @Test func hooksThatChangeNothingLeaveTheResultAsItIs() throws {
     var (worlds, objects) = (0, 0)
@@ -135,6 +135,8 @@ import Testing
       settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.policies = { _, _ in LocalPolicies(stages: ["Idle": Idle.self, "Rewriter": Rewriter.self]) }
+    // A stage writes all rows, so the columns are in another order than in an altered file.
+    request.engine.altering = .never
     if way == .interrupted { request.engine.chunkRowsMax = 17 }
     do {
       let report = try finish(request, interrupting: way == .interrupted, haste: true)
