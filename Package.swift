@@ -35,30 +35,44 @@ let package = Package(
     // MARK: 0 - System: C libraries and the calls that Swift cannot make by itself
 
     /// The system's SQLite.
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(
+      name: "CSQLite", path: "Sources/Ground/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     /// The system's libsystemd: readiness, watchdog, journal.
-    .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+    .systemLibrary(
+      name: "CSystemd", path: "Sources/Ground/CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     /// The system's expat: XML of models.
-    .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+    .systemLibrary(
+      name: "CExpat", path: "Sources/Ground/CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     /// The system's zlib: the compressed model inside a store.
-    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CZlib", path: "Sources/Ground/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     /// The system's libcrypto: SHA-2 for version hashes and digests of content.
-    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CCrypto", path: "Sources/Ground/CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     /// Linux calls and SQLite entry points that are variadic or hidden behind _GNU_SOURCE.
-    .target(name: "CLinux", dependencies: ["CSQLite"]),
+    .target(name: "CLinux", dependencies: ["CSQLite"], path: "Sources/Ground/CLinux"),
 
     // MARK: 1 - Ground: files, databases, property lists, and how errors are told
 
     /// What went wrong, where, and what to type next: the one error value of the project.
-    .target(name: "Diagnostics", dependencies: ["CLinux", systemPackage], swiftSettings: strict),
+    .target(
+      name: "Diagnostics", dependencies: ["CLinux", systemPackage], path: "Sources/Ground/Diagnostics",
+      swiftSettings: strict),
     /// A small exact wrapper over SQLite.
-    .target(name: "SQLite", dependencies: ["CLinux", "CSQLite", systemPackage], swiftSettings: strict),
+    .target(
+      name: "SQLite", dependencies: ["CLinux", "CSQLite", systemPackage], path: "Sources/Ground/SQLite",
+      swiftSettings: strict),
     /// Every file call whose order matters for crash safety, behind one protocol.
-    .target(name: "DurableFiles", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
+    .target(
+      name: "DurableFiles", dependencies: ["CLinux", "Diagnostics", systemPackage], path: "Sources/Ground/DurableFiles",
+      swiftSettings: strict),
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
-    .target(name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], swiftSettings: strict),
+    .target(
+      name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], path: "Sources/Ground/PropertyLists",
+      swiftSettings: strict),
     /// TOML that people write by hand: values that know their line and column.
-    .target(name: "TOMLDocuments", dependencies: ["Diagnostics", systemPackage], swiftSettings: strict),
+    .target(
+      name: "TOMLDocuments", dependencies: ["Diagnostics", systemPackage], path: "Sources/Ground/TOMLDocuments",
+      swiftSettings: strict),
 
     // MARK: 2 - Core Data formats
 
@@ -66,7 +80,7 @@ let package = Package(
     .target(
       name: "ManagedObjectModel",
       dependencies: ["CCrypto", "CExpat", "Diagnostics", "PropertyLists", systemPackage],
-      swiftSettings: strict),
+      path: "Sources/Formats/ManagedObjectModel", swiftSettings: strict),
     /// How a SQLite store is laid out, read and written.
     .target(
       name: "PersistentStore",
@@ -74,7 +88,7 @@ let package = Package(
         "CLinux", "CSQLite", "CZlib", "Diagnostics", "DurableFiles", "ManagedObjectModel", "PropertyLists", "SQLite",
         systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Formats/PersistentStore", swiftSettings: strict),
 
     /// Value expressions and predicates: read, checked, printed, evaluated on an instance, compiled to SQL.
     .target(
@@ -82,16 +96,16 @@ let package = Package(
       dependencies: [
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Formats/Expressions", swiftSettings: strict),
     /// How one version of a model becomes another: mapping models read, or mappings inferred, or every reason why not.
     .target(
       name: "MappingModel",
       dependencies: [
         "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", "TOMLDocuments", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Formats/MappingModel", swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
-    .target(name: "MigrationPolicy", swiftSettings: strict),
+    .target(name: "MigrationPolicy", path: "Sources/Formats/MigrationPolicy", swiftSettings: strict),
 
     // MARK: 3 - The migration path of one store
 
@@ -103,7 +117,7 @@ let package = Package(
         "SQLite",
         systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/MigrationPlanning", swiftSettings: strict),
     /// Writes the staged store of one hop, in chunks, with checkpoints.
     .target(
       name: "MigrationEngine",
@@ -111,7 +125,7 @@ let package = Package(
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
         "PropertyLists", "SQLite", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/MigrationEngine", swiftSettings: strict),
     /// Hops whose objects an app's migration policies make.
     .target(
       name: "PolicyMigration",
@@ -119,7 +133,7 @@ let package = Package(
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/PolicyMigration", swiftSettings: strict),
     /// Is the staged store a proper store of the destination model, with nothing lost?
     .target(
       name: "StoreVerification",
@@ -127,14 +141,14 @@ let package = Package(
         "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "PropertyLists",
         "SQLite", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/StoreVerification", swiftSettings: strict),
     /// Puts a verified store in place of the old one, keeps the backup, and recovers after a crash.
     .target(
       name: "StoreReplacement",
       dependencies: [
         "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/StoreReplacement", swiftSettings: strict),
     /// The stages in order for one store: events while it runs, a report or a failure at the end.
     .target(
       name: "MigrationPipeline",
@@ -144,7 +158,7 @@ let package = Package(
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
         systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/MigrationPipeline", swiftSettings: strict),
 
     /// Every version of a model to the current one, tried with stores that are made for it.
     .target(
@@ -154,7 +168,7 @@ let package = Package(
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", "StoreReplacement",
         "TOMLDocuments", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Tools/MigrationChecking", swiftSettings: strict),
 
     /// Many stores: the manifest, the share of each worker, the work on it, and the report of all.
     .target(
@@ -163,7 +177,7 @@ let package = Package(
         "Diagnostics", "DurableFiles", "ManagedObjectModel", "MigrationChecking", "MigrationPipeline",
         "MigrationPlanning", "PersistentStore", "StoreReplacement", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Tools/StoreFleet", swiftSettings: strict),
 
     // MARK: 4 - The edges of the process
 
@@ -174,7 +188,7 @@ let package = Package(
         "CLinux", "Diagnostics", "MigrationPolicy", systemPackage,
         .product(name: "Subprocess", package: "swift-subprocess"),
       ],
-      swiftSettings: strict),
+      path: "Sources/Migration/PolicyHost", swiftSettings: strict),
 
     /// Directories watched with inotify and rescans; knows nothing of Core Data.
     .target(
@@ -183,12 +197,12 @@ let package = Package(
         "CLinux", "Diagnostics", "DurableFiles", systemPackage,
         .product(name: "HeapModule", package: "swift-collections"),
       ],
-      swiftSettings: strict),
+      path: "Sources/Daemon/StoreWatching", swiftSettings: strict),
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
     .target(
       name: "SystemdSupport",
       dependencies: ["CSystemd", "Diagnostics", .product(name: "Logging", package: "swift-log")],
-      swiftSettings: strict),
+      path: "Sources/Daemon/SystemdSupport", swiftSettings: strict),
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(
       name: "HopdConfiguration",
@@ -196,17 +210,17 @@ let package = Package(
         "Diagnostics", "MappingModel", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments",
         systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Daemon/HopdConfiguration", swiftSettings: strict),
 
     /// What the daemon remembers of its stores and jobs, in one file that may be lost.
     .target(
       name: "ServiceState", dependencies: ["Diagnostics", "DurableFiles", "SQLite", systemPackage],
-      swiftSettings: strict),
+      path: "Sources/Daemon/ServiceState", swiftSettings: strict),
 
     /// The control socket: Varlink messages, bounded clients, the interface's description.
     .target(
       name: "HopdControl", dependencies: ["CLinux", "Diagnostics", "DurableFiles", systemPackage],
-      swiftSettings: strict),
+      path: "Sources/Daemon/HopdControl", swiftSettings: strict),
 
     // MARK: 5 - Programs
 
@@ -218,7 +232,7 @@ let package = Package(
         "MigrationPipeline", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", systemPackage,
       ],
-      swiftSettings: strict),
+      path: "Sources/Daemon/ConfigurationInspection", swiftSettings: strict),
     /// The daemon's wiring: watchers, queue, jobs, reports.
     .target(
       name: "HopdService",
@@ -234,12 +248,12 @@ let package = Package(
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
-      swiftSettings: strict),
+      path: "Sources/Daemon/HopdService", swiftSettings: strict),
     /// The daemon.
     .executableTarget(
       name: "hopd",
       dependencies: ["HopdService", .product(name: "ArgumentParser", package: "swift-argument-parser")],
-      swiftSettings: strict),
+      path: "Sources/Daemon/hopd", swiftSettings: strict),
     /// The same engine for one store, from the command line.
     .executableTarget(
       name: "hopctl",
@@ -250,7 +264,7 @@ let package = Package(
         "StoreReplacement", "StoreVerification", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      swiftSettings: strict),
+      path: "Sources/Tools/hopctl", swiftSettings: strict),
 
     // MARK: Examples: policy programs, which the tests run
 

@@ -1,4 +1,4 @@
-// The lengths of functions and files. A function spans from its declaration's first word to its closing brace:
+// The lengths of functions. A function spans from its declaration's first word to its closing brace:
 // functions, initialisers, subscripts, and properties with a body, each with the closures and local functions inside.
 
 import Testing
@@ -15,13 +15,6 @@ import Testing
       }
     }
     #expect(count > 4000, "the scanner finds the functions")
-  }
-
-  @Test func noFileHasMoreThanFourHundredLines() {
-    for source in ArchitectureTests.sources {
-      let lines = source.text.utf8.count(where: { $0 == UInt8(ascii: "\n") })
-      #expect(lines <= 400, "\(source.target)/\(source.name) has \(lines) lines")
-    }
   }
 
   /// Tests the scanner with texts that would mislead a simpler one.
