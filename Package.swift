@@ -39,7 +39,8 @@ let package = Package(
       name: "CSQLite", path: "Sources/Ground/CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     /// The system's libsystemd: readiness, watchdog, journal.
     .systemLibrary(
-      name: "CSystemd", path: "Sources/Ground/CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+      name: "CSystemd", path: "Sources/Ground/CSystemd", pkgConfig: "libsystemd",
+      providers: [.apt(["libsystemd-dev"])]),
     /// The system's expat: XML of models.
     .systemLibrary(
       name: "CExpat", path: "Sources/Ground/CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),

@@ -1,7 +1,7 @@
-// The same chain by every path: written whole, in chunks and stopped at every chunk, and altered. The stores must be the
-// same row for row and value for value, with the same metadata and schema (except for the positions of columns in altered
-// tables); if a migration fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many worlds are
-// tried, HOPD_FIRST_SEED the first; a failure names its seed.
+// The same chain by every path: written whole, in chunks and stopped at every chunk, and altered. The stores must be
+// the same row for row and value for value, with the same metadata and schema (except for the positions of columns in
+// altered tables); if a migration fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many
+// worlds are tried, HOPD_FIRST_SEED the first; a failure names its seed.
 
 import Diagnostics
 import FoundationEssentials

@@ -1,5 +1,5 @@
-// The rows that a hop writes, as parts of a statement instead of its text: the statement is made from it, and so is what
-// is known of the rows without asking for it.
+// The rows that a hop writes, as parts of a statement instead of its text: the statement is made from it, and so is
+// what is known of the rows without asking for it.
 
 import PersistentStore
 import SQLite

@@ -32,8 +32,9 @@ package struct MigrationManager {
   /// The schema of the original store, which has the rows of persistent history.
   let original: String
 
-  /// Prepares a hop. `connection` has the tables of `source`; `run` attaches the staged file. Values that leave external storage are read from `external`, `policySteps` makes the runner of
-  /// policy steps, and `note` takes lines for a debug journal.
+  /// Prepares a hop. `connection` has the tables of `source`; `run` attaches the staged file. Values that leave
+  /// external storage are read from `external`, `policySteps` makes the runner of policy steps, and `note` takes lines
+  /// for a debug journal.
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
@@ -92,8 +93,8 @@ package struct MigrationManager {
     }
   }
 
-  /// Gives the staged store of the hop before the indexes that a store of its version has: mapping models look rows up by
-  /// them. A unique one could fail, and is not needed for that.
+  /// Gives the staged store of the hop before the indexes that a store of its version has: mapping models look rows up
+  /// by them. A unique one could fail, and is not needed for that.
   private func indexSource() throws(SQLiteError) {
     let made = Set(
       try connection.rows(
@@ -225,15 +226,15 @@ package struct MigrationManager {
   }
 }
 
-// Alters a file in place of writing all rows (`AlterProgram`): a copy of the hop's source, or the staged store of the hop
-// before where it stands. Separate from writing rows because the file has rows before the hop begins.
+// Alters a file in place of writing all rows (`AlterProgram`): a copy of the hop's source, or the staged store of the
+// hop before where it stands. Separate from writing rows because the file has rows before the hop begins.
 
 extension MigrationManager {
   /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
   ///
-  /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made again.
-  /// Else it is the complete staged store of the hop before, which is the manager's source too. Throws as `run(into:_:)`
-  /// does, and leaves the staged store attached.
+  /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made
+  /// again. Else it is the complete staged store of the hop before, which is the manager's source too. Throws as
+  /// `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, copies: Bool, _ control: HopProgress.Control
   ) throws -> StagedStore {

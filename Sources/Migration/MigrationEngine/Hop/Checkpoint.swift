@@ -88,8 +88,8 @@ struct CheckpointTable {
     return moment
   }
 
-  /// Returns the checkpoint of a hop; nil if the staged store is empty, or, with `followsComplete`, if it is the complete
-  /// one of the hop before.
+  /// Returns the checkpoint of a hop; nil if the staged store is empty, or, with `followsComplete`, if it is the
+  /// complete one of the hop before.
   func read(_ identity: Checkpoint.Identity, hop: Int, followsComplete: Bool = false) throws -> Checkpoint? {
     let objects = try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master") ?? 0
     if objects == 0 { return nil }

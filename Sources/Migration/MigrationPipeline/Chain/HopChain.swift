@@ -94,8 +94,8 @@ struct HopChain {
     var outcome = Outcome(staged: staged)
     var source = SourceTables.schema(sourceSchema)
     if first > 0 {
-      // The store of the hop before is complete: it is only deleted after the present one is. If the present one was not
-      // begun in it or is not complete either, its source is gone and the chain starts over.
+      // The store of the hop before is complete: it is only deleted after the present one is. If the present one was
+      // not begun in it or is not complete either, its source is gone and the chain starts over.
       source = try files.status(area.path(hop: first - 1)) != nil ? try attachComplete(first - 1) : .gone
     }
     // The second staged store exists beside the first; every later one is made when an earlier one is gone.
@@ -182,8 +182,8 @@ struct HopChain {
     return staged.rows
   }
 
-  /// Gives the staged store of the hop before the name of this one's. A run that stops before the hop has begun finds the
-  /// complete store of the hop before under it.
+  /// Gives the staged store of the hop before the name of this one's. A run that stops before the hop has begun finds
+  /// the complete store of the hop before under it.
   private func takeOver(_ index: Int) throws {
     try closeStore(ofHop: index - 1)
     try files.rename(area.path(hop: index - 1), to: area.path(hop: index))

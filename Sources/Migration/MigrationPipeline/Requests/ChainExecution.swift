@@ -1,5 +1,5 @@
-// How the hops of a plan are carried out, the cost, and the fingerprint by which a run recognises staged stores that were
-// made in another way.
+// How the hops of a plan are carried out, the cost, and the fingerprint by which a run recognises staged stores that
+// were made in another way.
 
 import Diagnostics
 import ManagedObjectModel

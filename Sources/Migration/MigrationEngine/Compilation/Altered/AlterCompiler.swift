@@ -1,6 +1,6 @@
 // Decides how each hop of a chain is carried out. The tables of the store before stay in their file where that touches
-// fewer pages than writing all rows, and where the result is a form that was seen in Core Data's own stores. A table that
-// stays is kept or altered; the rows of others are written as in any other hop.
+// fewer pages than writing all rows, and where the result is a form that was seen in Core Data's own stores. A table
+// that stays is kept or altered; the rows of others are written as in any other hop.
 
 import Diagnostics
 import ManagedObjectModel

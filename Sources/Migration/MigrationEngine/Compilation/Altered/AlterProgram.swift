@@ -1,6 +1,6 @@
 // A hop as changes of a file: of a copy of the store, or of the staged store that the hop before has left. Plain values
-// that a plan can show and a runner can execute step by step. Each table stays unchanged, is altered, or is written again
-// from the source.
+// that a plan can show and a runner can execute step by step. Each table stays unchanged, is altered, or is written
+// again from the source.
 // The result is the store that Core Data's own migration in place leaves (docs/formats/store-layout.md, "Apple's
 // migration in place"); `AlterCompiler` decides.
 

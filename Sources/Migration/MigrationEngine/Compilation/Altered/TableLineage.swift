@@ -1,6 +1,6 @@
-// Finds what an inferred hop does to each table: its rows stay in it, with values that follow from the row itself, or they
-// must be written. It is read from the inserts of the hop's program, so that a kept table gets exactly the values that its
-// rows would have got.
+// Finds what an inferred hop does to each table: its rows stay in it, with values that follow from the row itself, or
+// they must be written. It is read from the inserts of the hop's program, so that a kept table gets exactly the values
+// that its rows would have got.
 
 import Diagnostics
 import ManagedObjectModel

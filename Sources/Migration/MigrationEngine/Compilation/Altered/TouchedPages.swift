@@ -25,8 +25,8 @@ struct TouchedPages {
     return 1 + Double(schema.tables.count + schema.joinTables.count + schema.indexes.count) / 13
   }
 
-  /// A written table is read and written, one with new values changes where it stands; each new name and each new column
-  /// makes SQLite write the schema again.
+  /// A written table is read and written, one with new values changes where it stands; each new name and each new
+  /// column makes SQLite write the schema again.
   private var touched: Double {
     let rows = hop.rowsByTable.mapValues { Double(max(0, $0)) }
     let each = pages / max(1, rows.values.reduce(0, +))

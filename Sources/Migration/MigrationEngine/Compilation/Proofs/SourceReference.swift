@@ -56,8 +56,8 @@ package struct SourceReference: Sendable, Hashable {
     return other == nil
   }
 
-  /// Whether the reference, of a store that a hop has written, follows from one in the hop's source. A carried column has
-  /// only references of that column, and a table with all rows of an entity lacks none of its objects.
+  /// Whether the reference, of a store that a hop has written, follows from one in the hop's source. A carried column
+  /// has only references of that column, and a table with all rows of an entity lacks none of its objects.
   func follows(
     from written: WrittenTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {

@@ -1,5 +1,5 @@
-// What is known of the tables that a hop writes, from its inserts alone: where their rows come from, and which columns are
-// carried unchanged. Checks that follow from that cost no pass over the rows.
+// What is known of the tables that a hop writes, from its inserts alone: where their rows come from, and which columns
+// are carried unchanged. Checks that follow from that cost no pass over the rows.
 
 import MigrationPlanning
 import PersistentStore
