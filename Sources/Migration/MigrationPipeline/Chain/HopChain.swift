@@ -186,7 +186,7 @@ struct HopChain {
   /// the complete store of the hop before under it.
   private func takeOver(_ index: Int) throws {
     try closeStore(ofHop: index - 1)
-    try files.rename(area.path(hop: index - 1), to: area.path(hop: index))
+    try area.takeOver(hop: index - 1, as: index)
   }
 
   func manager(of index: Int, reading source: SourceTables) throws(HopdError)

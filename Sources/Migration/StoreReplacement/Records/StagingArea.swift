@@ -108,6 +108,14 @@ package struct StagingArea: Sendable {
     try files.createUnsyncedFile(path, [], mode: 0o600)
   }
 
+  /// Gives a complete and closed staged store the name of the next hop's. A journal of either name is a leftover: that
+  /// of the store has been closed, and one of the next hop would be taken for the store's.
+  package func takeOver(hop: Int, as next: Int) throws {
+    try remove(path(hop: next))
+    try StagingArea.removeSideFiles(of: path(hop: hop), files: files)
+    try files.rename(path(hop: hop), to: path(hop: next))
+  }
+
   /// Removes one staged store with its side files.
   package func remove(_ staged: FilePath) throws {
     try StagingArea.remove(staged, files: files)
@@ -202,6 +210,10 @@ package struct StagingArea: Sendable {
 
   static func remove(_ staged: FilePath, files: any DurableFileSystem) throws {
     try files.unlinkIfPresent(staged)
+    try removeSideFiles(of: staged, files: files)
+  }
+
+  private static func removeSideFiles(of staged: FilePath, files: any DurableFileSystem) throws {
     guard let name = staged.lastComponent else { return }
     for suffix in sideFileSuffixes {
       try files.unlinkIfPresent(staged.removingLastComponent().appending(name.string + suffix))
