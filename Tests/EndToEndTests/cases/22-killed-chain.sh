@@ -8,7 +8,7 @@ LOG_LEVEL=debug configure
 big_store "$STORES/big.sqlite"
 mkdir -p "$ROOM/hand" "$ROOM/state"
 cp "$STORES/big.sqlite" "$ROOM/hand/big.sqlite"
-hopctl migrate "$ROOM/hand/big.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" --no-fuse \
+hopctl migrate "$ROOM/hand/big.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" \
     --no-progress >/dev/null
 reference=$(content_of "$ROOM/reference.sqlite")
 # The daemon.
