@@ -93,16 +93,25 @@ package struct MigrationManager {
     }
   }
 
-  /// Gives the staged store of the hop before the indexes that a store of its version has: mapping models look rows up
-  /// by them. A unique one could fail, and is not needed for that.
+  /// Gives the staged store of the hop before the indexes of relationships that a store of its version has: mapping
+  /// models follow them from their other end.
   private func indexSource() throws(SQLiteError) {
+    let schema = hop.sourceSchema
+    let joins = Set(schema.joinTables.map(\.name))
+    let toOnes = Dictionary(
+      schema.tables.map { table in
+        (table.name, Set(table.columns.filter { if case .toOne = $0.role { true } else { false } }.map(\.name)))
+      }
+    ) { first, _ in first }
     let made = Set(
       try connection.rows(
         "SELECT name FROM \(SQLiteIdentifier.quoted(source.schemaName)).sqlite_schema WHERE type = 'index'"
       ) { row in row.text(at: 0) ?? "" })
     let writer = StoreWriter(connection: connection, schema: source.schemaName)
-    for index in hop.sourceSchema.indexes where !index.isUnique && !made.contains(index.name) {
-      try writer.createIndex(index)
+    for index in schema.indexes where !index.isUnique && !made.contains(index.name) {
+      let isOfRelationship =
+        joins.contains(index.table) || index.columns.allSatisfy { toOnes[index.table]?.contains($0.name) == true }
+      if isOfRelationship { try writer.createIndex(index) }
     }
   }
 
