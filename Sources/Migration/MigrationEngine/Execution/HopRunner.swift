@@ -28,12 +28,6 @@ struct MappedRun {
   let moment: Double
   let fallbacks: ExpressionFallbacks
   let policies: (any PolicyStepRunner)?
-  var isOfStage = false
-
-  /// Whether statements outside the program read objects of the source.
-  var readsObjects: Bool { !fallbacks.isEmpty || readsSource }
-  /// Whether policies fetch objects of the source. The program of a stage reads only written rows.
-  private var readsSource: Bool { policies != nil && !isOfStage }
 }
 
 struct HopRunner {

@@ -135,8 +135,7 @@ package struct MigrationManager {
     return (
       program,
       MappedRun(
-        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies,
-        isOfStage: hop.hook != nil)
+        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies)
     )
   }
 

@@ -40,8 +40,6 @@ package struct AlterCompiler {
 
   /// Returns the fates of the tables in each hop; empty for a hop with mapping models. Throws for a hop whose rows no
   /// statement can carry. The same for all stores on the same migration path.
-  package static func checkCompilable(_ plan: MigrationPlan) throws(HopdError) { _ = try fates(of: plan) }
-
   private static func fates(of plan: MigrationPlan) throws(HopdError) -> [[String: TableFate]] {
     try plan.memo.fact(FatesKey()) { () throws(HopdError) in
       var fates: [[String: TableFate]] = []
