@@ -32,6 +32,8 @@ package struct ManagedObjectModel: Sendable, Hashable {
   private let propertyTable = Uncompared<PropertyTable>(value: PropertyTable())
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
+  /// For each entity, it and its ancestors, root first.
+  private let lineages: [[Int]]
 
   /// Makes a model from entities whose names, parents and destinations are already checked (`ModelValidation`).
   package init(
@@ -45,7 +47,9 @@ package struct ManagedObjectModel: Sendable, Hashable {
     self.configurations = configurations
     let isOpened = !self.entities.contains { $0.attributes.contains { $0.type == .composite } }
     self.composites = isOpened ? [:] : composites
-    indexByName = self.entities.map(\.name).places
+    let indexByName = self.entities.map(\.name).places
+    self.indexByName = indexByName
+    lineages = Self.lineages(of: self.entities, indexByName)
     // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
     childrenByName = self.entities.enumerated()
       .sorted { Entity.numberingOrder($0.element, $1.element) }
@@ -77,19 +81,33 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func parent(of entity: Entity) -> Entity? { entity.parentName.flatMap { self.entity(named: $0) } }
 
   /// Returns the entity and its ancestors, root first.
-  package func lineage(of entity: Entity) -> [Entity] {
-    var line = [entity]
-    var current = entity
-    // The reader refuses cycles; the bound prevents an endless loop for a model that was built by hand.
-    while let parent = parent(of: current), line.count <= entities.count {
-      line.append(parent)
-      current = parent
-    }
-    return line.reversed()
-  }
+  package func lineage(of entity: Entity) -> [Entity] { ancestors(of: entity).map { entities[$0] } + [entity] }
 
   /// Returns the topmost ancestor: the entity that owns the table.
-  package func root(of entity: Entity) -> Entity { lineage(of: entity).first ?? entity }
+  package func root(of entity: Entity) -> Entity { ancestors(of: entity).first.map { entities[$0] } ?? entity }
+
+  /// Returns the names of the entity of that name and of its ancestors, root first; none for an unknown name.
+  package func namesOfLineage(of entity: String) -> [String] {
+    indexByName[entity].map { lineages[$0].map { entities[$0].name } } ?? []
+  }
+
+  /// The ancestors by the parent's name, which an edited copy may have changed.
+  private func ancestors(of entity: Entity) -> [Int] {
+    entity.parentName.flatMap { indexByName[$0] }.map { lineages[$0] } ?? []
+  }
+
+  private static func lineages(of entities: [Entity], _ indexByName: [String: Int]) -> [[Int]] {
+    entities.indices.map { index in
+      var line = [index]
+      // The reader refuses cycles; the bound prevents an endless loop for a model that was built by hand.
+      while let parent = line.last.flatMap({ entities[$0].parentName }).flatMap({ indexByName[$0] }),
+        line.count <= entities.count
+      {
+        line.append(parent)
+      }
+      return line.reversed()
+    }
+  }
 
   /// Returns the direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers
   /// (docs/formats/store-layout.md, "Entity numbers").

@@ -83,9 +83,8 @@ package struct StoreSchema: Sendable {
 
   /// Returns the value in `table` for a property of the entity, or of its nearest ancestor that has one.
   private func nearest<Value>(_ property: String, in entity: String, of table: [PropertyKey: Value]) -> Value? {
-    guard let value = model.entity(named: entity) else { return nil }
-    for ancestor in model.lineage(of: value).reversed() {
-      if let found = table[PropertyKey(entity: ancestor.name, property: property)] { return found }
+    for ancestor in model.namesOfLineage(of: entity).reversed() {
+      if let found = table[PropertyKey(entity: ancestor, property: property)] { return found }
     }
     return nil
   }
@@ -102,8 +101,7 @@ package struct StoreSchema: Sendable {
 
   /// Returns the derivation of an attribute, own or inherited; nil for ordinary attributes.
   package func derivation(ofAttribute attribute: String, in entity: String) -> SchemaDerivation? {
-    guard let value = model.entity(named: entity) else { return nil }
-    let lineage = Set(model.lineage(of: value).map(\.name))
+    let lineage = model.namesOfLineage(of: entity)
     return derivations.first { $0.attribute == attribute && lineage.contains($0.entity) }
   }
 

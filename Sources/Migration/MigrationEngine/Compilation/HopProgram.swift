@@ -144,8 +144,7 @@ package struct HopProgram: Sendable, Hashable {
   package struct Action: Sendable, Hashable {
     /// The meaning of a row that a statement returns.
     package struct Refusal: Sendable, Hashable {
-      /// A sentence; `%1`, `%2` and `%3` stand for the columns of the row, which are keys and never users' values.
-      package let message: String
+      package let message: KeyMessage
       package let entity: String
       package let property: String?
       package let hint: String

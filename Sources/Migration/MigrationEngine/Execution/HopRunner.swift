@@ -12,12 +12,7 @@ import SystemPackage
 extension HopProgram.Action.Refusal {
   /// Returns the error for a row of keys.
   func error(keys: [Int64], hop: String) -> HopdError {
-    var text = message
-    for (index, key) in keys.enumerated() {
-      while let range = text.firstRange(of: "%\(index + 1)") { text.replaceSubrange(range, with: String(key)) }
-    }
-    return HopdError(
-      code, text, at: Place(hop: hop, entity: entity, property: property), hint: hint)
+    HopdError(code, message.text(keys: keys), at: Place(hop: hop, entity: entity, property: property), hint: hint)
   }
 }
 

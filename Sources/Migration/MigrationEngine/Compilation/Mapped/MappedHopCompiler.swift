@@ -353,8 +353,11 @@ extension MappedHopCompiler {
               "SELECT min(s.\"Z_PK\"), max(s.\"Z_PK\"), count(*) FROM \(expressions.qualified(one.sourceTable)) AS s"
                 + " WHERE \(conditions.joined(separator: " AND ")) HAVING count(*) > 0", isRanged: true,
               refusal: HopProgram.Action.Refusal(
-                message: "%3 of the objects inspected so far are taken by two mapping models of this hop, by "
-                  + "\(one.mapping.name) and by \(other.mapping.name): the first has the key %1, the last the key %2",
+                message: """
+                  \(column: 2) of the objects inspected so far are taken by two mapping models of this hop, by \
+                  \(one.mapping.name) and by \(other.mapping.name): the first has the key \(column: 0), the last the key \
+                  \(column: 1)
+                  """,
                 entity: one.sourceEntity, property: nil,
                 hint: "narrow one of the two filters, so that each object fulfils one of them",
                 code: .overlappingParts))

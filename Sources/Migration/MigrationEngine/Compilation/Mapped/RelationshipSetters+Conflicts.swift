@@ -16,16 +16,20 @@ extension RelationshipSetters {
       .scratch,
       "SELECT owner, min(target), max(target) FROM \(MappedScratch.pairs) GROUP BY owner HAVING count(*) > 1 LIMIT 1",
       refusal: Action.Refusal(
-        message: "the object with key %1 would get several objects where there is room for one: those with the keys %2"
-          + " and %3", entity: setter.lane.mapping.name, property: setter.relationship.name,
+        message: """
+          the object with key \(column: 0) would get several objects where there is room for one: those with the keys \
+          \(column: 1) and \(column: 2)
+          """, entity: setter.lane.mapping.name, property: setter.relationship.name,
         hint: "narrow the expression down to one object in the mapping model"))
   }
 
   /// Refuses an object that two owners of one mapping need if it can have only one.
   func refuseContested(_ setter: RelationshipSetter, column: String, table: String) -> [Action] {
     let refusal = Action.Refusal(
-      message:
-        "the object with key %1 is wanted by several objects, and has room for one: those with the keys %2 and %3",
+      message: """
+        the object with key \(column: 0) is wanted by several objects, and has room for one: those with the keys \
+        \(column: 1) and \(column: 2)
+        """,
       entity: setter.lane.mapping.name, property: setter.relationship.name,
       hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
     let key = SQLExpression.column(column, of: "t")

@@ -175,8 +175,10 @@ struct RelationshipSetters {
             (
               .lookup(whole, node),
               HopProgram.Action.Refusal(
-                message: "the object with key %1 would get objects made of one of \(possible.name), which several "
-                  + "mappings make: \(names)", entity: lane.mapping.name, property: relationship.name,
+                message: """
+                  the object with key \(column: 0) would get objects made of one of \(possible.name), which several \
+                  mappings make: \(names)
+                  """, entity: lane.mapping.name, property: relationship.name,
                 hint: "name the mapping whose objects are meant, in the mapping model", code: .mappingUnsupported)
             ))
           continue
@@ -191,8 +193,10 @@ struct RelationshipSetters {
     of target: AssociationLayout.Lane, lane: AssociationLayout.Lane, relationship: Relationship
   ) -> HopProgram.Action.Refusal {
     HopProgram.Action.Refusal(
-      message: "the object with key %1 would get the object of \(target.destinationEntity) with key %2, and the "
-        + "destination of the relationship is \(relationship.destinationEntityName)", entity: lane.mapping.name,
+      message: """
+        the object with key \(column: 0) would get the object of \(target.destinationEntity) with key \(column: 1), and \
+        the destination of the relationship is \(relationship.destinationEntityName)
+        """, entity: lane.mapping.name,
       property: relationship.name,
       hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)", code: .mappingUnsupported)
   }
