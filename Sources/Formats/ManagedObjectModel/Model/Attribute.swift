@@ -78,39 +78,101 @@ package enum AttributeDefault: Sendable, Hashable {
 
 /// An attribute as its entity declares it.
 package struct Attribute: Sendable, Hashable {
-  package var name: String
-  package var type: AttributeType
+  private struct Fields: Sendable, Hashable {
+    var name: String
+    var type: AttributeType
+    var isOptional: Bool
+    var isTransient: Bool
+    var defaultValue: AttributeDefault?
+    var renamingIdentifier: String
+    var versionHashModifier: String?
+    var isIndexed: Bool
+    var allowsExternalStorage: Bool
+    var preservesAfterDeletion: Bool
+    var derivationExpression: String?
+    var compositeTypeName: String?
+    var elements: [Attribute] = []
+    var compositeName: String?
+    var minimum: String?
+    var maximum: String?
+    var regularExpression: String?
+    var otherValidations: [String] = []
+    var valueTransformerName: String?
+    var customClassName: String?
+    var userInfo: [String: String]
+  }
+
+  private var fields: Boxed<Fields>
+
+  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
+  package var type: AttributeType { get { fields.value.type } set { fields.value.type = newValue } }
   /// XML without `optional="YES"` means required.
-  package var isOptional: Bool
+  package var isOptional: Bool { get { fields.value.isOptional } set { fields.value.isOptional = newValue } }
   /// Transient attributes have no column and are not part of the hash.
-  package var isTransient: Bool
-  package var defaultValue: AttributeDefault?
+  package var isTransient: Bool { get { fields.value.isTransient } set { fields.value.isTransient = newValue } }
+  package var defaultValue: AttributeDefault? {
+    get { fields.value.defaultValue }
+    set { fields.value.defaultValue = newValue }
+  }
   /// `elementID`, else the own name.
-  package var renamingIdentifier: String
-  package var versionHashModifier: String?
+  package var renamingIdentifier: String {
+    get { fields.value.renamingIdentifier }
+    set { fields.value.renamingIdentifier = newValue }
+  }
+  package var versionHashModifier: String? {
+    get { fields.value.versionHashModifier }
+    set { fields.value.versionHashModifier = newValue }
+  }
   /// Old-style `indexed="YES"`.
-  package var isIndexed: Bool
+  package var isIndexed: Bool { get { fields.value.isIndexed } set { fields.value.isIndexed = newValue } }
   /// allowsExternalBinaryDataStorage: values have a prefix byte and may be in external files.
-  package var allowsExternalStorage: Bool
+  package var allowsExternalStorage: Bool {
+    get { fields.value.allowsExternalStorage }
+    set { fields.value.allowsExternalStorage = newValue }
+  }
   /// preserveAfterDeletion: kept in history tombstones.
-  package var preservesAfterDeletion: Bool
+  package var preservesAfterDeletion: Bool {
+    get { fields.value.preservesAfterDeletion }
+    set { fields.value.preservesAfterDeletion = newValue }
+  }
   /// Text of the derivation expression as NSExpression prints it, `count:(pages)`; nil for ordinary attributes.
-  package var derivationExpression: String?
+  package var derivationExpression: String? {
+    get { fields.value.derivationExpression }
+    set { fields.value.derivationExpression = newValue }
+  }
   /// Name of the composite type, for type `composite`; only the source form has one.
-  package var compositeTypeName: String?
+  package var compositeTypeName: String? {
+    get { fields.value.compositeTypeName }
+    set { fields.value.compositeTypeName = newValue }
+  }
   /// Elements of a composite in declared order.
-  package var elements: [Attribute] = []
+  package var elements: [Attribute] { get { fields.value.elements } set { fields.value.elements = newValue } }
   /// Name of the composite attribute that this is an element of; its own name is then the key path, "author.year".
-  package var compositeName: String?
+  package var compositeName: String? {
+    get { fields.value.compositeName }
+    set { fields.value.compositeName = newValue }
+  }
   /// Minimum and maximum (numbers, lengths; seconds for dates) in the form of `ValidationBound`.
-  package var minimum: String?
-  package var maximum: String?
-  package var regularExpression: String?
+  package var minimum: String? { get { fields.value.minimum } set { fields.value.minimum = newValue } }
+  package var maximum: String? { get { fields.value.maximum } set { fields.value.maximum = newValue } }
+  package var regularExpression: String? {
+    get { fields.value.regularExpression }
+    set { fields.value.regularExpression = newValue }
+  }
   /// Texts of validation predicates that are neither a bound nor a pattern; only models built in code have them.
-  package var otherValidations: [String] = []
-  package var valueTransformerName: String?
-  package var customClassName: String?
-  package var userInfo: [String: String]
+  package var otherValidations: [String] {
+    get { fields.value.otherValidations }
+    set { fields.value.otherValidations = newValue }
+  }
+  package var valueTransformerName: String? {
+    get { fields.value.valueTransformerName }
+    set { fields.value.valueTransformerName = newValue }
+  }
+  package var customClassName: String? {
+    get { fields.value.customClassName }
+    set { fields.value.customClassName = newValue }
+  }
+  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
 
   /// Makes an attribute; every parameter with a default may be omitted.
   package init(
@@ -121,24 +183,15 @@ package struct Attribute: Sendable, Hashable {
     maximum: String? = nil, regularExpression: String? = nil, valueTransformerName: String? = nil,
     customClassName: String? = nil, userInfo: [String: String] = [:]
   ) {
-    self.name = name
-    self.type = type
-    self.isOptional = isOptional
-    self.isTransient = isTransient
-    self.defaultValue = defaultValue
-    self.renamingIdentifier = renamingIdentifier ?? name
-    self.versionHashModifier = versionHashModifier
-    self.isIndexed = isIndexed
-    self.allowsExternalStorage = allowsExternalStorage
-    self.preservesAfterDeletion = preservesAfterDeletion
-    self.derivationExpression = derivationExpression
-    self.compositeTypeName = compositeTypeName
-    self.minimum = minimum
-    self.maximum = maximum
-    self.regularExpression = regularExpression
-    self.valueTransformerName = valueTransformerName
-    self.customClassName = customClassName
-    self.userInfo = userInfo
+    fields = Boxed(
+      Fields(
+        name: name, type: type, isOptional: isOptional, isTransient: isTransient, defaultValue: defaultValue,
+        renamingIdentifier: renamingIdentifier ?? name, versionHashModifier: versionHashModifier,
+        isIndexed: isIndexed, allowsExternalStorage: allowsExternalStorage,
+        preservesAfterDeletion: preservesAfterDeletion, derivationExpression: derivationExpression,
+        compositeTypeName: compositeTypeName, minimum: minimum, maximum: maximum,
+        regularExpression: regularExpression, valueTransformerName: valueTransformerName,
+        customClassName: customClassName, userInfo: userInfo))
   }
 
   /// Whether triggers compute it.

@@ -11,35 +11,75 @@ package struct PropertyKey: Hashable, Sendable {
 
 /// One entity as the model declares it, with its own properties only; the model finds inherited ones.
 package struct Entity: Sendable, Hashable {
+  private struct Fields: Sendable, Hashable {
+    var name: String
+    var className: String?
+    var parentName: String?
+    var isAbstract: Bool
+    var renamingIdentifier: String
+    var versionHashModifier: String?
+    var attributes: [Attribute]
+    var composites: [Attribute] = []
+    var relationships: [Relationship]
+    var fetchedProperties: [FetchedProperty]
+    var fetchIndexes: [FetchIndex]
+    var compoundIndexes: [[String]]
+    var uniquenessConstraints: [[String]]
+    var userInfo: [String: String]
+  }
+
+  private var fields: Boxed<Fields>
+
   /// Name, unique in the model.
-  package var name: String
+  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
   /// Class of its objects; never compared (docs/formats/model-files.md, "Differences between source and compiled
   /// model").
-  package var className: String?
+  package var className: String? { get { fields.value.className } set { fields.value.className = newValue } }
   /// Name of the parent entity.
-  package var parentName: String?
+  package var parentName: String? { get { fields.value.parentName } set { fields.value.parentName = newValue } }
   /// Abstract entities have no rows of their own but have an entity number.
-  package var isAbstract: Bool
+  package var isAbstract: Bool { get { fields.value.isAbstract } set { fields.value.isAbstract = newValue } }
   /// The canonical name by which it is matched between versions: `elementID`, else its own name.
-  package var renamingIdentifier: String
+  package var renamingIdentifier: String {
+    get { fields.value.renamingIdentifier }
+    set { fields.value.renamingIdentifier = newValue }
+  }
   /// Text mixed into the version hash; nil where absent or empty.
-  package var versionHashModifier: String?
+  package var versionHashModifier: String? {
+    get { fields.value.versionHashModifier }
+    set { fields.value.versionHashModifier = newValue }
+  }
   /// Own attributes, by name; in a model, elements replace their composites (`CompositeAttributes.swift`).
-  package var attributes: [Attribute]
+  package var attributes: [Attribute] { get { fields.value.attributes } set { fields.value.attributes = newValue } }
   /// Own composite attributes whose elements are among the attributes.
-  package var composites: [Attribute] = []
+  package var composites: [Attribute] { get { fields.value.composites } set { fields.value.composites = newValue } }
   /// Own relationships, by name.
-  package var relationships: [Relationship]
+  package var relationships: [Relationship] {
+    get { fields.value.relationships }
+    set { fields.value.relationships = newValue }
+  }
   /// Own fetched properties, by name; they have no column and are not part of the hash.
-  package var fetchedProperties: [FetchedProperty]
+  package var fetchedProperties: [FetchedProperty] {
+    get { fields.value.fetchedProperties }
+    set { fields.value.fetchedProperties = newValue }
+  }
   /// Fetch indexes.
-  package var fetchIndexes: [FetchIndex]
+  package var fetchIndexes: [FetchIndex] {
+    get { fields.value.fetchIndexes }
+    set { fields.value.fetchIndexes = newValue }
+  }
   /// Old-style compound indexes: lists of attribute names.
-  package var compoundIndexes: [[String]]
+  package var compoundIndexes: [[String]] {
+    get { fields.value.compoundIndexes }
+    set { fields.value.compoundIndexes = newValue }
+  }
   /// Uniqueness constraints: lists of attribute names in declared order.
-  package var uniquenessConstraints: [[String]]
+  package var uniquenessConstraints: [[String]] {
+    get { fields.value.uniquenessConstraints }
+    set { fields.value.uniquenessConstraints = newValue }
+  }
   /// User info of the entity.
-  package var userInfo: [String: String]
+  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
 
   /// Makes an entity; every parameter with a default may be omitted.
   package init(
@@ -48,19 +88,13 @@ package struct Entity: Sendable, Hashable {
     relationships: [Relationship] = [], fetchedProperties: [FetchedProperty] = [], fetchIndexes: [FetchIndex] = [],
     compoundIndexes: [[String]] = [], uniquenessConstraints: [[String]] = [], userInfo: [String: String] = [:]
   ) {
-    self.name = name
-    self.className = className
-    self.parentName = parentName
-    self.isAbstract = isAbstract
-    self.renamingIdentifier = renamingIdentifier ?? name
-    self.versionHashModifier = versionHashModifier
-    self.attributes = attributes
-    self.relationships = relationships
-    self.fetchedProperties = fetchedProperties
-    self.fetchIndexes = fetchIndexes
-    self.compoundIndexes = compoundIndexes
-    self.uniquenessConstraints = uniquenessConstraints
-    self.userInfo = userInfo
+    fields = Boxed(
+      Fields(
+        name: name, className: className, parentName: parentName, isAbstract: isAbstract,
+        renamingIdentifier: renamingIdentifier ?? name, versionHashModifier: versionHashModifier,
+        attributes: attributes, relationships: relationships, fetchedProperties: fetchedProperties,
+        fetchIndexes: fetchIndexes, compoundIndexes: compoundIndexes, uniquenessConstraints: uniquenessConstraints,
+        userInfo: userInfo))
   }
 
   /// Whether the entity itself declares an attribute, relationship or fetched property of that name.

@@ -1,5 +1,23 @@
 /// A relationship as its entity declares it.
 package struct Relationship: Sendable, Hashable {
+  private struct Fields: Sendable, Hashable {
+    var name: String
+    var destinationEntityName: String
+    var inverseName: String?
+    var isOptional: Bool
+    var isTransient: Bool
+    var isToMany: Bool
+    var isOrdered: Bool
+    var maxCount: Int64
+    var minCount: Int64
+    var deleteRule: DeleteRule
+    var renamingIdentifier: String
+    var versionHashModifier: String?
+    var userInfo: [String: String]
+  }
+
+  private var fields: Boxed<Fields>
+
   /// The effect on the destination when the source is deleted; not part of the hash.
   package enum DeleteRule: Int, Sendable, Hashable {
     case noAction = 0
@@ -8,24 +26,33 @@ package struct Relationship: Sendable, Hashable {
     case deny = 3
   }
 
-  package var name: String
+  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
   /// Name of the destination entity in the model, not of a subentity.
-  package var destinationEntityName: String
+  package var destinationEntityName: String {
+    get { fields.value.destinationEntityName }
+    set { fields.value.destinationEntityName = newValue }
+  }
   /// Name of the inverse; nil for one-way relationships.
-  package var inverseName: String?
-  package var isOptional: Bool
-  package var isTransient: Bool
+  package var inverseName: String? { get { fields.value.inverseName } set { fields.value.inverseName = newValue } }
+  package var isOptional: Bool { get { fields.value.isOptional } set { fields.value.isOptional = newValue } }
+  package var isTransient: Bool { get { fields.value.isTransient } set { fields.value.isTransient = newValue } }
   /// `toMany="YES"` decides, also if maxCount is 1 (docs/formats/model-files.md, "Relationship elements").
-  package var isToMany: Bool
-  package var isOrdered: Bool
+  package var isToMany: Bool { get { fields.value.isToMany } set { fields.value.isToMany = newValue } }
+  package var isOrdered: Bool { get { fields.value.isOrdered } set { fields.value.isOrdered = newValue } }
   /// To-one 1; to-many the bound of the model, 0 for unbounded. Part of the hash.
-  package var maxCount: Int64
+  package var maxCount: Int64 { get { fields.value.maxCount } set { fields.value.maxCount = newValue } }
   /// As in the model, 0 if absent. Part of the hash.
-  package var minCount: Int64
-  package var deleteRule: DeleteRule
-  package var renamingIdentifier: String
-  package var versionHashModifier: String?
-  package var userInfo: [String: String]
+  package var minCount: Int64 { get { fields.value.minCount } set { fields.value.minCount = newValue } }
+  package var deleteRule: DeleteRule { get { fields.value.deleteRule } set { fields.value.deleteRule = newValue } }
+  package var renamingIdentifier: String {
+    get { fields.value.renamingIdentifier }
+    set { fields.value.renamingIdentifier = newValue }
+  }
+  package var versionHashModifier: String? {
+    get { fields.value.versionHashModifier }
+    set { fields.value.versionHashModifier = newValue }
+  }
+  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
 
   /// Makes a relationship; every parameter with a default may be omitted.
   package init(
@@ -34,19 +61,12 @@ package struct Relationship: Sendable, Hashable {
     minCount: Int64 = 0, deleteRule: DeleteRule = .nullify, renamingIdentifier: String? = nil,
     versionHashModifier: String? = nil, userInfo: [String: String] = [:]
   ) {
-    self.name = name
-    self.destinationEntityName = destinationEntityName
-    self.inverseName = inverseName
-    self.isOptional = isOptional
-    self.isTransient = isTransient
-    self.isToMany = isToMany
-    self.isOrdered = isOrdered
-    self.maxCount = maxCount ?? (isToMany ? 0 : 1)
-    self.minCount = minCount
-    self.deleteRule = deleteRule
-    self.renamingIdentifier = renamingIdentifier ?? name
-    self.versionHashModifier = versionHashModifier
-    self.userInfo = userInfo
+    fields = Boxed(
+      Fields(
+        name: name, destinationEntityName: destinationEntityName, inverseName: inverseName, isOptional: isOptional,
+        isTransient: isTransient, isToMany: isToMany, isOrdered: isOrdered, maxCount: maxCount ?? (isToMany ? 0 : 1),
+        minCount: minCount, deleteRule: deleteRule, renamingIdentifier: renamingIdentifier ?? name,
+        versionHashModifier: versionHashModifier, userInfo: userInfo))
   }
 }
 

@@ -199,7 +199,10 @@ struct RowInspection {
   /// Returns the concrete entities whose rows a constraint compares: all of the table that have its columns, because
   /// the index has no Z_ENT (docs/formats/store-layout.md, "Indexes").
   private func entities(boundBy constraint: [String], of entity: Entity, in model: ManagedObjectModel) -> [Entity] {
-    let layout = StoreSchema(model: model, frameworkVersion: schema.frameworkVersion)
+    if entity.parentName == nil, model.subentities(of: entity).isEmpty { return entity.isAbstract ? [] : [entity] }
+    // The layout that the plan makes for a version between the first and the last; column names are those of every other.
+    let layout = StoreSchema(
+      model: model, frameworkVersion: schema.frameworkVersion, observed: .internalStore(of: model))
     let columns = layout.columns(ofConstraint: constraint, in: entity.name)
     // Without a column for each there is no index; the declaring entity's own rows are compared all the same.
     let isIndexed = columns.count == constraint.count
