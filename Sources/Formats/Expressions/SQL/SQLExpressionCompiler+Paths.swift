@@ -75,46 +75,34 @@ extension SQLExpressionCompiler {
   }
 
   private func extended(_ chain: SQLChain, by relationship: Relationship) throws(NotCompilable) -> SQLChain {
-    guard let storage = schema.storage(ofRelationship: relationship.name, in: chain.entity),
+    let far = counter.next()
+    guard
+      let join = SQLRelationshipJoin(
+        relationship, of: chain.entity, from: chain.alias, to: far, pairs: counter.next(), schema: schema,
+        tables: space),
       let table = schema.table(of: relationship.destinationEntityName)
     else { throw NotCompilable("\(chain.entity).\(relationship.name) is not stored") }
-    let quoted = SQLiteIdentifier.quoted
-    let near = chain.alias
-    let far = counter.next()
     var next = chain
     next.alias = far
     next.entity = relationship.destinationEntityName
-    let source: SQLExpression = "\(qualified(table.name)) AS \(far)"
-    var membership: [SQLExpression] = []
+    var conditions = join.conditions
     if table.rootEntity != relationship.destinationEntityName {
       let numbers = schema.numbersOfSubtree(of: relationship.destinationEntityName).map(String.init)
-      membership = ["\(far).Z_ENT IN (\(numbers.joined(separator: ", ")))"]
+      conditions.append("\(far).Z_ENT IN (\(numbers.joined(separator: ", ")))")
     }
-    switch storage {
-    case .toOne(let own, _):
-      next.tail.append(source)
-      next.tailConditions += ["\(far).Z_PK = \(near).\(quoted(own.key))"] + membership
+    guard relationship.isToMany else {
+      next.tail += join.tables
+      next.tailConditions += conditions
       if chain.isCollection { next.mayRepeat = true }
-    case .members(let columns), .owned(let columns):
-      next.mergeTail()
-      next.tables.append(source)
-      next.conditions += ["\(far).\(quoted(columns.key)) = \(near).Z_PK"] + membership
-      next.order += columns.orderKey.map { ["\(far).\(quoted($0))"] } ?? []
-      next.order.append("\(far).Z_PK")
-      next.isCollection = true
-    case .join(let join):
-      let pairs = counter.next()
-      next.mergeTail()
-      next.tables += ["\(qualified(join.table)) AS \(pairs)", source]
-      next.conditions += [
-        "\(pairs).\(quoted(join.owner)) = \(near).Z_PK", "\(far).Z_PK = \(pairs).\(quoted(join.target))",
-      ]
-      next.conditions += membership
-      next.order += join.order.map { ["\(pairs).\(quoted($0))"] } ?? []
-      next.order.append("\(far).Z_PK")
-      if chain.isCollection { next.mayRepeat = true }
-      next.isCollection = true
+      return next
     }
+    next.mergeTail()
+    next.tables += join.tables
+    next.conditions += conditions
+    next.order += [join.order, "\(far).Z_PK"].compactMap(\.self)
+    // Objects of a join table may be reached from several rows.
+    if chain.isCollection, join.tables.count > 1 { next.mayRepeat = true }
+    next.isCollection = true
     return next
   }
 

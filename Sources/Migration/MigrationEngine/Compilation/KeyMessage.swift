@@ -1,6 +1,6 @@
 /// A sentence with gaps for the columns of a row, which are keys and never users' values: `"key \(column: 0)"`.
 package struct KeyMessage: Sendable, Hashable, ExpressibleByStringInterpolation {
-  private enum Part: Sendable, Hashable {
+  fileprivate enum Part: Sendable, Hashable {
     case text(String)
     case column(Int)
   }

@@ -1,7 +1,6 @@
 // Compiles expressions for the engine: scalars for columns, conditions for filters, and the objects that an expression
-// reaches, as tables to join. The plain forms of nearly every mapping are compiled here, because the engine can use
-// more facts about them (an order on both sides, the form of external values); `SQLExpressionCompiler` compiles all
-// others.
+// reaches, as tables to join. Key paths over relationships alone stay open here, because the engine joins them with
+// tables of its own and takes their order from both sides; `SQLExpressionCompiler` compiles all others.
 
 import Diagnostics
 import Expressions
@@ -95,40 +94,20 @@ package struct MappedExpressions {
   }
 
   private func follow(_ name: String, alias: String, reached: inout ReachedObjects, isOnly: Bool) -> Bool {
-    guard let entity = hop.source.entity(named: reached.entity),
-      let relationship = hop.source.allRelationships(of: entity)[name],
-      let storage = hop.sourceSchema.storage(ofRelationship: name, in: reached.entity),
-      let target = hop.sourceSchema.table(of: relationship.destinationEntityName)
+    guard let relationship = hop.source.relationship(name, of: reached.entity),
+      let join = SQLRelationshipJoin(
+        relationship, of: reached.entity, from: reached.alias, to: SQLiteIdentifier.quoted(alias),
+        pairs: SQLiteIdentifier.quoted("\(alias)j"), schema: hop.sourceSchema, tables: source)
     else { return false }
-    let (from, to) = (reached.alias, SQLiteIdentifier.quoted(alias))
-    func column(_ alias: String, _ name: String) -> SQLExpression { "\(alias).\(SQLiteIdentifier.quoted(name))" }
-    var order: SQLExpression?
-    var inverseOrder: SQLExpression?
-    switch storage {
-    case .toOne(let own, _):
-      reached.tables.append("\(qualified(target.name)) AS \(to)")
-      reached.conditions.append("\(to).\"Z_PK\" = \(column(from, own.key))")
-      inverseOrder = own.orderKey.map { column(from, $0) }
-    case .members(let columns), .owned(let columns):
-      reached.tables.append("\(qualified(columns.table)) AS \(to)")
-      reached.conditions.append("\(column(to, columns.key)) = \(from).\"Z_PK\"")
-      order = columns.orderKey.map { column(to, $0) }
-    case .join(let join):
-      let pair = SQLiteIdentifier.quoted("\(alias)j")
-      reached.tables += ["\(qualified(join.table)) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
-      reached.conditions += [
-        "\(column(pair, join.owner)) = \(from).\"Z_PK\"", "\(to).\"Z_PK\" = \(column(pair, join.target))",
-      ]
-      order = join.order.map { column(pair, $0) }
-      inverseOrder = join.inverseOrder.map { column(pair, $0) }
-    }
+    reached.tables += join.tables
+    reached.conditions += join.conditions
     let wasToOne = reached.isToOne
-    reached.alias = to
+    reached.alias = SQLiteIdentifier.quoted(alias)
     reached.entity = relationship.destinationEntityName
     reached.isToOne = wasToOne && !relationship.isToMany
     // An order applies only to the objects of a single collection.
-    reached.order = wasToOne && relationship.isToMany ? order : (relationship.isToMany ? nil : reached.order)
-    reached.inverseOrder = isOnly ? inverseOrder : nil
+    if relationship.isToMany { reached.order = wasToOne ? join.order : nil }
+    reached.inverseOrder = isOnly ? join.inverseOrder : nil
     return true
   }
 
