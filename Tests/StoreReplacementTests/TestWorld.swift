@@ -145,8 +145,8 @@ final class TestWorld {
   @discardableResult
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
-    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    patience: Duration? = nil, mayFallBack: Bool = false, meanwhile: (LockedStore) throws -> Void = { _ in },
+    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode? = .rename,
+    patience: Duration? = nil, meanwhile: (LockedStore) throws -> Void = { _ in },
     observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, keepAlive: @escaping () -> Void = {}
   ) throws -> ReplacedStore {
@@ -166,7 +166,6 @@ final class TestWorld {
     // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
     swap.asksForOpeners = patience != nil
     swap.patience = patience ?? swap.patience
-    swap.mayFallBack = mayFallBack
     let result = try swap.replace(
       held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
     try intents.remove(held.location)

@@ -140,8 +140,8 @@ package struct Restore {
     let mode: JournalModeRule = record(of: job.source).map { $0.journalMode == .wal ? .wal : .delete } ?? .keep
     var result: ReplacedStore
     do {
-      result = try swap.swap(
-        held, staged: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
+      result = try swap.replace(
+        held, by: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
     } catch {
       // The pin of a restore that was not made holds nothing back, but the pin that existed before must survive it.
       if job.options.pins, (error as? HopdError)?.code != .replacementUnconfirmed { putBack(former, pins) }

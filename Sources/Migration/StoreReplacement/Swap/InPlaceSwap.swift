@@ -43,7 +43,11 @@ struct InPlaceSwap {
     let location = held.location
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let folder = backups.copyFolder(job: given.job, now: now)
-    let intent = try swap.announced(given, held, staged, rule, journalMode, backups, now)
+    var intent = swap.announced(given, held, staged, rule, folder)
+    intent.mode = .inPlace
+    intent.schemaVersion = try held.schemaVersion()
+    let wanted = journalMode.mode(keeping: held.journalMode)
+    intent.wantedJournalMode = wanted == held.journalMode ? nil : wanted
     var isWriting = false
     var lock: BackupLock?
     defer { lock?.release() }

@@ -75,10 +75,7 @@ package struct StoreSwap {
   let intents: IntentStore
   let identify: (Connection) throws -> String
   let observer: SwapObserver
-  /// How the new store takes the old one's place.
-  package private(set) var mode: ReplacementMode
-  /// Whether it replaces in place where a rename is not safe. Only where the operator did not choose the rename.
-  package var mayFallBack = false
+  private let mode: ReplacementMode?
   let keepAlive: () -> Void
   let inPlaceObserver: InPlaceObserver
   /// How long the swap waits for programs that have the store open and hold no lock on it.
@@ -90,11 +87,12 @@ package struct StoreSwap {
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
-  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. A
-  /// replacement in place calls `keepAlive` repeatedly while it writes, to feed a watchdog; it cannot be stopped there.
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. Without a
+  /// `mode` each store is replaced in the one that is safe for it. A replacement in place calls `keepAlive` repeatedly
+  /// while it writes, to feed a watchdog; it cannot be stopped there.
   package init(
     files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
-    mode: ReplacementMode = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
+    mode: ReplacementMode? = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, pagesPerStep: Int32 = 1000
   ) {
     self.mode = mode
@@ -119,32 +117,12 @@ package struct StoreSwap {
     _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacedStore {
-    try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
+    try replace(held, by: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
-  func announced(
-    _ given: ReplacementIntent, _ held: LockedStore, _ staged: FilePath, _ rule: BackupRule,
-    _ journalMode: JournalModeRule, _ backups: BackupSet, _ now: Int64
-  ) throws -> ReplacementIntent {
-    var intent = given
-    intent.keepsBackup = rule.keep > 0 ? nil : false
-    var folder = backups.folder(job: given.job, now: now)
-    if mode == .inPlace {
-      folder = backups.copyFolder(job: given.job, now: now)
-      intent.mode = mode
-      intent.schemaVersion = try held.schemaVersion()
-      let wanted = journalMode.mode(keeping: held.journalMode)
-      intent.wantedJournalMode = wanted == held.journalMode ? nil : wanted
-    }
-    intent.stage = .replacing
-    intent.staged = PathText(staged)
-    intent.backup = PathText(folder.appending(held.location.fileName))
-    intent.journalMode = held.journalMode
-    return intent
-  }
-
-  func swap(
-    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+  /// The same for a staged store that its caller has checked.
+  func replace(
+    _ held: LockedStore, by staged: FilePath, intent: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
   ) throws -> ReplacedStore {
     let location = held.location
@@ -152,17 +130,13 @@ package struct StoreSwap {
       throw HopdError(
         .internalError, "the staged store is not beside the store", at: Place(store: location.database, file: staged))
     }
-    if mode == .inPlace {
+    switch try mode ?? StoreSwap.safeMode(nil, for: held) {
+    case .rename:
+      return try rename(held, staged: staged, intent: intent, rule: rule, journalMode: journalMode, now: now)
+    case .inPlace:
       return try InPlaceSwap(swap: self).replace(
-        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
+        held, staged: staged, intent: intent, rule: rule, journalMode: journalMode, now: now)
     }
-    if mayFallBack, asksForOpeners, FileLease.obstacle(held.identity, through: held.descriptor) != nil {
-      var inPlace = self
-      inPlace.mode = .inPlace
-      return try inPlace.swap(
-        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
-    }
-    return try rename(held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
   }
 
   /// Replaces the store by renaming the staged one to its name: steps A1 to A8.
@@ -175,7 +149,7 @@ package struct StoreSwap {
     let folder = backups.folder(job: given.job, now: now)
     let old = folder.appending(location.fileName)
 
-    let intent = try announced(given, held, staged, rule, journalMode, backups, now)
+    let intent = announced(given, held, staged, rule, folder)
     var undo = Undo()
     var (isRenaming, opened) = (false, false)
     defer { undo.lock?.release() }
@@ -247,12 +221,25 @@ package struct StoreSwap {
     try backups.make(folder, try label(intent, held, backups, now))
   }
 
+  /// The record of a replacement that begins now.
+  func announced(
+    _ given: ReplacementIntent, _ held: LockedStore, _ staged: FilePath, _ rule: BackupRule, _ folder: FilePath
+  ) -> ReplacementIntent {
+    var intent = given
+    intent.keepsBackup = rule.keep > 0 ? nil : false
+    intent.stage = .replacing
+    intent.staged = PathText(staged)
+    intent.backup = PathText(folder.appending(held.location.fileName))
+    intent.journalMode = held.journalMode
+    return intent
+  }
+
   /// The label of the generation that a replacement makes. The store is held, so its number is unique.
   func label(
     _ intent: ReplacementIntent, _ held: LockedStore, _ backups: BackupSet, _ now: Int64
   ) throws -> BackupRecord {
     // A replacement in place writes into the store's own file.
-    let placed = mode == .rename ? try intent.staged.flatMap { try files.status($0.path) } : nil
+    let placed = intent.mode == nil ? try intent.staged.flatMap { try files.status($0.path) } : nil
     return BackupRecord(
       store: PathText(held.location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
       storeUUID: intent.storeUUID, journalMode: held.journalMode, placed: placed.map(SourceFingerprint.Stamp.init),
