@@ -68,7 +68,7 @@ package struct RecoveryRunner {
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
-    if case .intent(let found) = record { intent = found }
+    if case .record(let found) = record { intent = found }
 
     let hasDirectory = try files.status(location.directory)?.kind == .directory
     let backups = try BackupSet(location: location, rule: rule, files: files)
@@ -303,12 +303,12 @@ package struct RecoveryRunner {
   }
 }
 
-extension IntentStore.Finding {
+extension DurableRecord.Finding {
   /// The record's kind, as a finding.
   fileprivate var kind: RecoveryFindings.Intent {
     switch self {
     case .none: .none
-    case .intent: .readable
+    case .record: .readable
     case .unreadable: .unreadable
     case .newer: .newer
     }
