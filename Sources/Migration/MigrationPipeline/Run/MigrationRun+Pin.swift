@@ -42,10 +42,11 @@ extension StoreVersionMark {
 extension MigrationRun {
   /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and the operator did
   /// not ask for the migration.
-  func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
+  func requireNotHeldBack(_ lockedStore: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws
+    -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
-    let pins = PinStore(location: held.location, files: files)
+    let pins = PinStore(location: lockedStore.location, files: files)
     let pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError {
       // An operator who asks for the migration wants the pin removed in any case.
@@ -61,15 +62,16 @@ extension MigrationRun {
 
   /// Records the results of the replacement, and removes the pin: the store has another version now, to which it does
   /// not apply.
-  func note(_ replaced: ReplacedStore, _ held: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+  func note(_ replaced: ReplacedStore, _ lockedStore: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport)
+  {
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups
     do {
-      try PinStore(location: held.location, files: files).remove()
+      try PinStore(location: lockedStore.location, files: files).remove()
       report.releasedPin = pin
     } catch {
       report.warnings.append(
-        HopdError.of(error, at: Place(store: held.location.database)))
+        HopdError.of(error, at: Place(store: lockedStore.location.database)))
     }
   }
 }

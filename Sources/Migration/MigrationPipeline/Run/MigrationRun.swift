@@ -70,7 +70,7 @@ final class MigrationRun {
     self.stop = stop
     let control = RunControl(stop) { observer(.alive($0)) }
     self.control = control
-    let work = WorkTeller { control.held }
+    let work = WorkTeller { control.pausedTime }
     self.work = work
     self.observer = { event in
       observer(event)
