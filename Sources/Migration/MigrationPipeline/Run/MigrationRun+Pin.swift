@@ -14,12 +14,13 @@ extension MigrationPipeline {
   /// behind.
   ///
   /// Throws where the pin cannot be read.
-  package func heldBack(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+  package func pinAgainstTarget(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin?
+  {
     guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
       return nil
     }
     return try PinStore(location: location, files: files).pin(
-      heldBackFrom: StoreVersionMark(target), storeUUID: metadata.uuid,
+      against: StoreVersionMark(target), storeUUID: metadata.uuid,
       digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
@@ -40,9 +41,9 @@ extension StoreVersionMark {
 }
 
 extension MigrationRun {
-  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and the operator did
+  /// The pin of the held store. Throws `.pinned` where it holds the store back from the target and the operator did
   /// not ask for the migration.
-  func requireNotHeldBack(_ lockedStore: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws
+  func requireNotPinned(_ lockedStore: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws
     -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
@@ -54,7 +55,7 @@ extension MigrationRun {
       return nil
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
-    if !request.releasesPin, pin.holdsBack(from: StoreVersionMark(target)) {
+    if !request.releasesPin, pin.forbids(StoreVersionMark(target)) {
       throw pin.refusal(request.name)
     }
     return pin

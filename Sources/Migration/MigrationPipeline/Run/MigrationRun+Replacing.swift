@@ -132,7 +132,7 @@ extension MigrationRun {
           countsRows: false))
     else { return report(.current) }
     let (plan, execution) = try plan(store, reader: reader)
-    let pin = try requireNotHeldBack(lockedStore, store, target: plan.target)
+    let pin = try requireNotPinned(lockedStore, store, target: plan.target)
     if replacement == .rename { try area.proveAttributesCanBeKept() }
     try requireSpace(execution.estimate, area: area, hops: plan.hops.indices)
 

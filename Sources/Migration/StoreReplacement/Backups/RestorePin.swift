@@ -10,7 +10,7 @@ import SystemPackage
 
 extension HopdError.Code {
   /// The store was restored, and is not migrated again to the version that the restore replaced.
-  package static let heldBack = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
+  package static let pinned = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
 }
 
 /// The record that a restore makes about its store.
@@ -46,7 +46,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   }
 
   /// Whether the store must not be migrated to that version.
-  package func holdsBack(from target: StoreVersionMark) -> Bool {
+  package func forbids(_ target: StoreVersionMark) -> Bool {
     replaced.isEmpty || replaced.contains { $0.digest == target.digest || $0.name == target.name }
   }
 
@@ -75,7 +75,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// Why the store is held back from a version.
   package func refusal(_ store: FilePath) -> HopdError {
     HopdError(
-      .heldBack, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+      .pinned, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
   }
 }
 
@@ -108,9 +108,9 @@ package struct PinStore: Sendable {
     }
   }
 
-  /// The pin, if it holds the store with this identifier and version back from the target.
-  package func pin(heldBackFrom target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
-    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.holdsBack(from: target) else {
+  /// The pin, if it keeps the store with this identifier and version from the target.
+  package func pin(against target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
+    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.forbids(target) else {
       return nil
     }
     return pin
