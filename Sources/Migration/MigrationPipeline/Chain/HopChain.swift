@@ -64,7 +64,7 @@ struct HopChain {
     do {
       return try body()
     } catch let error as HopdError where error.code == .interrupted {
-      try? area.releaseSpace(for: .nextStore)
+      try? area.releaseDiskSpace(for: .nextStore)
       for index in plan.hops.indices { try? area.giveBackReserve(hop: index) }
       throw error
     }
@@ -100,9 +100,9 @@ struct HopChain {
     }
     // The second staged store exists beside the first; every later one is made when an earlier one is gone.
     if execution.needsTwoStores, first + 1 < plan.hops.count {
-      try area.holdSpace(execution.stagedBytes, for: .nextStore)
+      try area.reserveDiskSpace(execution.stagedBytes, for: .nextStore)
     } else {
-      try area.releaseSpace(for: .nextStore)
+      try area.releaseDiskSpace(for: .nextStore)
     }
     var done = plan.hops.prefix(first).reduce(Int64(0)) { $0 &+ $1.rowsToRead }
     for index in first..<min(end ?? plan.hops.count, plan.hops.count) {
@@ -158,7 +158,7 @@ struct HopChain {
   ) throws -> Int64 {
     defer { tellPolicyLines() }
     let stays = execution.staysInStore(index)
-    if index > 0, !stays { try area.releaseSpace(for: .nextStore) }
+    if index > 0, !stays { try area.releaseDiskSpace(for: .nextStore) }
     if stays, !hasStore { try takeOver(index) }
     let path = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore || stays)
     let watch = ProgressWatch(totalRows: execution.estimate.rows, rowsBefore: rowsBefore, observer: observer)

@@ -144,7 +144,7 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
-    try area.releaseSpace(for: .commit)
+    try area.releaseDiskSpace(for: .commit)
     quarantine = try QuarantineFile(area: area, files: files).publish(
       attributesOf: lockedStore.location.database, mayDiffer: replacement == .inPlace)
     hasSwapBegun = true
@@ -229,7 +229,7 @@ extension MigrationRun {
       replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
     try area.requireSpace(max(0, needed &- there))
     // The space that the commit in place needs beside the staged store is reserved in a file of its own.
-    if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
+    if needed > estimate.diskNeeded { try area.reserveDiskSpace(needed - estimate.diskNeeded, for: .commit) }
   }
 
   /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
@@ -238,7 +238,7 @@ extension MigrationRun {
     let isInterrupt = (error as? SQLiteError)?.isInterrupt == true
     let code = isInterrupt ? .interrupted : (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
-    try? area.releaseSpace(for: .commit)
+    try? area.releaseDiskSpace(for: .commit)
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself: the record stays then, and recovery cleans up at the next
     // start.
