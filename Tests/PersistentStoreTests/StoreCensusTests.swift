@@ -112,15 +112,15 @@ import Testing
     try connection.attachMemory(as: "other")
     let memory = RowCountCache()
     let spaces = [SourceTables.schema("main"), .schema("other")]
-    for (position, space) in spaces.enumerated() {
+    for (position, tables) in spaces.enumerated() {
       try connection.execute(
-        "CREATE TABLE \(space.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"
-          + " INSERT INTO \(space.qualified("ZA")) VALUES (1, 1)\(position == 0 ? ", (2, 3)" : "")")
+        "CREATE TABLE \(tables.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"
+          + " INSERT INTO \(tables.qualified("ZA")) VALUES (1, 1)\(position == 0 ? ", (2, 3)" : "")")
     }
     func counts() throws -> [[Int64]] {
-      try spaces.map { space in
+      try spaces.map { tables in
         // One counter per question, because every caller has its own.
-        let reader = StoreReader(connection: connection, space: space, memory: memory)
+        let reader = StoreReader(connection: connection, tables: tables, memory: memory)
         return try RowCounter(reader: reader).counts(["s.Z_ENT = 1", "s.Z_ENT = 3"], in: "ZA")
           + [RowCounter(reader: reader).total(of: "ZA")]
       }

@@ -183,7 +183,7 @@ struct PlanAttempt {
   /// The filters of a mapped hop that reads the store itself: `MappedRowCounts` needs their counts.
   private var filters: [String: [String]] {
     guard leading == 0, let mapped = edges.first?.mapped else { return [:] }
-    return SourceFilters(mapped, model: sourceSchema.model, schema: sourceSchema, space: reader.space).plain
+    return SourceFilters(mapped, model: sourceSchema.model, schema: sourceSchema, tables: reader.tables).plain
   }
 
   /// Returns the rows per entity, after all checks that the inferred hops at the beginning need.

@@ -23,11 +23,11 @@ package final class RowCountCache {
     books = [:]
   }
 
-  /// Keeps the bookkeeping of a store in `space` that has no tables for it: the views of a hop that is not written.
-  package func keep(_ found: StoreBooks, of space: SourceTables) { books[space.qualified(StoreBooks.table)] = found }
+  /// Keeps the bookkeeping of a store in `tables` that has no tables for it: the views of a hop that is not written.
+  package func keep(_ found: StoreBooks, of tables: SourceTables) { books[tables.qualified(StoreBooks.table)] = found }
 
-  /// The kept bookkeeping of the store in `space`; nil if there is none.
-  func books(of space: SourceTables) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
+  /// The kept bookkeeping of the store in `tables`; nil if there is none.
+  func books(of tables: SourceTables) -> StoreBooks? { books[tables.qualified(StoreBooks.table)] }
 
   /// The ends of a table's keys, by its name with the schema; nil if they were not read.
   package func keyEnds(of table: String) -> KeyEnds? { ends[table] }

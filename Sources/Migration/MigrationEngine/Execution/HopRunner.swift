@@ -55,7 +55,7 @@ struct HopRunner {
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
   var source: StoreReader {
-    StoreReader(connection: connection, space: program.source, memory: references.counts)
+    StoreReader(connection: connection, tables: program.source, memory: references.counts)
   }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
@@ -277,12 +277,12 @@ struct HopRunner {
 
 extension HopRunner {
   private var demands: [ValidationRule] {
-    ValidationRule.all(in: hop.destinationSchema, space: .schema(program.destination))
+    ValidationRule.all(in: hop.destinationSchema, tables: .schema(program.destination))
   }
 
   private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
     MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
+      connection: connection, layout: hop.destinationSchema, tables: .schema(program.destination),
       rules: options.invalidRows, hop: hop.title, demands: demands)
   }
 

@@ -78,7 +78,7 @@ package struct MigrationManager {
       if hop.mapped != nil, hop.index > 0, !source.isGone { try indexSource() }
       if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)
-        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, tables: source)
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
@@ -126,7 +126,7 @@ package struct MigrationManager {
     let layout =
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
-      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
+      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, tables: source, memory: counts))
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, memory: references))

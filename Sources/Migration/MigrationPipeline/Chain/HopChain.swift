@@ -111,9 +111,9 @@ struct HopChain {
       let hasStore = try files.status(area.path(hop: index)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
       try begin(index, reading: source, isResuming: hasStore, into: &outcome)
-      let manager = try manager(of: index, reading: stays ? space(of: index) : source)
+      let manager = try manager(of: index, reading: stays ? tables(of: index) : source)
       done &+= try make(index, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
-      if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: space(of: index)) }
+      if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: tables(of: index)) }
       if index > 0, !stays {
         // The last hop of a chain with mapping models is verified against its input.
         if plan.isMixed, isLast {
@@ -122,7 +122,7 @@ struct HopChain {
           try removeStore(ofHop: index - 1)
         }
       }
-      source = space(of: index)
+      source = tables(of: index)
       if isLast { try seal(manager) }
     }
     return outcome
@@ -206,7 +206,7 @@ struct HopChain {
   }
 
   /// The tables of a hop that writes.
-  func space(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
+  func tables(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
 
   private func tellPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
@@ -241,7 +241,7 @@ struct HopChain {
   func attachComplete(_ index: Int) throws -> SourceTables {
     try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
     try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
-    return space(of: index)
+    return tables(of: index)
   }
 
   private func removeStore(ofHop index: Int) throws {
@@ -294,12 +294,12 @@ extension HopReport {
 extension HopChain {
   /// Later hops and the verifier only see a hop's result, so a loss in the middle is checked at once. Returns the rows
   /// of the hop.
-  func checkRows(of hop: Hop, from source: SourceTables, in space: SourceTables) throws -> Int64 {
+  func checkRows(of hop: Hop, from source: SourceTables, in tables: SourceTables) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
       of: hop, rules: rules, input: reader(of: source))
-    try keepWhereAsMany(expected, of: hop.destinationSchema, in: space)
-    let found = try rows(of: reader(of: space), schema: hop.destinationSchema)
+    try keepWhereAsMany(expected, of: hop.destinationSchema, in: tables)
+    let found = try rows(of: reader(of: tables), schema: hop.destinationSchema)
     let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
     guard wrong.isEmpty else {
       throw HopdError(
@@ -318,20 +318,20 @@ extension HopChain {
   /// If a table has as many rows as its one entity must have, all of them are of that entity: the hop writes no other
   /// number, and readers accept no other. Counting rows counts entries on pages; counting by entity would read the
   /// rows.
-  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
+  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in tables: SourceTables) throws {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
       guard concrete.count == 1, let entity = concrete.first, let count = expected[entity],
         let number = schema.number(of: entity),
-        try connection.integer("SELECT count(*) FROM \(space.qualified(table.name))") == count
+        try connection.integer("SELECT count(*) FROM \(tables.qualified(table.name))") == count
       else { continue }
-      counts.keep(rows: count > 0 ? [number: count] : [:], of: space.qualified(table.name))
+      counts.keep(rows: count > 0 ? [number: count] : [:], of: tables.qualified(table.name))
     }
   }
 
   /// Reads a version of the store, whose rows do not change, so each count is made once.
-  func reader(of space: SourceTables) -> StoreReader {
-    StoreReader(connection: connection, space: space, memory: counts)
+  func reader(of tables: SourceTables) -> StoreReader {
+    StoreReader(connection: connection, tables: tables, memory: counts)
   }
 
   /// Rows per entity.

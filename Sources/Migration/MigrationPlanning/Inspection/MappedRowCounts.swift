@@ -31,7 +31,7 @@ struct MappedRowCounts {
       taken.append(mapping.filter == nil ? rows[source] ?? 0 : nil)
     }
     guard let reader else { return }
-    for entity in SourceFilters(mapped, model: hop.source, schema: hop.sourceSchema, space: reader.space).entities {
+    for entity in SourceFilters(mapped, model: hop.source, schema: hop.sourceSchema, tables: reader.tables).entities {
       let counts = try MappedRowCounts.count(entity, hop: hop, reader: reader)
       for (mapping, count) in zip(entity.mappings, counts) { taken[mapping] = count }
       guard entity.isWhole, let left = counts.last, left > 0 else { continue }
@@ -92,8 +92,8 @@ struct SourceFilters {
   private(set) var entities: [Filtered] = []
   private let schema: StoreSchema
 
-  /// Compiles the filters of a hop from a version of `model` with the tables of `schema` in `space`.
-  init(_ mapped: MappedHop, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables) {
+  /// Compiles the filters of a hop from a version of `model` with the tables of `schema` in `tables`.
+  init(_ mapped: MappedHop, model: ManagedObjectModel, schema: StoreSchema, tables: SourceTables) {
     self.schema = schema
     var found: [String: Filtered] = [:]
     for (index, mapping) in mapped.entityMappings.enumerated() {
@@ -101,7 +101,7 @@ struct SourceFilters {
       let membership = schema.number(of: source).map { "s.\"Z_ENT\" = \($0)" }
       var entity = found[source] ?? Filtered(name: source, membership: membership)
       if let filter = mapping.filter,
-        let condition = Self.condition(filter.predicate, of: source, model: model, schema: schema, space: space)
+        let condition = Self.condition(filter.predicate, of: source, model: model, schema: schema, tables: tables)
       {
         entity.mappings.append(index)
         entity.conditions.append("(\(condition.text))")
@@ -131,11 +131,11 @@ struct SourceFilters {
 
   /// Returns a filter as a condition; nil if SQL cannot express it, or not yet.
   private static func condition(
-    _ predicate: PredicateNode, of source: String, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables
+    _ predicate: PredicateNode, of source: String, model: ManagedObjectModel, schema: StoreSchema, tables: SourceTables
   ) -> SQLExpression? {
     guard !predicate.asksForTheMoment else { return nil }
     let compiler = SQLExpressionCompiler(
-      scope: ExpressionScope(model: model, sourceEntity: source, place: .sourceFilter), schema: schema, space: space,
+      scope: ExpressionScope(model: model, sourceEntity: source, place: .sourceFilter), schema: schema, tables: tables,
       moment: 0)
     return try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))
   }

@@ -19,24 +19,24 @@ package struct SourceReference: Sendable, Hashable {
   ///
   /// Fast if the column has an index, as every to-one of a store has: keys are read in order, and each once.
   package func isSound(
-    in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
+    in tables: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
   ) throws(SQLiteError) -> Bool {
-    let name = space.qualified("")
+    let name = tables.qualified("")
     if let answer = memory.answer(self, in: name) { return answer }
-    let answer = try finds(space, connection, memory)
+    let answer = try finds(tables, connection, memory)
     memory.keep(answer, for: self, in: name)
     return answer
   }
 
   private func finds(
-    _ space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
+    _ tables: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
-    if try VerifiedReferences(connection: connection, schema: space.schemaName).contains(self) { return true }
-    if try isWithinDenseKeys(in: space, connection, memory) { return true }
+    if try VerifiedReferences(connection: connection, schema: tables.schemaName).contains(self) { return true }
+    if try isWithinDenseKeys(in: tables, connection, memory) { return true }
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
-      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL)"
-        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(space.qualified(targetTable)) AS x"
+      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(tables.qualified(table)) WHERE \(key) IS NOT NULL)"
+        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(tables.qualified(targetTable)) AS x"
         + " WHERE x.\"Z_PK\" = q.k AND x.\"Z_ENT\" = \(targetNumber)) LIMIT 1")
     return broken == nil
   }
@@ -44,14 +44,14 @@ package struct SourceReference: Sendable, Hashable {
   /// Whether all references are in the key range of an entity without gaps: every key of the range is an object, so no
   /// look-ups are needed.
   private func isWithinDenseKeys(
-    in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
+    in tables: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
-    let target = space.qualified(targetTable)
+    let target = tables.qualified(targetTable)
     guard let keys = try memory.denseKeys(of: target, number: targetNumber, connection) else { return false }
-    if memory.counts?.isWithin(keys, column: column, of: space.qualified(table)) == true { return true }
+    if memory.counts?.isWithin(keys, column: column, of: tables.qualified(table)) == true { return true }
     let key = SQLiteIdentifier.quoted(column)
     let other = try connection.value(
-      "SELECT 1 FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL AND (\(key) NOT BETWEEN \(keys.lowerBound)"
+      "SELECT 1 FROM \(tables.qualified(table)) WHERE \(key) IS NOT NULL AND (\(key) NOT BETWEEN \(keys.lowerBound)"
         + " AND \(keys.upperBound) OR typeof(\(key)) <> 'integer') LIMIT 1")
     return other == nil
   }
@@ -72,10 +72,10 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Returns a check for the references of a space. For a store that is gone, it returns false.
   static func asking(
-    _ space: SourceTables, of connection: Connection, memory: ReferenceMemory
+    _ tables: SourceTables, of connection: Connection, memory: ReferenceMemory
   ) -> (SourceReference) throws(SQLiteError) -> Bool {
     { reference throws(SQLiteError) in
-      space.isGone ? false : try reference.isSound(in: space, of: connection, memory: memory)
+      tables.isGone ? false : try reference.isSound(in: tables, of: connection, memory: memory)
     }
   }
 }
@@ -121,9 +121,9 @@ package final class ReferenceMemory {
     return found
   }
 
-  func answer(_ reference: SourceReference, in space: String) -> Bool? { answers[space]?[reference] }
+  func answer(_ reference: SourceReference, in tables: String) -> Bool? { answers[tables]?[reference] }
 
-  func keep(_ answer: Bool, for reference: SourceReference, in space: String) {
-    answers[space, default: [:]][reference] = answer
+  func keep(_ answer: Bool, for reference: SourceReference, in tables: String) {
+    answers[tables, default: [:]][reference] = answer
   }
 }
