@@ -103,13 +103,13 @@ extension StoreReader {
   /// Returns the ends of a table's keys; reads them only once if the reader has a cache.
   package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
     let name = qualified(table)
-    if let known = memory?.ends[name] { return known }
+    if let known = rowCountCache?.ends[name] { return known }
     // Two separate queries each find their key at one end of the table; a combined one would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
         KeyEnds(low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
       }.first ?? KeyEnds(low: nil, high: nil)
-    memory?.ends[name] = found
+    rowCountCache?.ends[name] = found
     return found
   }
 }

@@ -55,7 +55,7 @@ struct HopRunner {
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
   var source: StoreReader {
-    StoreReader(connection: connection, tables: program.source, memory: references.counts)
+    StoreReader(connection: connection, tables: program.source, rowCountCache: references.counts)
   }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {

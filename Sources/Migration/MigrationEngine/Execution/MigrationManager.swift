@@ -126,7 +126,8 @@ package struct MigrationManager {
     let layout =
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
-      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, tables: source, memory: counts))
+      : try AssociationLayout(
+        hop: hop, source: StoreReader(connection: connection, tables: source, rowCountCache: counts))
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, memory: references))

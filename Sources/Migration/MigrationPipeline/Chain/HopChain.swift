@@ -331,7 +331,7 @@ extension HopChain {
 
   /// Reads a version of the store, whose rows do not change, so each count is made once.
   func reader(of tables: SourceTables) -> StoreReader {
-    StoreReader(connection: connection, tables: tables, memory: counts)
+    StoreReader(connection: connection, tables: tables, rowCountCache: counts)
   }
 
   /// Rows per entity.

@@ -136,7 +136,7 @@ final class MigrationRun {
   ) throws -> (plan: MigrationPlan, execution: ChainExecution) {
     stage = .plan
     try beginSourceCheck(reader)
-    let counting = StoreReader(connection: reader.connection, tables: reader.tables, memory: counts)
+    let counting = StoreReader(connection: reader.connection, tables: reader.tables, rowCountCache: counts)
     let result = try besideSourceCheck { try planned(store, reader: counting, needsPolicies: needsPolicies) }
     // A short plan ends before its statements look for a request to stop.
     try checkStop()

@@ -47,7 +47,7 @@ struct MappedRowCounts {
   private static func count(_ entity: SourceFilters.Filtered, hop: Hop, reader: StoreReader) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: entity.name), let keys = entity.keys else { return [] }
     let name = reader.qualified(table.name)
-    let known = keys.compactMap { reader.memory?.count($0, in: name) }
+    let known = keys.compactMap { reader.rowCountCache?.count($0, in: name) }
     if known.count == keys.count { return known }
     let terms = entity.conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
     do {
@@ -55,7 +55,7 @@ struct MappedRowCounts {
         try reader.connection.rows("SELECT \(terms) FROM \(name) AS s WHERE \(entity.membership ?? "0")") { row in
           (0..<Int32(clamping: entity.conditions.count)).map { row.integer(at: $0) }
         }.first ?? []
-      for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
+      for (key, count) in zip(keys, counts) { reader.rowCountCache?.keep(count, for: key, in: name) }
       return counts
     } catch {
       // The filter has no value for some row, which would stop the migration; it is reported now.
