@@ -43,7 +43,7 @@ struct HopRunner {
   /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
   /// The facts known about references in the source tables.
-  let references: ReferenceMemory
+  let references: ReferenceCache
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -369,7 +369,7 @@ extension HopRunner {
       try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
       if !isFinal, options.invalidRows.isFail {
         try VerifiedReferences(connection: connection, schema: program.destination)
-          .note(program, hop: hop, memory: references)
+          .note(program, hop: hop, references: references)
       }
       if program.replacesBookkeeping { try writer.dropBookkeeping() }
       try writer.createBookkeeping(

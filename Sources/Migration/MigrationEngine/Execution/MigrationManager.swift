@@ -27,7 +27,7 @@ package struct MigrationManager {
   private let external: ExternalDataDirectory?
   private let policySteps: MakePolicyStepRunner?
   let note: HopNote.Taker?
-  let references: ReferenceMemory
+  let references: ReferenceCache
   private let counts: RowCountCache?
   /// The schema of the original store, which has the rows of persistent history.
   let original: String
@@ -38,7 +38,7 @@ package struct MigrationManager {
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
-    note: HopNote.Taker? = nil, references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil,
+    note: HopNote.Taker? = nil, references: ReferenceCache = ReferenceCache(), counts: RowCountCache? = nil,
     original: String? = nil
   ) {
     self.original = original ?? source.schemaName
@@ -130,7 +130,7 @@ package struct MigrationManager {
         hop: hop, source: StoreReader(connection: connection, tables: source, rowCountCache: counts))
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-      withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, memory: references))
+      withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, references: references))
     let program = try compiler.compile()
     let policies = program.hasPolicies ? policySteps?(external, note) : nil
     return (

@@ -38,7 +38,7 @@ struct HopChain {
 
   /// What is known of the rows of the store and of staged stores, by the names of their schemas.
   let counts: RowCountCache
-  let references: ReferenceMemory
+  let references: ReferenceCache
 
   /// The result of the chain.
   struct Outcome {

@@ -248,7 +248,7 @@ final class MigrationRun {
       identity: Checkpoint.Identity(plan: execution.fingerprint, source: source, boot: boot), options: request.engine,
       rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
       control: control, observer: observer, end: end, counts: counts,
-      references: ReferenceMemory(counts: counts))
+      references: ReferenceCache(counts: counts))
   }
 
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
