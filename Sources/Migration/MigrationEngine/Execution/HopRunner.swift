@@ -377,7 +377,7 @@ extension HopRunner {
         hasTables: program.makesBookkeeping,
         hasHistory: program.hasHistory)
       if let history = hop.destinationSchema.history, let mark = hop.history?.mark {
-        try mark.write(connection, schema: program.destination, layout: history, at: MigrationManager.now())
+        try mark.write(connection, schema: program.destination, layout: history, at: HopExecutor.now())
       }
       try save(done, update)
     }

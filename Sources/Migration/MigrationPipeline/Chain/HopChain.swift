@@ -111,8 +111,8 @@ struct HopChain {
       let hasStore = try files.status(area.path(hop: index)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
       try begin(index, reading: source, isResuming: hasStore, into: &outcome)
-      let manager = try manager(of: index, reading: stays ? tables(of: index) : source)
-      done &+= try make(index, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
+      let executor = try executor(of: index, reading: stays ? tables(of: index) : source)
+      done &+= try make(index, executor: executor, hasStore: hasStore, rowsBefore: done, into: &outcome)
       if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: tables(of: index)) }
       if index > 0, !stays {
         // The last hop of a chain with mapping models is verified against its input.
@@ -123,14 +123,14 @@ struct HopChain {
         }
       }
       source = tables(of: index)
-      if isLast { try seal(manager) }
+      if isLast { try seal(executor) }
     }
     return outcome
   }
 
   /// Gives the last staged store its final form, and releases the disk space that it does not need.
-  func seal(_ manager: MigrationEngine.MigrationManager) throws {
-    try manager.seal()
+  func seal(_ executor: HopExecutor) throws {
+    try executor.seal()
     try area.giveBackReserve(hop: plan.hops.count - 1)
   }
 
@@ -153,7 +153,7 @@ struct HopChain {
 
   /// Makes the staged store of a hop; returns its rows.
   private func make(
-    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, rowsBefore: Int64,
+    _ index: Int, executor: HopExecutor, hasStore: Bool, rowsBefore: Int64,
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
@@ -169,8 +169,8 @@ struct HopChain {
     }
     let staged =
       switch execution.hops[index] {
-      case .write: try manager.run(into: path, progress)
-      case .alter(let program): try manager.alter(into: path, by: program, copies: !stays, progress)
+      case .write: try executor.run(into: path, progress)
+      case .alter(let program): try executor.alter(into: path, by: program, copies: !stays, progress)
       }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed
     let report = HopReport(
@@ -189,10 +189,8 @@ struct HopChain {
     try area.takeOver(hop: index - 1, as: index)
   }
 
-  func manager(of index: Int, reading source: SourceTables) throws(HopdError)
-    -> MigrationEngine.MigrationManager
-  {
-    try MigrationManager(
+  func executor(of index: Int, reading source: SourceTables) throws(HopdError) -> HopExecutor {
+    try HopExecutor(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external,
       policySteps: PolicyHopRunner.maker(policies, of: plan.store),
@@ -240,7 +238,7 @@ struct HopChain {
   /// Attaches the store of a finished hop; throws `staging-stale` unless it is complete and of this run.
   func attachComplete(_ index: Int) throws -> SourceTables {
     try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
-    try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
+    try HopExecutor.requireComplete(hop: index, identity: identity, connection: connection)
     return tables(of: index)
   }
 

@@ -1,5 +1,5 @@
 // Runs one hop: SQL writes a staged store of the destination version, chunk by chunk, through the connection that has
-// the source. Named after Core Data's NSMigrationManager, which does the same work with all objects in memory.
+// the source. It does the work of Core Data's NSMigrationManager, which has all objects in memory.
 
 import Diagnostics
 import Expressions
@@ -16,7 +16,7 @@ extension HopdError.Code {
 }
 
 /// Migrates one hop.
-package struct MigrationManager {
+package struct HopExecutor {
   let connection: Connection
   let hop: Hop
   let source: SourceTables
@@ -238,11 +238,11 @@ package struct MigrationManager {
 // Alters a file in place of writing all rows (`AlterProgram`): a copy of the hop's source, or the staged store of the
 // hop before where it stands. Separate from writing rows because the file has rows before the hop begins.
 
-extension MigrationManager {
+extension HopExecutor {
   /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
   ///
   /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made
-  /// again. Else it is the complete staged store of the hop before, which is the manager's source too. Throws as
+  /// again. Else it is the complete staged store of the hop before, which is the executor's source too. Throws as
   /// `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, copies: Bool, _ control: HopProgress.Control
