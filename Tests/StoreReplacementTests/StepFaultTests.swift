@@ -50,7 +50,7 @@ struct StepFaultTests {
   }
 
   @Test("On the way back from an error, the write-ahead mode too")
-  func wayBack() throws {
+  func rollback() throws {
     let codes = try fail(DiskScenario(kind: .hotLog), oneIn: 6) { world, fail, _ in
       world.observer = {
         guard $0 == .compared else { return }

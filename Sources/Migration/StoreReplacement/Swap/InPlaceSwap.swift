@@ -218,10 +218,10 @@ struct InPlaceSwap {
     _ error: any Error, _ store: LockedStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
   ) -> any Error {
     let location = store.location
-    var way = WayBack()
+    var rollback = Rollback()
     // The staged store and the backup may now be the last copies of the rows: they and the intent stay.
-    if let refusal = way.refusal(error, (try? store.isStillThere()) == true, staged) { return refusal }
-    way.attempt("remove the backup that was being made") { try backups.removeMade(folder) }
-    return way.end(error, location, staged, swap)
+    if let refusal = rollback.refusal(error, (try? store.isStillThere()) == true, staged) { return refusal }
+    rollback.attempt("remove the backup that was being made") { try backups.removeMade(folder) }
+    return rollback.end(error, location, staged, swap)
   }
 }

@@ -165,14 +165,14 @@ extension StoreSwap {
     -> any Error
   {
     let location = store.location
-    var way = WayBack()
+    var rollback = Rollback()
     let isStillThere = (try? store.isStillThere()) == true
     if let connection = try? store.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
       // If another file has this name, it must not even be tried: side files go by the path. Either mode is normal for
       // a Core Data store; but the record must stay while it alone holds the former mode.
       if undo.isFolded, isStillThere {
-        way.attempt("set the store's journal mode to WAL again") {
+        rollback.attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
           try connection.setJournalMode(
@@ -181,7 +181,7 @@ extension StoreSwap {
       }
     }
     if let folder = undo.folder {
-      way.attempt("remove the second name of the store") {
+      rollback.attempt("remove the second name of the store") {
         if try files.status(folder) != nil {
           try backups.remove(folder)
         } else if try files.status(backups.directory) != nil, try files.names(in: backups.directory).isEmpty {
@@ -190,13 +190,13 @@ extension StoreSwap {
       }
     }
     // The staged store may now be the last copy of the rows: it and the intent that names it stay.
-    if let refusal = way.refusal(error, isStillThere, staged) { return refusal }
-    return way.end(error, location, staged, self)
+    if let refusal = rollback.refusal(error, isStillThere, staged) { return refusal }
+    return rollback.end(error, location, staged, self)
   }
 }
 
 /// The undoing of a replacement that failed: it undoes what it can, and adds the rest to the error.
-struct WayBack {
+struct Rollback {
   private var leftovers: [HopdError] = []
 
   /// Undoes one thing.
