@@ -41,7 +41,7 @@ extension StoreVersionMark {
 }
 
 extension MigrationRun {
-  /// The pin of the held store. Throws `.pinned` where it holds the store back from the target and the operator did
+  /// The pin of the locked store. Throws `.pinned` where it holds the store back from the target and the operator did
   /// not ask for the migration.
   func requireNotPinned(_ lockedStore: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws
     -> RestorePin?

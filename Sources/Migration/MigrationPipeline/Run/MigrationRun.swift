@@ -42,7 +42,7 @@ final class MigrationRun {
   var leftovers: LeftoverIndex?
   /// From then on the swap owns the intent record.
   var hasSwapBegun = false
-  /// How this store is replaced; final once it is held.
+  /// How this store is replaced; final once it is locked.
   var replacement: ReplacementMode
   /// An interrupted job that is continued has its own name.
   var job: String

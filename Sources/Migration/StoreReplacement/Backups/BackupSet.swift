@@ -190,7 +190,7 @@ package struct BackupSet: Sendable {
       bytes: try bytes(in: generation.directory))
   }
 
-  /// The number of the next generation that is made at `now`. Requires that the store is held, so that no other process
+  /// The number of the next generation that is made at `now`. Requires that the store is locked, so no other process
   /// takes the same number.
   ///
   /// A label that cannot be read may hold any number that was ever given. So the count continues above all numbers that

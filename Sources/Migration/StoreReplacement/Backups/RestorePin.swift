@@ -30,7 +30,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
-  /// The pin that held the store before this restore; it still applies where a crash came before the restored version
+  /// The pin that the store had before this restore; it still applies where a crash came before the restored version
   /// got its name. One at most.
   var former: [RestorePin]?
 

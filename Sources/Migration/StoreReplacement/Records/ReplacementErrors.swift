@@ -1,4 +1,4 @@
-// The codes of this target, and the conversion of SQLite's results for a held store into errors that an operator can
+// The codes of this target, and the conversion of SQLite's results for a locked store into errors that an operator can
 // act on.
 
 import Diagnostics

@@ -31,7 +31,7 @@ package enum InPlaceStep: String, Sendable, CaseIterable {
 /// Called after each step; an error thrown here is treated like one of the step.
 package typealias InPlaceObserver = (InPlaceStep) throws -> Void
 
-/// Writes a verified store into the file of a held one.
+/// Writes a verified store into the file of a locked one.
 struct InPlaceSwap {
   let swap: StoreSwap
   private var files: any DurableFileSystem { swap.files }

@@ -69,7 +69,7 @@ package enum SwapStep: String, Sendable, CaseIterable {
 /// Called after each step; an error thrown here is treated like one of the step.
 package typealias SwapObserver = (SwapStep) throws -> Void
 
-/// Puts verified stores in place of held ones.
+/// Puts verified stores in place of locked ones.
 package struct StoreSwap {
   let files: any DurableFileSystem
   let intents: IntentStore
@@ -105,7 +105,7 @@ package struct StoreSwap {
     self.observer = observer
   }
 
-  /// Replaces the held store and returns when that is durable and was read back.
+  /// Replaces the locked store and returns when that is durable and was read back.
   ///
   /// Every other statement and connection that reads through `store` must be finished. `now` is seconds since 1970. On
   /// success: report, then `IntentStore.remove`, then `store.release()`. On an error before the rename the old store is
@@ -234,7 +234,7 @@ package struct StoreSwap {
     return intent
   }
 
-  /// The label of the generation that a replacement makes. The store is held, so its number is unique.
+  /// The label of the generation that a replacement makes. The store is locked, so its number is unique.
   func label(
     _ intent: ReplacementIntent, _ store: LockedStore, _ backups: BackupSet, _ now: Int64
   ) throws -> BackupRecord {
