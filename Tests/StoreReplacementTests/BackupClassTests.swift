@@ -192,6 +192,10 @@ struct BackupClassTests {
       Array(
         #"{"format":9,"job":"a","replaced":[],"restored":{"digest":"d","name":"n"},"restoredAt":1}"#.utf8), mode: 0o600)
     #expect(code { _ = try pins.read() } == .recordNewer)
+    // Also where a newer hopd's pin has nothing that this one looks for.
+    try world.plain.unlink(pins.path)
+    try world.plain.createFile(pins.path, Array(#"{"format":9}"#.utf8), mode: 0o600)
+    #expect(code { _ = try pins.read() } == .recordNewer)
     #expect(try pins.remove())
   }
 }
