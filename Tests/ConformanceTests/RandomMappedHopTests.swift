@@ -106,13 +106,13 @@ import Testing
     for _ in 0..<5000 {
       let connection = try Connection(path: ":memory:", access: .memory)
       try connection.attachUnchanged(location.database, as: "source", access: .immutable)
-      let manager = MigrationManager(
+      let executor = HopExecutor(
         connection: connection, hop: hop, source: .schema("source"), isFinal: true, identity: identity, options: options
       )
       do {
         // Every committed chunk ends a run.
-        let result = try manager.run(into: staged) { progress in way != .interrupted || progress.chunkRows == -1 }
-        try manager.seal()
+        let result = try executor.run(into: staged) { progress in way != .interrupted || progress.chunkRows == -1 }
+        try executor.seal()
         return result
       } catch let error as HopdError where error.code == .interrupted {
         continue

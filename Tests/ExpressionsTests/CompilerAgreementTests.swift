@@ -81,7 +81,7 @@ import Testing
     _ world: ExpressionWorld, _ entity: String, _ fallbacks: ExpressionFallbacks? = nil
   ) -> SQLExpressionCompiler {
     SQLExpressionCompiler(
-      scope: scope(world, entity), schema: world.schema, space: .schema("store"), moment: Self.moment,
+      scope: scope(world, entity), schema: world.schema, tables: .schema("store"), moment: Self.moment,
       fallbacks: fallbacks)
   }
 
@@ -112,7 +112,7 @@ import Testing
       } catch {
         // An expression without a form in SQL goes through the function.
         sql = try compiler(world, entity, fallbacks).value(node, row: row)
-        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+        try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
       }
       for object in world.objects[entity] ?? [] {
         let expected = try Self.outcome {
@@ -145,7 +145,7 @@ import Testing
       } catch {
         let other = compiler(world, entity, fallbacks)
         (sql, filter) = (try other.condition(predicate, row: row), try other.filter(predicate, row: row))
-        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+        try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
       }
       for object in world.objects[entity] ?? [] {
         let expected = try Self.outcome {
@@ -179,7 +179,7 @@ import Testing
       let wanted = try ExpressionParser.predicate(plain, at: Place())
       let fallbacks = ExpressionFallbacks()
       let sql = try compiler(world, "Tag", fallbacks).condition(predicate, row: SQLRow(alias: "s", entity: "Tag"))
-      try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+      try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
       for object in world.objects["Tag"] ?? [] {
         let expected = try evaluator(world, "Tag").isTrue(wanted, on: object)
         holding += expected ? 1 : 0
@@ -212,7 +212,7 @@ import Testing
         compiled += 1
       } catch {
         objects = try compiler(world, entity, fallbacks).objects(node, row: row)
-        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+        try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
       }
       let table = try #require(world.schema.table(of: entity))
       for object in world.objects[entity] ?? [] {
@@ -254,7 +254,7 @@ import Testing
           forced
           ? fallbacks.call(.stored(node, attribute), compiler, row, property: attribute.name, because: "")
           : try compiler.value(node, row: row, storedAs: attribute)
-        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+        try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
         for object in world.objects[entity] ?? [] {
           let expected = try Self.outcome {
             do {

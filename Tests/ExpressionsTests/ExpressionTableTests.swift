@@ -46,7 +46,7 @@ import Testing
   ) throws -> (value: SQLiteValue, isPlain: Bool) {
     let fallbacks = ExpressionFallbacks()
     let compiler = SQLExpressionCompiler(
-      scope: store.scope(row), schema: store.schema, space: .schema("store"), moment: 0, fallbacks: fallbacks)
+      scope: store.scope(row), schema: store.schema, tables: .schema("store"), moment: 0, fallbacks: fallbacks)
     let place = SQLRow(alias: "s", entity: "Order")
     let sql =
       switch tree {
@@ -56,7 +56,7 @@ import Testing
         fallbacks.call(.condition(predicate), compiler, place, property: nil, because: "")
       case .predicate(let predicate): try compiler.condition(predicate, row: place)
       }
-    try fallbacks.register(on: store.connection, schema: store.schema, space: .schema("store"))
+    try fallbacks.register(on: store.connection, schema: store.schema, tables: .schema("store"))
     let table = try #require(store.schema.table(of: "Order"))
     do {
       let value = try store.connection.value(

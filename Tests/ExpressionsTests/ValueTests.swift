@@ -202,13 +202,13 @@ import Testing
     let fallbacks = ExpressionFallbacks()
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: world.model, sourceEntity: "Person", place: .attribute), schema: world.schema,
-      space: .schema("store"), moment: 0, fallbacks: fallbacks)
+      tables: .schema("store"), moment: 0, fallbacks: fallbacks)
     let (row, share) = (SQLRow(alias: "s", entity: "Person"), Attribute(name: "share", type: .integer64))
     let sql =
       forced
       ? fallbacks.call(.stored(node, share), compiler, row, property: share.name, because: "")
       : try compiler.value(node, row: row, storedAs: share)
-    try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+    try fallbacks.register(on: world.connection, schema: world.schema, tables: .schema("store"))
     #expect(fallbacks.isEmpty == !forced)
     #expect(throws: SQLiteError.self) {
       try world.connection.rows("SELECT \(sql.text) FROM store.ZPERSON AS s ORDER BY s.Z_PK") { $0.value(at: 0) }
@@ -225,7 +225,7 @@ import Testing
     try world.connection.execute("UPDATE store.ZITEM SET ZPICTURE = X'01AABB', ZSHAPE = X'FF', ZBYTES = X'02CC'")
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: world.model, sourceEntity: "Item", place: .attribute), schema: world.schema,
-      space: .schema("store"), moment: 0)
+      tables: .schema("store"), moment: 0)
     func stored(_ name: String, _ type: AttributeType, isExternal: Bool) throws -> SQLiteValue? {
       let attribute = Attribute(name: "to", type: type, allowsExternalStorage: isExternal)
       let sql = try compiler.value(

@@ -134,7 +134,7 @@ import Testing
     work.onLook = { request in
       // As the pipeline's look does.
       let held = try? PinStore(location: location, files: LinuxFileSystem()).pin(
-        heldBackFrom: Self.two, storeUUID: "U", digest: "one")
+        against: Self.two, storeUUID: "U", digest: "one")
       if let held = held ?? nil {
         return .failure(MigrationFailure(stage: .identify, error: held.refusal(request.location.database)))
       }

@@ -100,7 +100,7 @@ private final class RuledStore {
   func validate(_ rules: InvalidRowsRules) throws -> [InvalidRows] {
     try connection.transaction {
       try MappedHopValidation(
-        connection: connection, layout: layout, space: .schema("hop0"), rules: rules, hop: "A → Ruled"
+        connection: connection, layout: layout, tables: .schema("hop0"), rules: rules, hop: "A → Ruled"
       ).run()
     }
   }

@@ -80,7 +80,7 @@ import Testing
     #expect(schema.indexes.map(\.name) == ["Z_A_UNIQUE_n"])
     #expect(schema.unsupported.map(\.code) == [.indexLeftOut, .indexLeftOut])
     // The rule itself is checked.
-    let rules = ValidationRule.all(in: schema, space: .schema("main"))
+    let rules = ValidationRule.all(in: schema, tables: .schema("main"))
     #expect(rules.filter { $0.code == .uniqueness }.map(\.property).sorted() == ["c.x", "n"])
   }
 

@@ -110,17 +110,17 @@ import Testing
   @Test func whatIsRememberedIsToldOfItsOwnTablesOnlyAndUntilItIsForgotten() throws {
     let connection = try Connection(path: "memory", access: .memory)
     try connection.attachMemory(as: "other")
-    let memory = RowCountCache()
+    let rowCountCache = RowCountCache()
     let spaces = [SourceTables.schema("main"), .schema("other")]
-    for (position, space) in spaces.enumerated() {
+    for (position, tables) in spaces.enumerated() {
       try connection.execute(
-        "CREATE TABLE \(space.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"
-          + " INSERT INTO \(space.qualified("ZA")) VALUES (1, 1)\(position == 0 ? ", (2, 3)" : "")")
+        "CREATE TABLE \(tables.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"
+          + " INSERT INTO \(tables.qualified("ZA")) VALUES (1, 1)\(position == 0 ? ", (2, 3)" : "")")
     }
     func counts() throws -> [[Int64]] {
-      try spaces.map { space in
+      try spaces.map { tables in
         // One counter per question, because every caller has its own.
-        let reader = StoreReader(connection: connection, space: space, memory: memory)
+        let reader = StoreReader(connection: connection, tables: tables, rowCountCache: rowCountCache)
         return try RowCounter(reader: reader).counts(["s.Z_ENT = 1", "s.Z_ENT = 3"], in: "ZA")
           + [RowCounter(reader: reader).total(of: "ZA")]
       }
@@ -128,7 +128,7 @@ import Testing
     #expect(try counts() == [[1, 1, 2], [1, 0, 1]])
     try connection.execute("DELETE FROM main.ZA")
     #expect(try counts() == [[1, 1, 2], [1, 0, 1]])
-    memory.forget()
+    rowCountCache.forget()
     #expect(try counts() == [[0, 0, 0], [1, 0, 1]])
   }
 

@@ -24,7 +24,7 @@ import Testing
       Entity(name: "B", parentName: "P", attributes: [text("k")], uniquenessConstraints: [["n"]]),
       Entity(name: "C", parentName: "A"),
     ])
-    let rules = ValidationRule.all(in: schema, space: .schema("main")).filter { $0.code == .uniqueness }
+    let rules = ValidationRule.all(in: schema, tables: .schema("main")).filter { $0.code == .uniqueness }
     #expect(
       rules.map { "\($0.entity) \($0.property)" }.sorted() == [
         "A k", "A n", "A n, k", "B n", "C k", "C n", "C n, k",
@@ -51,7 +51,7 @@ import Testing
     let schema = schema([Entity(name: "A", attributes: [value])])
     let connection = try Connection(path: "", access: .memory)
     try StoreWriter(connection: connection, schema: "main").createTables(schema)
-    let rules = ValidationRule.all(in: schema, space: .schema("main"))
+    let rules = ValidationRule.all(in: schema, tables: .schema("main"))
     let cases: [(Double, ValidationErrorCode?)] = [
       (Double(Float(0.7)), nil), (Double(Float(0.7).nextDown), .numberTooSmall), (Double(Float(1.1)), nil),
       (Double(Float(1.1).nextUp), .numberTooLarge), (0.7, nil), (1.1, nil),

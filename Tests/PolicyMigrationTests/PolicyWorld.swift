@@ -313,17 +313,17 @@ final class PolicyWorld {
     }
     let connection = try Connection(path: "unused", access: .memory)
     try connection.attachUnchanged(sourcePath, as: "store", access: .immutable)
-    let manager = MigrationManager(
+    let executor = HopExecutor(
       connection: connection, hop: hop, source: .schema("store"), isFinal: isFinal,
       identity: Checkpoint.Identity(plan: "plan", source: "source", boot: "boot"), options: options,
       external: try ExternalDataDirectory(of: StoreLocation(database: sourcePath)),
       policySteps: PolicyHopRunner.maker(policies),
       note: { [unowned self] in notes.append($0) })
-    let staged = try manager.run(into: stagedPath) { progress in
+    let staged = try executor.run(into: stagedPath) { progress in
       reports += 1
       return observer(progress)
     }
-    try manager.seal()
+    try executor.seal()
     return staged
   }
 

@@ -126,9 +126,9 @@ struct BackupClassTests {
     #expect(restored.pin?.restored.name == "One")
     #expect(restored.pin?.replaced == [two])
     let pins = try world.pins()
-    #expect(try pins.pin(heldBackFrom: two, storeUUID: nil, digest: "one") == restored.pin)
+    #expect(try pins.pin(against: two, storeUUID: nil, digest: "one") == restored.pin)
     #expect(
-      try pins.pin(heldBackFrom: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil
+      try pins.pin(against: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil
     )
     // Another store under the name, or another version of this one, is not meant.
     #expect(restored.pin?.isOf(storeUUID: nil, digest: "two") == false)
@@ -158,7 +158,7 @@ struct BackupClassTests {
     try world.reboot(into: "kill")
     _ = try world.recover()
     #expect(try world.content().version == "one")
-    let pin = try #require(try world.pins().pin(heldBackFrom: two, storeUUID: nil, digest: "one"))
+    let pin = try #require(try world.pins().pin(against: two, storeUUID: nil, digest: "one"))
     #expect(pin.job == "b2" && pin.former == nil)
   }
 
@@ -191,6 +191,10 @@ struct BackupClassTests {
       pins.path,
       Array(
         #"{"format":9,"job":"a","replaced":[],"restored":{"digest":"d","name":"n"},"restoredAt":1}"#.utf8), mode: 0o600)
+    #expect(code { _ = try pins.read() } == .recordNewer)
+    // Also where a newer hopd's pin has nothing that this one looks for.
+    try world.plain.unlink(pins.path)
+    try world.plain.createFile(pins.path, Array(#"{"format":9}"#.utf8), mode: 0o600)
     #expect(code { _ = try pins.read() } == .recordNewer)
     #expect(try pins.remove())
   }

@@ -127,7 +127,7 @@ extension DiskWorld {
         if found == "one" {
           // Durable before a program can see the restored version.
           let pin = try PinStore(location: location, files: disk).pin(
-            heldBackFrom: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, digest: "one")
+            against: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, digest: "one")
           guard pin != nil else { return "the restored store is not pinned" }
         }
         if hadStore, found == "one" {

@@ -125,25 +125,25 @@ final class DiskWorld {
     guard let source = try SourceFingerprint(of: location, files: disk) else {
       throw HopdError(.notFound, "there is no store", at: Place(store: location.database))
     }
-    let held = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
-    defer { held.release() }
-    let area = StagingArea(location: held.location, job: job, files: disk)
+    let store = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
+    defer { store.release() }
+    let area = StagingArea(location: store.location, job: job, files: disk)
     let intent = ReplacementIntent(
-      location: held.location, job: job, planFingerprint: "plan", source: source,
-      bootIdentifier: try disk.bootIdentifier(), staged: area.path(hop: nil), journalMode: held.journalMode,
+      location: store.location, job: job, planFingerprint: "plan", source: source,
+      bootIdentifier: try disk.bootIdentifier(), staged: area.path(hop: nil), journalMode: store.journalMode,
       from: StoreVersionMark(name: "One", digest: "one"), to: StoreVersionMark(name: "Two", digest: "two"),
       storeUUID: nil, startedAt: now)
     try intents.write(intent)
-    let verified = VerifiedStore(staged: try stage(held, area), version: "Two", versionHashes: [:], checks: [])
+    let verified = VerifiedStore(staged: try stage(store, area), version: "Two", versionHashes: [:], checks: [])
     let quarantine = QuarantineFile(area: area, files: disk)
     do {
       if scenario.hasQuarantine {
         try disk.createUnsyncedFile(quarantine.staged, DiskWorld.quarantined, mode: 0o600)
-        _ = try quarantine.publish(attributesOf: held.location.database)
+        _ = try quarantine.publish(attributesOf: store.location.database)
       }
       try beforeSwap()
-      let result = try swap().replace(held, with: verified, intent: intent, backup: rule, now: now)
-      try? intents.remove(held.location, afterSuccess: true)
+      let result = try swap().replace(store, with: verified, intent: intent, backup: rule, now: now)
+      try? intents.remove(store.location, afterSuccess: true)
       return result
     } catch {
       // As the pipeline does where the old store stays.
@@ -163,7 +163,7 @@ final class DiskWorld {
   }
 
   /// Version 2 of the store, written beside it as scratch.
-  func stage(_ held: LockedStore, _ area: StagingArea) throws -> FilePath {
+  func stage(_ store: LockedStore, _ area: StagingArea) throws -> FilePath {
     let path = try area.create(hop: nil)
     let target = try HopdError.sqlite("build", path) { try Connection(path: path, access: .create) }
     try HopdError.sqlite("build", path) {
@@ -174,7 +174,7 @@ final class DiskWorld {
         CREATE TABLE version(digest TEXT); INSERT INTO version VALUES('two');
         CREATE TABLE book(id INTEGER PRIMARY KEY, title TEXT, pages INTEGER DEFAULT 0);
         """)
-      let rows = try held.connection.rows("SELECT id, title FROM book", [], { ($0.integer(at: 0), $0.text(at: 1)) })
+      let rows = try store.connection.rows("SELECT id, title FROM book", [], { ($0.integer(at: 0), $0.text(at: 1)) })
       for row in rows {
         try target.run("INSERT INTO book(id, title) VALUES(?, ?)", [.integer(row.0), .text(row.1 ?? "")])
       }

@@ -67,17 +67,17 @@ struct ErrorPathTests {
   @Test("What changes under a lock, or goes, is noticed")
   func changed() throws {
     let world = try TestWorld(.rollback)
-    let held = try hold(world)
-    try held.requireUnchanged()
+    let store = try hold(world)
+    try store.requireUnchanged()
     var times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
     #expect(utimensat(AT_FDCWD, world.location.database.string, &times, 0) == 0)
-    #expect(code { try held.requireUnchanged() } == .storeChanged)
-    try held.requireSameFile()
+    #expect(code { try store.requireUnchanged() } == .storeChanged)
+    try store.requireSameFile()
     try replace(world.location.database)
-    #expect(code { try held.requireSameFile() } == .storeReplaced)
+    #expect(code { try store.requireSameFile() } == .storeReplaced)
     try world.plain.unlink(world.location.database)
-    #expect(code { try held.requireSameFile() } == .notFound)
-    held.release()
+    #expect(code { try store.requireSameFile() } == .notFound)
+    store.release()
     #expect(world.names.isEmpty)
   }
 
@@ -86,9 +86,9 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let second = try CanonicalStoreLocation(resolving: world.stores.appending("Second.sqlite"))
     try world.plain.link(world.location.database, as: second.database)
-    let held = try hold(world)
+    let store = try hold(world)
     #expect(code { _ = try LockedStore(location: second, lockDirectory: world.locks) } == .storeBusy)
-    held.release()
+    store.release()
     try LockedStore(location: second, lockDirectory: world.locks).release()
   }
 
@@ -127,17 +127,17 @@ struct ErrorPathTests {
   @Test("A staged store that lies elsewhere, or is replaced or taken away, is not put in place")
   func stagedElsewhere() throws {
     let world = try TestWorld(.wal)
-    let held = try hold(world)
-    defer { held.release() }
-    let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
+    let store = try hold(world)
+    defer { store.release() }
+    let area = StagingArea(location: store.location, job: "ab12", files: world.plain)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
-    let intent = try world.intent(held, area, source: source)
+    let intent = try world.intent(store, area, source: source)
     let swap = StoreSwap(
       files: world.plain, intents: try world.intents(world.plain), identify: TestWorld.identify)
     let elsewhere = VerifiedStore(
       staged: world.home.appending("elsewhere"), version: "Two", versionHashes: [:], checks: [])
     #expect(
-      code { _ = try swap.replace(held, with: elsewhere, intent: intent, backup: .none, now: 0) } == .internalError)
+      code { _ = try swap.replace(store, with: elsewhere, intent: intent, backup: .none, now: 0) } == .internalError)
   }
 
   @Test("A staged store that is replaced after it was sealed is not put in place")
@@ -332,10 +332,10 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     func announce() throws {
       let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
-      let held = try hold(world)
-      defer { held.release() }
-      let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
-      try world.intents(world.plain).write(try world.intent(held, area, source: source))
+      let store = try hold(world)
+      defer { store.release() }
+      let area = StagingArea(location: store.location, job: "ab12", files: world.plain)
+      try world.intents(world.plain).write(try world.intent(store, area, source: source))
     }
     try announce()
     do {
@@ -358,10 +358,10 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     do {
-      let held = try hold(world)
-      let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
-      try world.intents(world.plain).write(try world.intent(held, area, source: source))
-      held.release()
+      let store = try hold(world)
+      let area = StagingArea(location: store.location, job: "ab12", files: world.plain)
+      try world.intents(world.plain).write(try world.intent(store, area, source: source))
+      store.release()
     }
     let runner = RecoveryRunner(
       files: world.plain, intents: try world.intents(world.plain), lockDirectory: world.locks,
@@ -390,9 +390,9 @@ struct ErrorPathTests {
     let area = StagingArea(location: world.location, job: "ab12", files: world.plain)
     if hasRecord {
       let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
-      let held = try hold(world)
-      try world.intents(world.plain).write(try world.intent(held, area, source: source))
-      held.release()
+      let store = try hold(world)
+      try world.intents(world.plain).write(try world.intent(store, area, source: source))
+      store.release()
     }
     let quarantine = QuarantineFile(area: area, files: world.plain)
     try quarantine.prepare()

@@ -197,10 +197,10 @@ struct ExaminingTests {
     let world = try TestWorld(.rollback)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     do {
-      let held = try LockedStore(location: world.location, lockDirectory: world.locks)
-      let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
-      try world.intents(world.plain).write(try world.intent(held, area, source: source))
-      held.release()
+      let store = try LockedStore(location: world.location, lockDirectory: world.locks)
+      let area = StagingArea(location: store.location, job: "ab12", files: world.plain)
+      try world.intents(world.plain).write(try world.intent(store, area, source: source))
+      store.release()
     }
     // Busy, locked, out of memory, interrupted, a failing disk, a full one, too many open files.
     for number: Int32 in [5, 6, 7, 9, 10, 10 | 2 << 8, 13, 14] {

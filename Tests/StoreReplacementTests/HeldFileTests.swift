@@ -32,8 +32,8 @@ import Testing
     let other = folder.appending("b.sqlite")
     try makeStore(store, mode: mode)
     defer { for name in [store, other] { _ = name.withPlatformString { unlink($0) } } }
-    let held = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
-    defer { held.release() }
+    let lockedStore = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
+    defer { lockedStore.release() }
     _ = store.withPlatformString { from in other.withPlatformString { link(from, $0) } }
     for name in [store, other] {
       do {
@@ -53,7 +53,7 @@ import Testing
     pclose(child)
     #expect(said.contains("locked"), "sqlite3 said: \(said)")
     // The second name is noticed before anything is renamed.
-    #expect(throws: HopdError.self) { try held.requireRenameKeepsEverything() }
+    #expect(throws: HopdError.self) { try lockedStore.requireRenameKeepsEverything() }
   }
 
   @Test func afterTheReleaseItCanBeLookedAtAgain() throws {
@@ -61,8 +61,8 @@ import Testing
     let store = folder.appending("a.sqlite")
     try makeStore(store, mode: "DELETE")
     defer { _ = store.withPlatformString { unlink($0) } }
-    let held = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
-    held.release()
+    let lockedStore = try LockedStore(location: CanonicalStoreLocation(resolving: store), lockDirectory: folder)
+    lockedStore.release()
     let rows = try StoreReader.withUnchangedStore(at: StoreLocation(database: store)) {
       try $0.connection.integer("SELECT count(*) FROM t")
     }

@@ -19,8 +19,8 @@ struct InPlaceCrashTests {
   static let sticky: [Bool] = SwapCrashTests.isFull ? [false, true] : [true]
 
   /// SQLite writes pages to the file before the commit, as it does with large stores.
-  private static func leaveNoCache(_ held: LockedStore) throws {
-    try held.connection.execute("PRAGMA cache_size = 1")
+  private static func leaveNoCache(_ store: LockedStore) throws {
+    try store.connection.execute("PRAGMA cache_size = 1")
   }
 
   @Test("Killed before each call: old or new, and a retry finishes", arguments: killed)

@@ -29,7 +29,7 @@ struct IntentStoreTests {
       let intents = try world.intents(world.plain)
       let intent = try intent(world)
       try intents.write(intent)
-      guard case .intent(let found) = try intents.read(world.location) else {
+      guard case .record(let found) = try intents.read(world.location) else {
         Issue.record("the record was not found")
         return
       }

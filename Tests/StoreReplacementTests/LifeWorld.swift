@@ -103,29 +103,29 @@ final class LifeWorld {
   func migrate(to target: String, asked: Bool) throws -> [BackupRemoval]? {
     let intents = try IntentStore(stateDirectory: state, files: disk)
     guard let source = try SourceFingerprint(of: location, files: disk) else { return [] }
-    let held = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
-    defer { held.release() }
-    let from = try TestWorld.identify(held.connection)
+    let store = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
+    defer { store.release() }
+    let from = try TestWorld.identify(store.connection)
     guard let here = Self.versions.firstIndex(of: from), let there = Self.versions.firstIndex(of: target), here < there
     else { return [] }
     let pins = PinStore(location: location, files: disk)
-    if !asked, try pins.pin(heldBackFrom: mark(target), storeUUID: held.storeUUID, digest: from) != nil { return nil }
-    let area = StagingArea(location: held.location, job: job(), files: disk)
+    if !asked, try pins.pin(against: mark(target), storeUUID: store.storeUUID, digest: from) != nil { return nil }
+    let area = StagingArea(location: store.location, job: job(), files: disk)
     let intent = ReplacementIntent(
-      location: held.location, job: area.job, planFingerprint: "plan", source: source,
-      bootIdentifier: try disk.bootIdentifier(), staged: area.path(hop: nil), journalMode: held.journalMode,
-      from: mark(from), to: mark(target), storeUUID: held.storeUUID, startedAt: now)
+      location: store.location, job: area.job, planFingerprint: "plan", source: source,
+      bootIdentifier: try disk.bootIdentifier(), staged: area.path(hop: nil), journalMode: store.journalMode,
+      from: mark(from), to: mark(target), storeUUID: store.storeUUID, startedAt: now)
     try intents.write(intent)
-    let staged = try stage(held, area, target)
+    let staged = try stage(store, area, target)
     let result = try swap().replace(
-      held, with: VerifiedStore(staged: staged, version: target, versionHashes: [:], checks: []), intent: intent,
+      store, with: VerifiedStore(staged: staged, version: target, versionHashes: [:], checks: []), intent: intent,
       backup: rule, now: now)
     try pins.remove()
-    try intents.remove(held.location, afterSuccess: true)
+    try intents.remove(store.location, afterSuccess: true)
     return result.removedBackups
   }
 
-  private func stage(_ held: LockedStore, _ area: StagingArea, _ target: String) throws -> FilePath {
+  private func stage(_ store: LockedStore, _ area: StagingArea, _ target: String) throws -> FilePath {
     let path = try area.create(hop: nil)
     try HopdError.sqlite("build", path) {
       let connection = try Connection(path: path, access: .create)
@@ -136,9 +136,9 @@ final class LifeWorld {
         CREATE TABLE version(digest TEXT); INSERT INTO version VALUES('\(target)');
         CREATE TABLE book(id INTEGER PRIMARY KEY);
         CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT, Z_PLIST BLOB);
-        INSERT INTO Z_METADATA VALUES(1, '\(held.storeUUID ?? "")', NULL);
+        INSERT INTO Z_METADATA VALUES(1, '\(store.storeUUID ?? "")', NULL);
         """)
-      for id in try held.connection.rows("SELECT id FROM book", [], { $0.integer(at: 0) }) {
+      for id in try store.connection.rows("SELECT id FROM book", [], { $0.integer(at: 0) }) {
         try connection.execute("INSERT INTO book VALUES(\(id))")
       }
       try connection.execute("COMMIT")

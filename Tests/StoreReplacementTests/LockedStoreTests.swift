@@ -20,12 +20,12 @@ struct LockedStoreTests {
     let before = try world.everything()
     let names = world.names
     do {
-      let held = try holdSoon(world)
-      #expect(held.journalMode == kind.journalMode)
-      #expect(held.pageSize == 4096)
-      #expect(try held.connection.integer("SELECT count(*) FROM book") == TestWorld.rows)
-      held.release()
-      #expect(code { _ = try held.connection } == .internalError)
+      let store = try holdSoon(world)
+      #expect(store.journalMode == kind.journalMode)
+      #expect(store.pageSize == 4096)
+      #expect(try store.connection.integer("SELECT count(*) FROM book") == TestWorld.rows)
+      store.release()
+      #expect(code { _ = try store.connection } == .internalError)
     }
     #expect(try world.everything() == before)
     #expect(world.names == names)
@@ -46,9 +46,9 @@ struct LockedStoreTests {
   func hardLink() throws {
     let world = try TestWorld(.rollback)
     try world.plain.link(world.location.database, as: world.root.appending("second name"))
-    let held = try holdSoon(world)
+    let store = try holdSoon(world)
     do {
-      try held.requireRenameKeepsEverything()
+      try store.requireRenameKeepsEverything()
       Issue.record("a store with two names was accepted")
     } catch let error as HopdError {
       #expect(error.description.contains("2 names"))
@@ -60,12 +60,12 @@ struct LockedStoreTests {
   @Test("While it is held nobody else reads or writes", arguments: SourceKind.allCases)
   func exclusive(_ kind: SourceKind) throws {
     let world = try TestWorld(kind)
-    let held = try holdSoon(world)
+    let store = try holdSoon(world)
     #expect(throws: SQLiteError.self) {
       let other = try Connection.ofApp(world.location.database)
       _ = try other.integer("SELECT count(*) FROM book")
     }
-    held.release()
+    store.release()
     #expect(try world.content().rows == TestWorld.rows)
   }
 

@@ -104,14 +104,14 @@ struct OpenElsewhereTests {
       let world = try TestWorld(kind)
       let before = try #require(try world.plain.status(world.location.database)).identity
       try withoutLeases(EACCES) {
-        try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
+        try world.migrate(files: LinuxFileSystem(), mode: nil, patience: .milliseconds(300))
       }
       #expect(try world.content().version == "two")
       #expect(try world.plain.status(world.location.database)?.identity == before, "the file itself stays")
       // With leases the same call renames.
       let other = try TestWorld(kind)
       let old = try #require(try other.plain.status(other.location.database)).identity
-      try other.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
+      try other.migrate(files: LinuxFileSystem(), mode: nil, patience: .milliseconds(300))
       #expect(try other.plain.status(other.location.database)?.identity != old)
     }
   #endif

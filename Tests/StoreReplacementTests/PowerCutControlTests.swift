@@ -35,10 +35,10 @@ struct PowerCutControlTests {
   ) throws -> Recording {
     let world = try DiskWorld(scenario)
     return try Recording(world) {
-      let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: world.disk)
-      let area = StagingArea(location: held.location, job: "ab12", files: world.disk)
-      let staged = try world.stage(held, area)
-      held.release()
+      let store = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: world.disk)
+      let area = StagingArea(location: store.location, job: "ab12", files: world.disk)
+      let staged = try world.stage(store, area)
+      store.release()
       try swap(world, staged, BackupSet(location: world.location, rule: world.rule, files: world.disk).directory)
     }
   }

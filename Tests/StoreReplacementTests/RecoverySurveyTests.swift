@@ -115,7 +115,7 @@ struct RecoverySurveyTests {
     let world = try TestWorld(.rollback, name: stem + ".sqlite")
     let area = StagingArea(location: world.location, job: "ab12", files: world.plain)
     let staged = try area.create(hop: 1)
-    try area.holdSpace(1, for: .commit)
+    try area.reserveDiskSpace(1, for: .commit)
     let found = try survey(world)
     #expect(found.orphans.isEmpty)
     #expect(found.stores.map(\.location) == [world.location])

@@ -16,10 +16,10 @@ struct RenamedStoreTests {
   private func interrupted() throws -> TestWorld {
     let world = try TestWorld(.rollback)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
-    let held = try LockedStore(location: world.location, lockDirectory: world.locks, files: world.plain)
-    let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
-    try world.intents(world.plain).write(try world.intent(held, area, source: source))
-    held.release()
+    let store = try LockedStore(location: world.location, lockDirectory: world.locks, files: world.plain)
+    let area = StagingArea(location: store.location, job: "ab12", files: world.plain)
+    try world.intents(world.plain).write(try world.intent(store, area, source: source))
+    store.release()
     _ = try area.create(hop: 0)
     _ = try StagingArea(location: world.location, job: "cd34", files: world.plain).create(hop: 0)
     return world

@@ -27,14 +27,14 @@ struct StagedSpaceTests {
     let canReserve = try world.plain.reserve(1, for: staged)
     try #require(canReserve, "no file system that can set space aside: nothing is proved")
     #expect(try area.allocatedBytes(hops: 0..<2) >= 4 * mebibyte)
-    try area.holdSpace(2 * mebibyte, for: .nextStore)
-    try area.holdSpace(3 * mebibyte, for: .commit)
+    try area.reserveDiskSpace(2 * mebibyte, for: .nextStore)
+    try area.reserveDiskSpace(3 * mebibyte, for: .commit)
     #expect(try area.allocatedBytes(hops: 0..<2) >= 9 * mebibyte)
     // Once more is no more.
-    try area.holdSpace(3 * mebibyte, for: .commit)
+    try area.reserveDiskSpace(3 * mebibyte, for: .commit)
     #expect(try area.allocatedBytes(hops: 0..<2) < 10 * mebibyte)
-    try area.releaseSpace(for: .nextStore)
-    try area.releaseSpace(for: .nextStore)
+    try area.releaseDiskSpace(for: .nextStore)
+    try area.releaseDiskSpace(for: .nextStore)
     #expect(try area.allocatedBytes(hops: 0..<2) < 8 * mebibyte)
     try area.giveBackReserve(hop: 0)
     try area.giveBackReserve(hop: 1)  // there is none
@@ -74,7 +74,7 @@ struct StagedSpaceTests {
       }
     }
     try refused { _ = try area.create(hop: 0, reserving: far) }
-    try refused { try area.holdSpace(far, for: .nextStore) }
+    try refused { try area.reserveDiskSpace(far, for: .nextStore) }
     #expect(world.names == ["Library.sqlite"])
     let staged = try world.leave(area, hop: 0)
     try refused { _ = try area.create(hop: 0, reserving: far, resuming: true) }
@@ -89,7 +89,7 @@ struct StagedSpaceTests {
       let area = area(world, files)
       let found = code {
         _ = try area.create(hop: 0, reserving: mebibyte)
-        try area.holdSpace(mebibyte, for: .commit)
+        try area.reserveDiskSpace(mebibyte, for: .commit)
       }
       #expect(found == .inputOutput, "call \(call): \(files.calls)")
       #expect(world.names.count == (call < 3 ? 1 : 2), "call \(call): \(world.names)")
@@ -102,7 +102,7 @@ struct StagedSpaceTests {
     try world.disk.mounted {
       let area = StagingArea(location: world.location, job: "ab12", files: world.disk)
       let staged = try area.create(hop: 0, reserving: mebibyte)
-      try area.holdSpace(mebibyte, for: .nextStore)
+      try area.reserveDiskSpace(mebibyte, for: .nextStore)
       #expect(try world.disk.status(staged)?.size == 0)
       try area.giveBackReserve(hop: 0)
       try area.removeAll()

@@ -206,12 +206,12 @@ struct StepErrorTests {
     #expect(refusal.code == .cannotReplace && refusal.hint?.contains("--replace in-place") == true)
     #expect(refusal.reasons.map(\.message).contains { $0.contains("2 names") })
     // And of one that is held: the file itself is written to in the other way.
-    let held = try LockedStore(location: world.location, lockDirectory: world.locks)
-    defer { held.release() }
-    #expect(code { try held.requireReplaceable(by: .rename) } == .cannotReplace)
-    try held.requireReplaceable(by: .inPlace)
+    let store = try LockedStore(location: world.location, lockDirectory: world.locks)
+    defer { store.release() }
+    #expect(code { try store.requireReplaceable(by: .rename) } == .cannotReplace)
+    try store.requireReplaceable(by: .inPlace)
     try world.plain.unlink(world.location.database)
-    for mode in ReplacementMode.allCases { #expect(code { try held.requireReplaceable(by: mode) } == .notFound) }
+    for mode in ReplacementMode.allCases { #expect(code { try store.requireReplaceable(by: mode) } == .notFound) }
   }
 
   @Test("A directory that goes while its store is being held")

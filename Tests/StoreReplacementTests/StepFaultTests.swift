@@ -50,7 +50,7 @@ struct StepFaultTests {
   }
 
   @Test("On the way back from an error, the write-ahead mode too")
-  func wayBack() throws {
+  func rollback() throws {
     let codes = try fail(DiskScenario(kind: .hotLog), oneIn: 6) { world, fail, _ in
       world.observer = {
         guard $0 == .compared else { return }
@@ -84,9 +84,9 @@ struct StepFaultTests {
   func sealAndFold(_ kind: SourceKind) throws {
     let start = try DiskWorld(DiskScenario(kind: kind))
     let staged = try start.disk.mounted {
-      let held = try LockedStore(location: start.location, lockDirectory: start.locks.path, files: start.disk)
-      defer { held.release() }
-      return try start.stage(held, StagingArea(location: held.location, job: "ab12", files: start.disk))
+      let store = try LockedStore(location: start.location, lockDirectory: start.locks.path, files: start.disk)
+      defer { store.release() }
+      return try start.stage(store, StagingArea(location: store.location, job: "ab12", files: start.disk))
     }
     start.disk.settle()
     for call in 1...2000 {
@@ -94,15 +94,15 @@ struct StepFaultTests {
       let disk = world.disk
       var isMet = false
       try disk.mounted {
-        let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
-        defer { held.release() }
+        let store = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
+        defer { store.release() }
         let swap = try world.swap()
         var undo = StoreSwap.Undo()
         disk.fail(at: call)
         var failure: (any Error)?
         do {
-          undo.staged = try swap.seal(staged, like: held, journalMode: .wal)
-          try swap.foldLog(of: held, &undo)
+          undo.staged = try swap.seal(staged, like: store, journalMode: .wal)
+          try swap.foldLog(of: store, &undo)
         } catch { failure = error }
         isMet = disk.calls >= call
         let place = "\(kind), call \(call): \(disk.lastFault)"
@@ -134,19 +134,19 @@ struct StepFaultTests {
       let place = { "\(kind), call \(call): \(disk.lastFault)" }
       var isMet = false
       try disk.mounted {
-        let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
-        defer { held.release() }
-        try held.connection.execute("PRAGMA shrink_memory")
+        let store = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
+        defer { store.release() }
+        try store.connection.execute("PRAGMA shrink_memory")
         disk.fail(at: call)
         var failure: (any Error)?
         do {
-          try held.foldLogIn()
-          try held.setJournalMode(wanted)
+          try store.foldLogIn()
+          try store.setJournalMode(wanted)
         } catch { failure = error }
         isMet = disk.calls >= call
         disk.heal()
         if failure == nil {
-          #expect(try held.connection.text("PRAGMA journal_mode") == wanted.rawValue, "\(place())")
+          #expect(try store.connection.text("PRAGMA journal_mode") == wanted.rawValue, "\(place())")
         } else {
           #expect(failure is HopdError, "\(place()): \(failure.map { "\($0)" } ?? "")")
         }

@@ -98,7 +98,7 @@ final class TestWorld {
   }
 
   /// Version 2 of the store, written beside it.
-  func stage(_ held: LockedStore, _ area: StagingArea) throws -> VerifiedStore {
+  func stage(_ store: LockedStore, _ area: StagingArea) throws -> VerifiedStore {
     let path = try area.create(hop: nil)
     let target = try Connection(path: path, access: .create)
     try target.execute(
@@ -107,7 +107,7 @@ final class TestWorld {
       CREATE TABLE version(digest TEXT); INSERT INTO version VALUES('two');
       CREATE TABLE book(id INTEGER PRIMARY KEY, title TEXT, pages INTEGER DEFAULT 0);
       """)
-    for row in try held.connection.rows("SELECT id, title FROM book", [], { ($0.integer(at: 0), $0.text(at: 1)) }) {
+    for row in try store.connection.rows("SELECT id, title FROM book", [], { ($0.integer(at: 0), $0.text(at: 1)) }) {
       try target.run("INSERT INTO book(id, title) VALUES(?, ?)", [.integer(row.0), .text(row.1 ?? "")])
     }
     try target.execute("COMMIT")
@@ -121,12 +121,12 @@ final class TestWorld {
     return path
   }
 
-  func intent(_ held: LockedStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
+  func intent(_ store: LockedStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
     ReplacementIntent(
-      location: held.location, job: area.job, planFingerprint: "plan", source: source,
-      bootIdentifier: try plain.bootIdentifier(), staged: area.path(hop: nil), journalMode: held.journalMode,
+      location: store.location, job: area.job, planFingerprint: "plan", source: source,
+      bootIdentifier: try plain.bootIdentifier(), staged: area.path(hop: nil), journalMode: store.journalMode,
       from: StoreVersionMark(name: "One", digest: "one"), to: StoreVersionMark(name: "Two", digest: "two"),
-      storeUUID: held.storeUUID, startedAt: 1_900_000_000)
+      storeUUID: store.storeUUID, startedAt: 1_900_000_000)
   }
 
   /// Holds the store. A program that another test starts has this process's files open for the instant before it runs.
@@ -145,20 +145,20 @@ final class TestWorld {
   @discardableResult
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
-    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    patience: Duration? = nil, mayFallBack: Bool = false, meanwhile: (LockedStore) throws -> Void = { _ in },
+    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode? = .rename,
+    patience: Duration? = nil, meanwhile: (LockedStore) throws -> Void = { _ in },
     observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, keepAlive: @escaping () -> Void = {}
   ) throws -> ReplacedStore {
     let intents = try intents(files)
     let source = try #require(try SourceFingerprint(of: location, files: files))
-    let held = try hold(files)
-    defer { held.release() }
-    let area = StagingArea(location: held.location, job: job, files: files)
-    let intent = try intent(held, area, source: source)
+    let store = try hold(files)
+    defer { store.release() }
+    let area = StagingArea(location: store.location, job: job, files: files)
+    let intent = try intent(store, area, source: source)
     try intents.write(intent)
-    let verified = try stage(held, area)
-    try meanwhile(held)
+    let verified = try stage(store, area)
+    try meanwhile(store)
     var swap = StoreSwap(
       files: files, intents: intents, identify: TestWorld.identify, mode: mode, keepAlive: keepAlive,
       observer: observer,
@@ -166,10 +166,9 @@ final class TestWorld {
     // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
     swap.asksForOpeners = patience != nil
     swap.patience = patience ?? swap.patience
-    swap.mayFallBack = mayFallBack
     let result = try swap.replace(
-      held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
-    try intents.remove(held.location)
+      store, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
+    try intents.remove(store.location)
     return result
   }
 

@@ -20,11 +20,11 @@ struct DetourInspection {
   /// Returns the findings in the first hop of the way by other rules that the rows forbid; none if they may allow it.
   mutating func findings(by routing: RouteRules) throws -> [HopdError] {
     // Without a key: a way that is tried once is not worth the memory.
-    let way = try attempt.catalog.route(of: attempt.store, to: attempt.target, rules: routing, key: nil)
-    let shared = zip(way, inspected).prefix { $0.isInferred(as: $1) }.count
+    let route = try attempt.catalog.route(of: attempt.store, to: attempt.target, rules: routing, key: nil)
+    let shared = zip(route, inspected).prefix { $0.isInferred(as: $1) }.count
     path = path.prefix(shared)
-    defer { inspected = way.prefix(path.end) }
-    for edge in way.dropFirst(shared) {
+    defer { inspected = route.prefix(path.end) }
+    for edge in route.dropFirst(shared) {
       // The rows that a mapping model makes do not exist yet.
       guard edge.mapped == nil else { return [] }
       path.append(edge)

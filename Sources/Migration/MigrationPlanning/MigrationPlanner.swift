@@ -61,7 +61,7 @@ package enum MigrationPlanner {
         let refusal = first ?? error
         first = refusal
         let reasons = error.reasons.isEmpty ? [error] : error.reasons
-        guard let next = wayRound(reasons, attempt.routing, of: store, rules) else { throw refusal }
+        guard let next = alternativeRoute(reasons, attempt.routing, of: store, rules) else { throw refusal }
         do {
           let routing = try allowed(next, after: attempt, rules)
           attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
@@ -91,7 +91,7 @@ package enum MigrationPlanner {
 
   /// Returns the rules for the next attempt after a refusal: rows are settled by the operator's rule, or impossible
   /// hops are avoided; nil if nothing is left to try.
-  private static func wayRound(
+  private static func alternativeRoute(
     _ reasons: [HopdError], _ routing: RouteRules, of store: IdentifiedStore, _ rules: PlanningRules
   ) -> RouteRules? {
     var next = routing

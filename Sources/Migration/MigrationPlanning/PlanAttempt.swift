@@ -44,7 +44,7 @@ struct PlanAttempt {
     self.reader = reader
     place = Place(store: store.location.database)
     target = try store.line.target(targetVersion, for: store.version)
-    try store.line.checkWay(from: store.version, to: target)
+    try store.line.requireNoGap(from: store.version, to: target)
     if !store.version.isSameVersion(as: target), rules.cloudKit == .refuse {
       try MirroringInspection.refuse(reader)
     }
@@ -141,15 +141,15 @@ struct PlanAttempt {
   /// the versions between: their author meant a hop that is not made.
   private func passedOver() -> [HopdError] {
     guard edges.count > 1, !catalog.mappings.isEmpty else { return [] }
-    let way = [edges[0].source] + edges.map(\.destination)
+    let versions = [edges[0].source] + edges.map(\.destination)
     let hops = catalog.mappings.hops(among: store.line.versions)
     return hops.pairs.compactMap { source, destination in
-      guard let first = way.firstIndex(where: { $0.isSameVersion(as: source) }),
-        let last = way.firstIndex(where: { $0.isSameVersion(as: destination) }), last - first > 1,
+      guard let first = versions.firstIndex(where: { $0.isSameVersion(as: source) }),
+        let last = versions.firstIndex(where: { $0.isSameVersion(as: destination) }), last - first > 1,
         let hop = (try? hops.hop(from: source, to: destination)) ?? nil
       else { return nil }
       let names = hop.hop.mappings.map { "“\($0.name.printableLine)”" }.joined(separator: ", ")
-      let between = way[(first + 1)..<last].map(\.model.name.printableLine).joined(separator: ", ")
+      let between = versions[(first + 1)..<last].map(\.model.name.printableLine).joined(separator: ", ")
       return HopdError(
         .mappingRemark,
         "the mapping model \(names) leads from \(source.model.name.printableLine) to "
@@ -183,7 +183,7 @@ struct PlanAttempt {
   /// The filters of a mapped hop that reads the store itself: `MappedRowCounts` needs their counts.
   private var filters: [String: [String]] {
     guard leading == 0, let mapped = edges.first?.mapped else { return [:] }
-    return SourceFilters(mapped, model: sourceSchema.model, schema: sourceSchema, space: reader.space).plain
+    return SourceFilters(mapped, model: sourceSchema.model, schema: sourceSchema, tables: reader.tables).plain
   }
 
   /// Returns the rows per entity, after all checks that the inferred hops at the beginning need.
@@ -226,10 +226,10 @@ struct PlanAttempt {
     guard rules.route == .progressive, edges.count > 1, !isMixed else { return [] }
     var direct = routing
     direct.route = .direct
-    let way = try? catalog.route(
+    let route = try? catalog.route(
       of: store, to: target, rules: direct, key: RouteKey(of: store, to: target, rules: direct))
     return try DirectWay(
-      drops: drops, direct: way?.first, sourceSchema: sourceSchema, census: census, rows: rows
+      drops: drops, direct: route?.first, sourceSchema: sourceSchema, census: census, rows: rows
     ).warnings
   }
 

@@ -112,7 +112,7 @@ extension DaemonCoordinator {
         reporter.queued(facts, to: target)
       }
     case .failure(let failure):
-      if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
+      if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       record(job, failure, verdict, now: now)
       // A cancelled look is not reported.
@@ -131,7 +131,7 @@ extension DaemonCoordinator {
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       record(job, report)
     case .failure(let failure):
-      if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
+      if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       record(job, failure, verdict, now: now)
       if job.isCancelled, failure.error.code == .interrupted {

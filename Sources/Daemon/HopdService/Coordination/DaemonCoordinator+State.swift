@@ -170,7 +170,7 @@ extension JobVerdict {
     switch self {
     case .settled: .current
     case .queued: .waiting
-    case .deferred: error.code == .heldBack ? .heldBack : .busy
+    case .deferred: error.code == .pinned ? .heldBack : .busy
     case .retry, .lasting: .retrying
     case .refused, .gaveUp: .failed
     case .forgotten: nil
@@ -206,7 +206,7 @@ extension JobVerdict {
   fileprivate func result(_ error: HopdError, stage: MigrationStage) -> String {
     if error.code == .interrupted { return "interrupted" }
     switch self {
-    case .deferred: return error.code == .heldBack ? "held-back" : "deferred"
+    case .deferred: return error.code == .pinned ? "held-back" : "deferred"
     case .refused: return [.identify, .lock, .recover, .plan].contains(stage) ? "refused" : "failed"
     case .settled, .queued, .retry, .lasting, .gaveUp, .forgotten: return "failed"
     }

@@ -3,7 +3,6 @@
 
 import Diagnostics
 import DurableFiles
-import FoundationEssentials
 import SystemPackage
 
 /// The pauses in force.
@@ -14,7 +13,7 @@ package struct Pauses: Sendable {
     var stores: [String] = []
   }
 
-  private let file: FilePath?
+  private let file: DurableRecord<Record>?
   /// Why the file could not be read or written; nil where it holds what is paused here.
   package private(set) var problem: HopdError?
   /// Whether everything is paused.
@@ -30,18 +29,18 @@ package struct Pauses: Sendable {
   /// Reads the file in the state directory. A file that cannot be read pauses everything, because what an operator had
   /// paused must not begin; `problem` says so.
   package init(stateDirectory: FilePath) {
-    let file = stateDirectory.appending("paused.json")
+    let file = DurableRecord<Record>(
+      "the list of what is paused", at: stateDirectory.appending("paused.json"), limit: 1 << 24)
     self.file = file
     do {
-      guard try LinuxFileSystem().status(file) != nil else { return }
-      let record = try JSONDecoder().decode(Record.self, from: Data(LinuxFileSystem().read(file, limit: 1 << 24)))
+      guard let record = try file.read().get() else { return }
       all = record.all
       watches = Set(record.watches)
       stores = Set(record.stores.map { FilePath($0) })
     } catch {
       all = true
       problem = HopdError(
-        .inputOutput, "the list of what is paused cannot be read, so everything is paused", at: Place(file: file),
+        .inputOutput, "the list of what is paused cannot be read, so everything is paused", at: Place(file: file.path),
         cause: error, hint: "hopctl resume ends the pause; hopctl pause WATCH or STORE makes the list anew")
     }
   }
@@ -77,19 +76,17 @@ package struct Pauses: Sendable {
 
   private mutating func save() {
     guard let file else { return }
-    let files = LinuxFileSystem()
     do {
       problem = nil
       guard !isEmpty else {
-        try files.unlinkIfPresent(file)
+        try file.remove()
         return
       }
-      let record = Record(all: all, watches: watches.sorted(), stores: stores.map(\.string).sorted())
-      try files.writeDurably(Array(JSONEncoder().encode(record)), to: file)
+      try file.write(Record(all: all, watches: watches.sorted(), stores: stores.map(\.string).sorted()))
     } catch {
       problem = HopdError(
         .inputOutput, "the list of what is paused cannot be written, so it holds only until hopd ends",
-        at: Place(file: file), cause: error, hint: "look at the disk of the state directory, and repeat the order")
+        at: Place(file: file.path), cause: error, hint: "look at the disk of the state directory, and repeat the order")
     }
   }
 }

@@ -4,7 +4,6 @@
 
 import Diagnostics
 import DurableFiles
-import FoundationEssentials
 import PersistentStore
 import StoreReplacement
 import SystemPackage
@@ -29,15 +28,12 @@ struct Suspects {
   static let limit = 3
 
   private var records: [FilePath: Record] = [:]
-  private let file: FilePath
-  private let files = LinuxFileSystem()
+  private let file: DurableRecord<[Record]>
 
   /// Reads the suspects of a state directory; none if the file cannot be read.
   init(stateDirectory: FilePath) {
-    file = stateDirectory.appending("suspects.json")
-    guard let bytes = try? files.read(file, limit: 1 << 24),
-      let known = try? JSONDecoder().decode([Record].self, from: Data(bytes))
-    else { return }
+    file = DurableRecord("the list of suspects", at: stateDirectory.appending("suspects.json"), limit: 1 << 24)
+    guard let known = (try? file.read().get()) ?? nil else { return }
     records = Dictionary(known.map { ($0.store.path, $0) }) { first, _ in first }
   }
 
@@ -108,11 +104,9 @@ struct Suspects {
 
   private func save() {
     guard !records.isEmpty else {
-      _ = try? files.unlinkIfPresent(file)
+      _ = try? file.remove()
       return
     }
-    let known = records.values.sorted { $0.store.path.string < $1.store.path.string }
-    guard let data = try? JSONEncoder().encode(known) else { return }
-    try? files.writeDurably(Array(data), to: file)
+    try? file.write(records.values.sorted { $0.store.path.string < $1.store.path.string })
   }
 }

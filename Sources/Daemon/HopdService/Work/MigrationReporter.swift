@@ -272,7 +272,7 @@ package struct MigrationReporter: Sendable {
         next: until, attempt: attempt)
     }
     switch verdict {
-    case .deferred(_, let isNews) where error.code == .heldBack:
+    case .deferred(_, let isNews) where error.code == .pinned:
       return FailureEntry(kind: .storeHeldBack, result: "held-back", text: what, level: isNews ? nil : .debug)
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)

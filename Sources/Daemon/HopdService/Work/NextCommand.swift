@@ -36,7 +36,7 @@ struct NextCommand {
     case .noSpace: return "df -h \(folder)"
     case .noPermission: return "ls -la \(store) && ls -lad \(folder)"
     case .inputOutput: return "journalctl -k -p err -b"
-    case .heldBack: return "hopctl release \(store)"
+    case .pinned: return "hopctl release \(store)"
     case .storeIncomplete, .notFound: return "ls -la \(folder)"
     case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
     case .storeEndsService, .internalError: return "journalctl -x \(entry)"

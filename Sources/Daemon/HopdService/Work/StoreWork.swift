@@ -100,7 +100,7 @@ package struct PipelineWork: StoreWork {
       case .current: return .current(facts)
       case .behind:
         guard let facts, let target = assessment.target else { break }
-        if let pin = try pipeline.heldBack(location, assessment) {
+        if let pin = try pipeline.pinAgainstTarget(location, assessment) {
           throw pin.refusal(request.name)
         }
         return .behind(facts, target: target.model.name)

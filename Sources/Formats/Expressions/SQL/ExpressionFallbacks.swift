@@ -51,9 +51,9 @@ package final class ExpressionFallbacks {
   /// Whether no expression is evaluated on instances.
   package var isEmpty: Bool { entries.isEmpty }
 
-  /// Registers the function on a connection. `space` has the names of the store's tables.
-  package func register(on connection: Connection, schema: StoreSchema, space: SourceTables) throws(SQLiteError) {
-    source = StoreInstanceSource(reader: StoreReader(connection: connection, space: space), schema: schema)
+  /// Registers the function on a connection. `tables` has the names of the store's tables.
+  package func register(on connection: Connection, schema: StoreSchema, tables: SourceTables) throws(SQLiteError) {
+    source = StoreInstanceSource(reader: StoreReader(connection: connection, tables: tables), schema: schema)
     evaluators = [:]
     // Weak: the source keeps statements, these keep the connection, and it keeps this closure.
     try connection.registerFailingFunction(ExpressionFunctions.evaluate.text, argumentCount: -1) { [weak self] values in

@@ -64,21 +64,21 @@ package struct SQLObjects: Sendable, Hashable {
 package struct SQLExpressionCompiler {
   let scope: ExpressionScope
   let schema: StoreSchema
-  let space: SourceTables
+  let tables: SourceTables
   let moment: Double
   let fallbacks: ExpressionFallbacks?
   let counter = AliasCounter()
 
-  /// Compiles against a store with the layout of `schema`; `space` has the names of its tables. `moment` is `now()`.
+  /// Compiles against a store with the layout of `schema`; `tables` has the names of its tables. `moment` is `now()`.
   ///
   /// With `fallbacks`, expressions that cannot be SQL are evaluated on instances.
   package init(
-    scope: ExpressionScope, schema: StoreSchema, space: SourceTables, moment: Double,
+    scope: ExpressionScope, schema: StoreSchema, tables: SourceTables, moment: Double,
     fallbacks: ExpressionFallbacks? = nil
   ) {
     self.scope = scope
     self.schema = schema
-    self.space = space
+    self.tables = tables
     self.moment = moment
     self.fallbacks = fallbacks
   }
@@ -195,7 +195,7 @@ package struct SQLExpressionCompiler {
     return Frame(row: row, site: ", \(SQLiteIdentifier.literal(name)), \(row.alias).Z_PK")
   }
 
-  func qualified(_ table: String) -> String { space.qualified(table) }
+  func qualified(_ table: String) -> String { tables.qualified(table) }
 
   private func compiled(
     _ entry: ExpressionFallbacks.Work, _ row: SQLRow, property: String? = nil,

@@ -88,7 +88,7 @@ struct ReferenceCount {
   private func keepRefuted(_ place: DanglingReferences.Place) {
     for end in place.ends {
       guard let term = keys[end.target]?.mayBeMissing(RowCounter.column(end.column)) else { continue }
-      reader.memory?.keep(0, for: term, in: reader.qualified(place.table))
+      reader.rowCountCache?.keep(0, for: term, in: reader.qualified(place.table))
     }
   }
 

@@ -97,7 +97,7 @@ package final class StoreCensus {
     let count = try ReferenceCount(
       schema: schema, reader: reader, counter: counter, asksForMissing: missing, asksForEntities: entities)
     rows.merge(count.rows) { _, new in new }
-    for (table, counts) in count.rows { reader.memory?.keep(rows: counts, of: reader.qualified(table)) }
+    for (table, counts) in count.rows { reader.rowCountCache?.keep(rows: counts, of: reader.qualified(table)) }
     return count
   }
 
@@ -108,12 +108,14 @@ package final class StoreCensus {
     if let counts = rows[table.name] { return counts }
     let counts = if let known = known(table) { known } else { try count(table) }
     rows[table.name] = counts
-    reader.memory?.keep(rows: counts, of: reader.qualified(table.name))
+    reader.rowCountCache?.keep(rows: counts, of: reader.qualified(table.name))
     return counts
   }
 
   /// Returns an earlier count.
-  private func known(_ table: EntityTable) -> [Int64: Int64]? { reader.memory?.rows(of: reader.qualified(table.name)) }
+  private func known(_ table: EntityTable) -> [Int64: Int64]? {
+    reader.rowCountCache?.rows(of: reader.qualified(table.name))
+  }
 
   private func count(_ table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let conditions = rowConditions(of: table) {

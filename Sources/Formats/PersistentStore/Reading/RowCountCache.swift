@@ -23,11 +23,11 @@ package final class RowCountCache {
     books = [:]
   }
 
-  /// Keeps the bookkeeping of a store in `space` that has no tables for it: the views of a hop that is not written.
-  package func keep(_ found: StoreBooks, of space: SourceTables) { books[space.qualified(StoreBooks.table)] = found }
+  /// Keeps the bookkeeping of a store in `tables` that has no tables for it: the views of a hop that is not written.
+  package func keep(_ found: StoreBooks, of tables: SourceTables) { books[tables.qualified(StoreBooks.table)] = found }
 
-  /// The kept bookkeeping of the store in `space`; nil if there is none.
-  func books(of space: SourceTables) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
+  /// The kept bookkeeping of the store in `tables`; nil if there is none.
+  func books(of tables: SourceTables) -> StoreBooks? { books[tables.qualified(StoreBooks.table)] }
 
   /// The ends of a table's keys, by its name with the schema; nil if they were not read.
   package func keyEnds(of table: String) -> KeyEnds? { ends[table] }
@@ -103,13 +103,13 @@ extension StoreReader {
   /// Returns the ends of a table's keys; reads them only once if the reader has a cache.
   package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
     let name = qualified(table)
-    if let known = memory?.ends[name] { return known }
+    if let known = rowCountCache?.ends[name] { return known }
     // Two separate queries each find their key at one end of the table; a combined one would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
         KeyEnds(low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
       }.first ?? KeyEnds(low: nil, high: nil)
-    memory?.ends[name] = found
+    rowCountCache?.ends[name] = found
     return found
   }
 }

@@ -55,29 +55,29 @@ package struct StoreReader {
   /// The connection; it stays with the task that opened it.
   package let connection: Connection
   /// The names of its tables in that connection.
-  package let space: SourceTables
+  package let tables: SourceTables
   /// The counts that are already known.
-  package let memory: RowCountCache?
+  package let rowCountCache: RowCountCache?
   private let catalog = SchemaCatalog()
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
-  package var schema: String { space.schemaName }
+  package var schema: String { tables.schemaName }
 
   /// Reads the store in `schema` of `connection`.
   package init(connection: Connection, schema: String = "main") {
-    self.init(connection: connection, space: .schema(schema))
+    self.init(connection: connection, tables: .schema(schema))
   }
 
-  /// Reads the store whose tables, or their views, are in `space` of `connection`.
+  /// Reads the store whose tables, or their views, are in `tables` of `connection`.
   ///
-  /// With a `memory` nothing is counted twice; the tables must not change meanwhile.
-  package init(connection: Connection, space: SourceTables, memory: RowCountCache? = nil) {
+  /// With a `rowCountCache` nothing is counted twice; the tables must not change meanwhile.
+  package init(connection: Connection, tables: SourceTables, rowCountCache: RowCountCache? = nil) {
     self.connection = connection
-    self.space = space
-    self.memory = memory
+    self.tables = tables
+    self.rowCountCache = rowCountCache
   }
 
   /// The name of a table with the schema.
-  package func qualified(_ name: String) -> String { space.qualified(name) }
+  package func qualified(_ name: String) -> String { tables.qualified(name) }
 
   /// Returns all rows of sqlite_master, in its order, without SQLite's own tables. They are read again only if the
   /// schema has changed.
@@ -107,7 +107,7 @@ package struct StoreReader {
   /// Reads Z_METADATA. A store has exactly one row with a readable property list; otherwise the error states the
   /// reason.
   package func metadata() throws -> StoreMetadata {
-    if let known = memory?.books(of: space) { return known.metadata }
+    if let known = rowCountCache?.books(of: tables) { return known.metadata }
     let table = qualified("Z_METADATA")
     // The length is checked before the value is read: a hostile store may claim a gigabyte. SQLite knows a blob's
     // length without reading it, but a text's only after reading all of it.
@@ -149,7 +149,7 @@ package struct StoreReader {
   ///
   /// No model has as many entities as the bound; a table with more rows disagrees with every model anyway.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
-    if let known = memory?.books(of: space) { return known.primaryKeys }
+    if let known = rowCountCache?.books(of: tables) { return known.primaryKeys }
     return try connection.rows(
       "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(qualified("Z_PRIMARYKEY")) ORDER BY Z_ENT LIMIT 20000"
     ) { row in

@@ -74,14 +74,14 @@ package struct ValidationRule: Sendable, Hashable {
   /// Name of the function of a text and a pattern that returns 1 if the whole text matches.
   package static let matchesFunction = "hopd_rule_matches"
 
-  /// Returns every rule of a layout, by table, entity number and property; `space` has its tables in the connection.
-  package static func all(in layout: StoreSchema, space: SourceTables) -> [ValidationRule] {
+  /// Returns every rule of a layout, by table, entity number and property; `tables` has its tables in the connection.
+  package static func all(in layout: StoreSchema, tables: SourceTables) -> [ValidationRule] {
     var rules: [ValidationRule] = []
     for table in layout.tables {
       for name in table.entities {
         guard let entity = layout.model.entity(named: name), !entity.isAbstract, let number = layout.number(of: name)
         else { continue }
-        var builder = RuleBuilder(layout: layout, space: space, entity: entity, table: table, number: number)
+        var builder = RuleBuilder(layout: layout, tables: tables, entity: entity, table: table, number: number)
         builder.build()
         rules += builder.rules
       }
@@ -104,7 +104,7 @@ extension AttributeType {
 /// Makes the rules of one entity.
 private struct RuleBuilder {
   let layout: StoreSchema
-  let space: SourceTables
+  let tables: SourceTables
   let entity: Entity
   let table: EntityTable
   let number: Int64
@@ -136,7 +136,7 @@ private struct RuleBuilder {
   }
 
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
-  private func qualified(_ name: String) -> String { space.qualified(name) }
+  private func qualified(_ name: String) -> String { tables.qualified(name) }
 
   // MARK: Attributes
 

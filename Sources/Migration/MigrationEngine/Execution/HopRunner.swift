@@ -38,7 +38,7 @@ struct HopRunner {
   /// The inputs for a hop with mapping models.
   var mapped: MappedRun?
   /// The facts known about references in the source tables.
-  let references: ReferenceMemory
+  let references: ReferenceCache
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -50,7 +50,7 @@ struct HopRunner {
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
   var source: StoreReader {
-    StoreReader(connection: connection, space: program.source, memory: references.counts)
+    StoreReader(connection: connection, tables: program.source, rowCountCache: references.counts)
   }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
@@ -272,12 +272,12 @@ struct HopRunner {
 
 extension HopRunner {
   private var demands: [ValidationRule] {
-    ValidationRule.all(in: hop.destinationSchema, space: .schema(program.destination))
+    ValidationRule.all(in: hop.destinationSchema, tables: .schema(program.destination))
   }
 
   private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
     MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
+      connection: connection, layout: hop.destinationSchema, tables: .schema(program.destination),
       rules: options.invalidRows, hop: hop.title, demands: demands)
   }
 
@@ -364,7 +364,7 @@ extension HopRunner {
       try mapped?.scratch.keepResults(connection, schema: program.destination, usesPairs: program.usesPairs)
       if !isFinal, options.invalidRows.isFail {
         try VerifiedReferences(connection: connection, schema: program.destination)
-          .note(program, hop: hop, memory: references)
+          .note(program, hop: hop, references: references)
       }
       if program.replacesBookkeeping { try writer.dropBookkeeping() }
       try writer.createBookkeeping(
@@ -372,7 +372,7 @@ extension HopRunner {
         hasTables: program.makesBookkeeping,
         hasHistory: program.hasHistory)
       if let history = hop.destinationSchema.history, let mark = hop.history?.mark {
-        try mark.write(connection, schema: program.destination, layout: history, at: MigrationManager.now())
+        try mark.write(connection, schema: program.destination, layout: history, at: HopExecutor.now())
       }
       try save(done, update)
     }

@@ -38,7 +38,7 @@ struct HopChain {
 
   /// What is known of the rows of the store and of staged stores, by the names of their schemas.
   let counts: RowCountCache
-  let references: ReferenceMemory
+  let references: ReferenceCache
 
   /// The result of the chain.
   struct Outcome {
@@ -64,7 +64,7 @@ struct HopChain {
     do {
       return try body()
     } catch let error as HopdError where error.code == .interrupted {
-      try? area.releaseSpace(for: .nextStore)
+      try? area.releaseDiskSpace(for: .nextStore)
       for index in plan.hops.indices { try? area.giveBackReserve(hop: index) }
       throw error
     }
@@ -100,9 +100,9 @@ struct HopChain {
     }
     // The second staged store exists beside the first; every later one is made when an earlier one is gone.
     if execution.needsTwoStores, first + 1 < plan.hops.count {
-      try area.holdSpace(execution.stagedBytes, for: .nextStore)
+      try area.reserveDiskSpace(execution.stagedBytes, for: .nextStore)
     } else {
-      try area.releaseSpace(for: .nextStore)
+      try area.releaseDiskSpace(for: .nextStore)
     }
     var done = plan.hops.prefix(first).reduce(Int64(0)) { $0 &+ $1.rowsToRead }
     for index in first..<min(end ?? plan.hops.count, plan.hops.count) {
@@ -111,9 +111,9 @@ struct HopChain {
       let hasStore = try files.status(area.path(hop: index)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
       try begin(index, reading: source, isResuming: hasStore, into: &outcome)
-      let manager = try manager(of: index, reading: stays ? space(of: index) : source)
-      done &+= try make(index, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
-      if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: space(of: index)) }
+      let executor = try executor(of: index, reading: stays ? tables(of: index) : source)
+      done &+= try make(index, executor: executor, hasStore: hasStore, rowsBefore: done, into: &outcome)
+      if !isLast, !source.isGone { _ = try checkRows(of: plan.hops[index], from: source, in: tables(of: index)) }
       if index > 0, !stays {
         // The last hop of a chain with mapping models is verified against its input.
         if plan.isMixed, isLast {
@@ -122,15 +122,15 @@ struct HopChain {
           try removeStore(ofHop: index - 1)
         }
       }
-      source = space(of: index)
-      if isLast { try seal(manager) }
+      source = tables(of: index)
+      if isLast { try seal(executor) }
     }
     return outcome
   }
 
   /// Gives the last staged store its final form, and releases the disk space that it does not need.
-  func seal(_ manager: MigrationEngine.MigrationManager) throws {
-    try manager.seal()
+  func seal(_ executor: HopExecutor) throws {
+    try executor.seal()
     try area.giveBackReserve(hop: plan.hops.count - 1)
   }
 
@@ -153,12 +153,12 @@ struct HopChain {
 
   /// Makes the staged store of a hop; returns its rows.
   private func make(
-    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, rowsBefore: Int64,
+    _ index: Int, executor: HopExecutor, hasStore: Bool, rowsBefore: Int64,
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
     let stays = execution.staysInStore(index)
-    if index > 0, !stays { try area.releaseSpace(for: .nextStore) }
+    if index > 0, !stays { try area.releaseDiskSpace(for: .nextStore) }
     if stays, !hasStore { try takeOver(index) }
     let path = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore || stays)
     let watch = ProgressWatch(totalRows: execution.estimate.rows, rowsBefore: rowsBefore, observer: observer)
@@ -169,8 +169,8 @@ struct HopChain {
     }
     let staged =
       switch execution.hops[index] {
-      case .write: try manager.run(into: path, progress)
-      case .alter(let program): try manager.alter(into: path, by: program, copies: !stays, progress)
+      case .write: try executor.run(into: path, progress)
+      case .alter(let program): try executor.alter(into: path, by: program, copies: !stays, progress)
       }
     outcome.wasResumed = outcome.wasResumed || staged.wasResumed
     let report = HopReport(
@@ -189,10 +189,8 @@ struct HopChain {
     try area.takeOver(hop: index - 1, as: index)
   }
 
-  func manager(of index: Int, reading source: SourceTables) throws(HopdError)
-    -> MigrationEngine.MigrationManager
-  {
-    try MigrationManager(
+  func executor(of index: Int, reading source: SourceTables) throws(HopdError) -> HopExecutor {
+    try HopExecutor(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external,
       policySteps: PolicyHopRunner.maker(policies, of: plan.store),
@@ -206,7 +204,7 @@ struct HopChain {
   }
 
   /// The tables of a hop that writes.
-  func space(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
+  func tables(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
 
   private func tellPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
@@ -240,8 +238,8 @@ struct HopChain {
   /// Attaches the store of a finished hop; throws `staging-stale` unless it is complete and of this run.
   func attachComplete(_ index: Int) throws -> SourceTables {
     try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
-    try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
-    return space(of: index)
+    try HopExecutor.requireComplete(hop: index, identity: identity, connection: connection)
+    return tables(of: index)
   }
 
   private func removeStore(ofHop index: Int) throws {
@@ -294,12 +292,12 @@ extension HopReport {
 extension HopChain {
   /// Later hops and the verifier only see a hop's result, so a loss in the middle is checked at once. Returns the rows
   /// of the hop.
-  func checkRows(of hop: Hop, from source: SourceTables, in space: SourceTables) throws -> Int64 {
+  func checkRows(of hop: Hop, from source: SourceTables, in tables: SourceTables) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
       of: hop, rules: rules, input: reader(of: source))
-    try keepWhereAsMany(expected, of: hop.destinationSchema, in: space)
-    let found = try rows(of: reader(of: space), schema: hop.destinationSchema)
+    try keepWhereAsMany(expected, of: hop.destinationSchema, in: tables)
+    let found = try rows(of: reader(of: tables), schema: hop.destinationSchema)
     let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
     guard wrong.isEmpty else {
       throw HopdError(
@@ -318,20 +316,20 @@ extension HopChain {
   /// If a table has as many rows as its one entity must have, all of them are of that entity: the hop writes no other
   /// number, and readers accept no other. Counting rows counts entries on pages; counting by entity would read the
   /// rows.
-  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
+  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in tables: SourceTables) throws {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
       guard concrete.count == 1, let entity = concrete.first, let count = expected[entity],
         let number = schema.number(of: entity),
-        try connection.integer("SELECT count(*) FROM \(space.qualified(table.name))") == count
+        try connection.integer("SELECT count(*) FROM \(tables.qualified(table.name))") == count
       else { continue }
-      counts.keep(rows: count > 0 ? [number: count] : [:], of: space.qualified(table.name))
+      counts.keep(rows: count > 0 ? [number: count] : [:], of: tables.qualified(table.name))
     }
   }
 
   /// Reads a version of the store, whose rows do not change, so each count is made once.
-  func reader(of space: SourceTables) -> StoreReader {
-    StoreReader(connection: connection, space: space, memory: counts)
+  func reader(of tables: SourceTables) -> StoreReader {
+    StoreReader(connection: connection, tables: tables, rowCountCache: counts)
   }
 
   /// Rows per entity.

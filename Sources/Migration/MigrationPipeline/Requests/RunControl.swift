@@ -11,7 +11,7 @@ final class RunControl {
   private let keepAlive: (MigrationStage) -> Void
   private var lastChunk = ContinuousClock.now
   /// How long the run has waited so far.
-  private(set) var held = Duration.zero
+  private(set) var pausedTime = Duration.zero
 
   /// A statement that runs for longer than this is no chunk: an index, a check. It waits in its middle.
   private static let longStatement = Duration.seconds(1)
@@ -59,6 +59,6 @@ final class RunControl {
       }
     }
     lastChunk = ContinuousClock.now
-    held += lastChunk - start
+    pausedTime += lastChunk - start
   }
 }

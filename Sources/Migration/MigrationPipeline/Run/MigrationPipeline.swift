@@ -118,7 +118,7 @@ package struct MigrationPipeline: Sendable {
   package func storesWithIntents(stateDirectory: FilePath) throws -> [CanonicalStoreLocation] {
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     return try environment.intents.all().compactMap { entry in
-      guard case .intent(let intent) = entry.finding else { return nil }
+      guard case .record(let intent) = entry.finding else { return nil }
       return CanonicalStoreLocation(unresolved: intent.store.path, files: files)
     }
   }

@@ -14,12 +14,13 @@ extension MigrationPipeline {
   /// behind.
   ///
   /// Throws where the pin cannot be read.
-  package func heldBack(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+  package func pinAgainstTarget(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin?
+  {
     guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
       return nil
     }
     return try PinStore(location: location, files: files).pin(
-      heldBackFrom: StoreVersionMark(target), storeUUID: metadata.uuid,
+      against: StoreVersionMark(target), storeUUID: metadata.uuid,
       digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
@@ -40,12 +41,13 @@ extension StoreVersionMark {
 }
 
 extension MigrationRun {
-  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and the operator did
+  /// The pin of the locked store. Throws `.pinned` where it holds the store back from the target and the operator did
   /// not ask for the migration.
-  func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
+  func requireNotPinned(_ lockedStore: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws
+    -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
-    let pins = PinStore(location: held.location, files: files)
+    let pins = PinStore(location: lockedStore.location, files: files)
     let pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError {
       // An operator who asks for the migration wants the pin removed in any case.
@@ -53,7 +55,7 @@ extension MigrationRun {
       return nil
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
-    if !request.releasesPin, pin.holdsBack(from: StoreVersionMark(target)) {
+    if !request.releasesPin, pin.forbids(StoreVersionMark(target)) {
       throw pin.refusal(request.name)
     }
     return pin
@@ -61,15 +63,16 @@ extension MigrationRun {
 
   /// Records the results of the replacement, and removes the pin: the store has another version now, to which it does
   /// not apply.
-  func note(_ replaced: ReplacedStore, _ held: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+  func note(_ replaced: ReplacedStore, _ lockedStore: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport)
+  {
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups
     do {
-      try PinStore(location: held.location, files: files).remove()
+      try PinStore(location: lockedStore.location, files: files).remove()
       report.releasedPin = pin
     } catch {
       report.warnings.append(
-        HopdError.of(error, at: Place(store: held.location.database)))
+        HopdError.of(error, at: Place(store: lockedStore.location.database)))
     }
   }
 }

@@ -64,18 +64,18 @@ extension MigrationRun {
     guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       throw HopdError(.notFound, "the store is gone")
     }
-    let held = try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files)
+    let lockedStore = try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files)
     defer {
       cancelSourceCheck()
-      held.release()
+      lockedStore.release()
     }
-    let area = StagingArea(location: held.location, job: job, files: files)
+    let area = StagingArea(location: lockedStore.location, job: job, files: files)
     do {
-      return try migrate(held, fingerprint: fingerprint, area: area, environment: environment)
+      return try migrate(lockedStore, fingerprint: fingerprint, area: area, environment: environment)
     } catch {
       // The connection has the staged stores attached; it goes first, so that the files can.
       cancelSourceCheck()
-      held.release()
+      lockedStore.release()
       cleanUp(after: error, area: area, environment: environment)
       throw error
     }
@@ -114,29 +114,29 @@ extension MigrationRun {
   }
 
   private func migrate(
-    _ held: LockedStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
+    _ lockedStore: LockedStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
   ) throws -> MigrationReport {
-    replacement = try StoreSwap.safeMode(request.replacement, for: held)
+    replacement = try StoreSwap.safeMode(request.replacement, for: lockedStore)
     if replacement != request.replacement ?? .rename, request.takesNotes {
       observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
     }
-    try held.requireReplaceable(by: replacement)
-    let reader = StoreReader(connection: try held.connection)
+    try lockedStore.requireReplaceable(by: replacement)
+    let reader = StoreReader(connection: try lockedStore.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
     // The state may have changed since the inspection without the lock: only this one counts.
     guard
       let store = try identified(
         StoreIdentifier.identify(
-          reader: reader, location: held.location.store, catalog: request.catalog, target: request.target,
+          reader: reader, location: lockedStore.location.store, catalog: request.catalog, target: request.target,
           countsRows: false))
     else { return report(.current) }
     let (plan, execution) = try plan(store, reader: reader)
-    let pin = try requireNotHeldBack(held, store, target: plan.target)
+    let pin = try requireNotPinned(lockedStore, store, target: plan.target)
     if replacement == .rename { try area.proveAttributesCanBeKept() }
     try requireSpace(execution.estimate, area: area, hops: plan.hops.indices)
 
-    var intent = try newIntent(held, store, plan, execution, fingerprint)
+    var intent = try newIntent(lockedStore, store, plan, execution, fingerprint)
     let chain = chain(plan, execution, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
       try build(chain, intent: &intent, environment: environment)
@@ -144,12 +144,12 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
-    try area.releaseSpace(for: .commit)
+    try area.releaseDiskSpace(for: .commit)
     quarantine = try QuarantineFile(area: area, files: files).publish(
-      attributesOf: held.location.database, mayDiffer: replacement == .inPlace)
+      attributesOf: lockedStore.location.database, mayDiffer: replacement == .inPlace)
     hasSwapBegun = true
     let replaced = try swap(environment).replace(
-      held, with: verified, intent: intent, backup: request.backup, journalMode: request.journalMode,
+      lockedStore, with: verified, intent: intent, backup: request.backup, journalMode: request.journalMode,
       now: Int64(time(nil)))
 
     stage = .report
@@ -161,19 +161,19 @@ extension MigrationRun {
     } catch { isClean = false }
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
-    note(replaced, held, pin, &report)
-    if isClean { try? environment.intents.remove(held.location, afterSuccess: true) }
+    note(replaced, lockedStore, pin, &report)
+    if isClean { try? environment.intents.remove(lockedStore.location, afterSuccess: true) }
     return report
   }
 
   /// The record of a replacement before anything is staged.
   private func newIntent(
-    _ held: LockedStore, _ store: IdentifiedStore, _ plan: MigrationPlan, _ execution: ChainExecution,
+    _ lockedStore: LockedStore, _ store: IdentifiedStore, _ plan: MigrationPlan, _ execution: ChainExecution,
     _ fingerprint: SourceFingerprint
   ) throws -> ReplacementIntent {
     ReplacementIntent(
-      location: held.location, job: job, planFingerprint: execution.fingerprint, source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode,
+      location: lockedStore.location, job: job, planFingerprint: execution.fingerprint, source: fingerprint,
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: lockedStore.journalMode,
       from: StoreVersionMark(store.version), to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
   }
@@ -229,7 +229,7 @@ extension MigrationRun {
       replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
     try area.requireSpace(max(0, needed &- there))
     // The space that the commit in place needs beside the staged store is reserved in a file of its own.
-    if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
+    if needed > estimate.diskNeeded { try area.reserveDiskSpace(needed - estimate.diskNeeded, for: .commit) }
   }
 
   /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
@@ -238,7 +238,7 @@ extension MigrationRun {
     let isInterrupt = (error as? SQLiteError)?.isInterrupt == true
     let code = isInterrupt ? .interrupted : (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
-    try? area.releaseSpace(for: .commit)
+    try? area.releaseDiskSpace(for: .commit)
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself: the record stays then, and recovery cleans up at the next
     // start.

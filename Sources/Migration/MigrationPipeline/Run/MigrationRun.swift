@@ -42,7 +42,7 @@ final class MigrationRun {
   var leftovers: LeftoverIndex?
   /// From then on the swap owns the intent record.
   var hasSwapBegun = false
-  /// How this store is replaced; final once it is held.
+  /// How this store is replaced; final once it is locked.
   var replacement: ReplacementMode
   /// An interrupted job that is continued has its own name.
   var job: String
@@ -70,7 +70,7 @@ final class MigrationRun {
     self.stop = stop
     let control = RunControl(stop) { observer(.alive($0)) }
     self.control = control
-    let work = WorkTeller { control.held }
+    let work = WorkTeller { control.pausedTime }
     self.work = work
     self.observer = { event in
       observer(event)
@@ -136,7 +136,7 @@ final class MigrationRun {
   ) throws -> (plan: MigrationPlan, execution: ChainExecution) {
     stage = .plan
     try beginSourceCheck(reader)
-    let counting = StoreReader(connection: reader.connection, space: reader.space, memory: counts)
+    let counting = StoreReader(connection: reader.connection, tables: reader.tables, rowCountCache: counts)
     let result = try besideSourceCheck { try planned(store, reader: counting, needsPolicies: needsPolicies) }
     // A short plan ends before its statements look for a request to stop.
     try checkStop()
@@ -248,7 +248,7 @@ final class MigrationRun {
       identity: Checkpoint.Identity(plan: execution.fingerprint, source: source, boot: boot), options: request.engine,
       rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
       control: control, observer: observer, end: end, counts: counts,
-      references: ReferenceMemory(counts: counts))
+      references: ReferenceCache(counts: counts))
   }
 
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {

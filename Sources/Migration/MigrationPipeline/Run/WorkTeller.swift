@@ -17,15 +17,15 @@ final class WorkTeller {
   private var lastTold: ContinuousClock.Instant?
   private var lastPart: WorkPart?
   /// How long the run has halted: that time counts for no pace.
-  private let held: () -> Duration
+  private let pausedTime: () -> Duration
 
   /// No more often than this, unless another part begins.
   private static let pause = Duration.milliseconds(50)
 
-  init(held: @escaping () -> Duration) { self.held = held }
+  init(pausedTime: @escaping () -> Duration) { self.pausedTime = pausedTime }
 
   /// Seconds that the run has worked.
-  private var elapsed: Double { max(0, (ContinuousClock.now - start - held()).seconds) }
+  private var elapsed: Double { max(0, (ContinuousClock.now - start - pausedTime()).seconds) }
 
   /// The plan is complete.
   func planned(_ plan: MigrationPlan, _ execution: ChainExecution, settings: MigrationSettings, replaces: Bool) {

@@ -143,7 +143,7 @@ struct MergeMatching {
       let bundle = bundle(candidate)
       let line = lines[candidate.bundle]
       guard let found = try StoreMatching.match(candidate.hashes, in: line, target: target) else { return nil }
-      try line.checkWay(from: found.version, to: found.target)
+      try line.requireNoGap(from: found.version, to: found.target)
       if found.version.isSameVersion(as: found.target) {
         stops.append((bundle, [found.version]))
       } else if found.version.position > found.target.position {

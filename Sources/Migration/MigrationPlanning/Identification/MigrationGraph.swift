@@ -58,9 +58,9 @@ package struct MigrationGraph: Sendable {
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
     let hops = mappings.isEmpty ? nil : mappings.hops(among: versions)
-    let way = isBackward ? [] : knownStops(from: start, to: target)
+    let stops = isBackward ? [] : knownStops(from: start, to: target)
     // Hooks run forwards only, as Core Data's do.
-    let stages = StagedRoute(mappings.stages, of: versions, on: way)
+    let stages = StagedRoute(mappings.stages, of: versions, on: stops)
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
       rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages, memo: memo

@@ -47,22 +47,22 @@ struct RouteSearch {
   private mutating func progressive(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
     if index == stops.count - 1 { return [] }
     if dead.contains(index) { return nil }
-    if let edge = try hop(index, index + 1), var way = try progressive(from: index + 1) {
-      way.append(edge)
-      return way
+    if let edge = try hop(index, index + 1), var route = try progressive(from: index + 1) {
+      route.append(edge)
+      return route
     }
     for further in stops.indices.dropFirst(index + 2) {
-      if let edge = try mapped(index, further), var way = try progressive(from: further) {
-        way.append(edge)
-        return way
+      if let edge = try mapped(index, further), var route = try progressive(from: further) {
+        route.append(edge)
+        return route
       }
     }
     // No inference to a dead stop is tried: in a long line without a chain, each pair would be tried.
     for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
-      if var edge = inferred(index, further), var way = try progressive(from: further) {
+      if var edge = inferred(index, further), var route = try progressive(from: further) {
         edge.warnings.append(skipping(index, further))
-        way.append(edge)
-        return way
+        route.append(edge)
+        return route
       }
     }
     dead.insert(index)
@@ -72,16 +72,16 @@ struct RouteSearch {
   /// Returns the fewest hops; of several such chains, the one whose first hops are the longest.
   private mutating func shortest() throws(HopdError) -> [MigrationGraph.Edge]? {
     let last = stops.count - 1
-    var ways: [Int: [MigrationGraph.Edge]] = [0: []]
+    var routes: [Int: [MigrationGraph.Edge]] = [0: []]
     var frontier = [0]
     while !frontier.isEmpty {
       var next: [Int] = []
       for index in frontier.sorted(by: >) {
-        guard let way = ways[index] else { continue }
-        for further in stride(from: last, to: index, by: -1) where ways[further] == nil {
+        guard let route = routes[index] else { continue }
+        for further in stride(from: last, to: index, by: -1) where routes[further] == nil {
           guard let edge = try hop(index, further) else { continue }
-          ways[further] = way + [edge]
-          if further == last { return ways[last] }
+          routes[further] = route + [edge]
+          if further == last { return routes[last] }
           next.append(further)
         }
       }

@@ -99,7 +99,7 @@ struct StoreMatching {
           failures += part.gaps.filter { gap in matches.contains { $0.position == gap.position } }.map(\.reason)
           continue
         }
-        try part.checkWay(from: found.version, to: found.target)
+        try part.requireNoGap(from: found.version, to: found.target)
         let stops = MigrationGraph(versions: part.versions, infer: true).stops(from: found.version, to: found.target)
         ways.append((name, found, stops.map(\.versionHashes)))
       } catch {

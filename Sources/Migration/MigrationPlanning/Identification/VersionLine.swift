@@ -106,7 +106,7 @@ extension VersionLine {
   }
 
   /// Throws if a version between the two is missing from this line: no version is skipped.
-  func checkWay(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) {
+  func requireNoGap(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) {
     let missing = gaps.filter { $0.position > start.position && $0.position < target.position }
     guard let first = missing.first else { return }
     if missing.count == 1 { throw first.reason }

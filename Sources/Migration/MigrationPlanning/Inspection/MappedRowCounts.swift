@@ -31,7 +31,7 @@ struct MappedRowCounts {
       taken.append(mapping.filter == nil ? rows[source] ?? 0 : nil)
     }
     guard let reader else { return }
-    for entity in SourceFilters(mapped, model: hop.source, schema: hop.sourceSchema, space: reader.space).entities {
+    for entity in SourceFilters(mapped, model: hop.source, schema: hop.sourceSchema, tables: reader.tables).entities {
       let counts = try MappedRowCounts.count(entity, hop: hop, reader: reader)
       for (mapping, count) in zip(entity.mappings, counts) { taken[mapping] = count }
       guard entity.isWhole, let left = counts.last, left > 0 else { continue }
@@ -47,7 +47,7 @@ struct MappedRowCounts {
   private static func count(_ entity: SourceFilters.Filtered, hop: Hop, reader: StoreReader) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: entity.name), let keys = entity.keys else { return [] }
     let name = reader.qualified(table.name)
-    let known = keys.compactMap { reader.memory?.count($0, in: name) }
+    let known = keys.compactMap { reader.rowCountCache?.count($0, in: name) }
     if known.count == keys.count { return known }
     let terms = entity.conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
     do {
@@ -55,7 +55,7 @@ struct MappedRowCounts {
         try reader.connection.rows("SELECT \(terms) FROM \(name) AS s WHERE \(entity.membership ?? "0")") { row in
           (0..<Int32(clamping: entity.conditions.count)).map { row.integer(at: $0) }
         }.first ?? []
-      for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
+      for (key, count) in zip(keys, counts) { reader.rowCountCache?.keep(count, for: key, in: name) }
       return counts
     } catch {
       // The filter has no value for some row, which would stop the migration; it is reported now.
@@ -92,8 +92,8 @@ struct SourceFilters {
   private(set) var entities: [Filtered] = []
   private let schema: StoreSchema
 
-  /// Compiles the filters of a hop from a version of `model` with the tables of `schema` in `space`.
-  init(_ mapped: MappedHop, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables) {
+  /// Compiles the filters of a hop from a version of `model` with the tables of `schema` in `tables`.
+  init(_ mapped: MappedHop, model: ManagedObjectModel, schema: StoreSchema, tables: SourceTables) {
     self.schema = schema
     var found: [String: Filtered] = [:]
     for (index, mapping) in mapped.entityMappings.enumerated() {
@@ -101,7 +101,7 @@ struct SourceFilters {
       let membership = schema.number(of: source).map { "s.\"Z_ENT\" = \($0)" }
       var entity = found[source] ?? Filtered(name: source, membership: membership)
       if let filter = mapping.filter,
-        let condition = Self.condition(filter.predicate, of: source, model: model, schema: schema, space: space)
+        let condition = Self.condition(filter.predicate, of: source, model: model, schema: schema, tables: tables)
       {
         entity.mappings.append(index)
         entity.conditions.append("(\(condition.text))")
@@ -131,11 +131,11 @@ struct SourceFilters {
 
   /// Returns a filter as a condition; nil if SQL cannot express it, or not yet.
   private static func condition(
-    _ predicate: PredicateNode, of source: String, model: ManagedObjectModel, schema: StoreSchema, space: SourceTables
+    _ predicate: PredicateNode, of source: String, model: ManagedObjectModel, schema: StoreSchema, tables: SourceTables
   ) -> SQLExpression? {
     guard !predicate.asksForTheMoment else { return nil }
     let compiler = SQLExpressionCompiler(
-      scope: ExpressionScope(model: model, sourceEntity: source, place: .sourceFilter), schema: schema, space: space,
+      scope: ExpressionScope(model: model, sourceEntity: source, place: .sourceFilter), schema: schema, tables: tables,
       moment: 0)
     return try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))
   }

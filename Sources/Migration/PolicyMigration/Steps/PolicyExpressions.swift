@@ -84,13 +84,13 @@ struct PolicyExpressions {
     let scope = scope(fetch, side)
     try ExpressionChecker(scope).check(predicate)
     let compiler = SQLExpressionCompiler(
-      scope: scope, schema: side.schema, space: side.space, moment: moment)
+      scope: scope, schema: side.schema, tables: side.tables, moment: moment)
     if let sql = try? compiler.filter(predicate, row: row(fetch)) { return .sql(sql.text) }
     // A predicate without an exact form in SQL is evaluated for each object.
     let evaluator = ExpressionEvaluator(
       scope: scope,
       source: StoreInstanceSource(
-        reader: StoreReader(connection: connection, space: side.space), schema: side.schema), moment: moment)
+        reader: StoreReader(connection: connection, tables: side.tables), schema: side.schema), moment: moment)
     return .evaluated { id, variables in
       try evaluator.isTrue(
         predicate, on: InstanceID(entity: id.entity, key: id.key),
@@ -108,7 +108,7 @@ struct PolicyExpressions {
     }
     let scope = scope(fetch, side)
     try ExpressionChecker(scope).checkKey(node)
-    let compiler = SQLExpressionCompiler(scope: scope, schema: side.schema, space: side.space, moment: moment)
+    let compiler = SQLExpressionCompiler(scope: scope, schema: side.schema, tables: side.tables, moment: moment)
     return "\(try compiler.value(node, row: row(fetch)).text) \(sort.ascending ? "ASC" : "DESC")"
   }
 

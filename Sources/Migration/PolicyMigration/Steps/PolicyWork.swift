@@ -34,9 +34,9 @@ final class PolicyWork {
 
   init(_ context: PolicyStepContext, external directory: ExternalDataDirectory?) throws {
     let (connection, hop) = (context.connection, context.hop)
-    let source = PolicySide(.source, schema: hop.sourceSchema, space: context.source)
+    let source = PolicySide(.source, schema: hop.sourceSchema, tables: context.source)
     let destination = PolicySide(
-      .destination, schema: hop.destinationSchema, space: .schema(context.destinationSchema), computed: hop.computed)
+      .destination, schema: hop.destinationSchema, tables: .schema(context.destinationSchema), computed: hop.computed)
     // The previous hop's store is hopd's own too, and has no indexes; the user's own store is never written.
     var writable: Set<String> = [context.destinationSchema]
     if hop.index > 0, context.source == .schema(StagedStore.schemaName(ofHop: hop.index - 1)) {

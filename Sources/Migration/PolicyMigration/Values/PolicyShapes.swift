@@ -13,19 +13,19 @@ final class PolicySide {
   let model: ManagedObjectModel
   let schema: StoreSchema
   /// The space of its tables in the connection, and the name of their schema.
-  let space: SourceTables
-  var schemaName: String { space.schemaName }
+  let tables: SourceTables
+  var schemaName: String { tables.schemaName }
   private let names: [Int64: String]
   private var shapes: [String: PolicyShape] = [:]
   private let computed: Set<[String]>
 
   init(
-    _ side: PolicyObjectID.Side, schema: StoreSchema, space: SourceTables, computed: [SchemaDerivation] = []
+    _ side: PolicyObjectID.Side, schema: StoreSchema, tables: SourceTables, computed: [SchemaDerivation] = []
   ) {
     self.side = side
     model = schema.model
     self.schema = schema
-    self.space = space
+    self.tables = tables
     names = Dictionary(schema.numbers.map { ($0.value, $0.key) }) { first, _ in first }
     self.computed = Set(computed.map { [$0.entity, $0.attribute] })
   }
@@ -42,7 +42,7 @@ final class PolicySide {
   }
 
   /// Returns `table` with the side's schema name, quoted.
-  func qualified(_ table: String) -> String { space.qualified(table) }
+  func qualified(_ table: String) -> String { tables.qualified(table) }
 }
 
 /// One entity: its table, and the storage of its own and inherited properties.

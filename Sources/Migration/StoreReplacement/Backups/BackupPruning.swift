@@ -68,7 +68,7 @@ extension BackupSet {
   }
 
   /// Removes the generations that the rule no longer keeps, and the remains of earlier removals. Requires that the
-  /// store is held, or its backups are locked.
+  /// store is locked, or its backups are locked.
   package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupRemoval] {
     try prune(rule, now: now, among: folders())
   }

@@ -9,7 +9,6 @@
 
 import Diagnostics
 import DurableFiles
-import FoundationEssentials
 import PersistentStore
 import SystemPackage
 
@@ -191,7 +190,7 @@ package struct BackupSet: Sendable {
       bytes: try bytes(in: generation.directory))
   }
 
-  /// The number of the next generation that is made at `now`. Requires that the store is held, so that no other process
+  /// The number of the next generation that is made at `now`. Requires that the store is locked, so no other process
   /// takes the same number.
   ///
   /// A label that cannot be read may hold any number that was ever given. So the count continues above all numbers that
@@ -288,7 +287,7 @@ package struct BackupSet: Sendable {
 
   /// Writes the label into a generation's directory.
   func label(_ folder: FilePath, _ record: BackupRecord) throws {
-    try files.createFile(folder.appending(BackupSet.labelName), JSONEncoder.record(record), mode: 0o600)
+    try BackupSet.label(in: folder, files).create(record)
   }
 
   /// Gives every external file a second name in the backup. All files are linked, not only those that rows refer to: a
@@ -346,8 +345,13 @@ package struct BackupSet: Sendable {
   }
 
   static func record(in folder: FilePath, files: any DurableFileSystem) -> BackupRecord? {
-    guard let bytes = try? files.read(folder.appending(BackupSet.labelName), limit: 65_536) else { return nil }
-    return try? JSONDecoder().decode(BackupRecord.self, from: Data(bytes))
+    (try? label(in: folder, files).read().get()) ?? nil
+  }
+
+  /// The label of a generation. A newer hopd's counts as long as it has all that this one looks for: a backup whose
+  /// label is not known holds up the numbers of all others.
+  private static func label(in folder: FilePath, _ files: any DurableFileSystem) -> DurableRecord<BackupRecord> {
+    DurableRecord("the label of a backup", at: folder.appending(labelName), files: files)
   }
 
   private func bytes(in folder: FilePath, depth: Int = 0) throws -> Int64 {

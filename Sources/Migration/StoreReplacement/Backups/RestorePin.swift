@@ -5,13 +5,12 @@
 
 import Diagnostics
 import DurableFiles
-import FoundationEssentials
 import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
   /// The store was restored, and is not migrated again to the version that the restore replaced.
-  package static let heldBack = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
+  package static let pinned = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
 }
 
 /// The record that a restore makes about its store.
@@ -31,7 +30,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
-  /// The pin that held the store before this restore; it still applies where a crash came before the restored version
+  /// The pin that the store had before this restore; it still applies where a crash came before the restored version
   /// got its name. One at most.
   var former: [RestorePin]?
 
@@ -47,7 +46,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   }
 
   /// Whether the store must not be migrated to that version.
-  package func holdsBack(from target: StoreVersionMark) -> Bool {
+  package func forbids(_ target: StoreVersionMark) -> Bool {
     replaced.isEmpty || replaced.contains { $0.digest == target.digest || $0.name == target.name }
   }
 
@@ -76,7 +75,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// Why the store is held back from a version.
   package func refusal(_ store: FilePath) -> HopdError {
     HopdError(
-      .heldBack, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+      .pinned, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
   }
 }
 
@@ -85,6 +84,12 @@ package struct PinStore: Sendable {
   private let backups: BackupSet
   private var files: any DurableFileSystem { backups.files }
   private var directory: FilePath { backups.directory }
+  private var record: DurableRecord<RestorePin> {
+    DurableRecord(
+      "the pin of a restore", at: path, newestFormat: RestorePin.currentFormat,
+      hints: ("hopctl release \(backups.location.database.quotedForShell) removes it", "use the newer hopd"),
+      files: files)
+  }
   /// The file.
   package var path: FilePath { directory.appending("pin.json") }
 
@@ -95,33 +100,17 @@ package struct PinStore: Sendable {
 
   /// The pin; nil where there is none. A pin that cannot be read is an error: then nothing may migrate the store.
   package func read() throws -> RestorePin? {
-    guard let status = try files.status(path) else { return nil }
+    let finding = try record.read()
+    if case .none = finding { return nil }
     try backups.requireTrusted(directory)
-    func unreadable(_ message: String, _ cause: (any Error)? = nil) -> HopdError {
-      HopdError(
-        .recordUnreadable, message, at: Place(store: backups.location.database, file: path), cause: cause,
-        hint: "hopctl release \(backups.location.database.quotedForShell) removes it")
+    do { return try finding.get() } catch let error as HopdError {
+      throw error.located(Place(store: backups.location.database))
     }
-    guard status.kind == .regular, status.size <= 65_536 else {
-      throw unreadable("the pin of a restore cannot be read")
-    }
-    let pin: RestorePin
-    do {
-      pin = try JSONDecoder().decode(RestorePin.self, from: Data(files.read(path, limit: 65_536)))
-    } catch let error as HopdError { throw error } catch {
-      throw unreadable("the pin of a restore cannot be read", error)
-    }
-    guard pin.format <= RestorePin.currentFormat else {
-      throw HopdError(
-        .recordNewer, "the pin of a restore has format \(pin.format); this hopd knows \(RestorePin.currentFormat)",
-        at: Place(store: backups.location.database, file: path), hint: "use the newer hopd")
-    }
-    return pin
   }
 
-  /// The pin, if it holds the store with this identifier and version back from the target.
-  package func pin(heldBackFrom target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
-    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.holdsBack(from: target) else {
+  /// The pin, if it keeps the store with this identifier and version from the target.
+  package func pin(against target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
+    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.forbids(target) else {
       return nil
     }
     return pin
@@ -131,7 +120,7 @@ package struct PinStore: Sendable {
   func write(_ pin: RestorePin) throws {
     try files.ensureDirectory(directory, mode: 0o700)
     try backups.requireTrusted(directory)
-    try files.writeDurably(JSONEncoder.record(pin), to: path)
+    try record.write(pin)
     // Syncs the folder's own name too: a run that ended before its sync may have made it.
     try files.syncDirectory(directory.removingLastComponent())
   }
@@ -143,8 +132,7 @@ package struct PinStore: Sendable {
     guard try files.status(path) != nil || files.status(half) != nil else { return false }
     try backups.requireTrusted(directory)
     try files.unlinkIfPresent(half)
-    let wasThere = try files.unlinkIfPresent(path)
-    if wasThere { try files.syncDirectory(directory) }
+    let wasThere = try record.remove()
     if try files.names(in: directory).isEmpty {
       try files.removeDirectory(directory)
       try files.syncDirectory(directory.removingLastComponent())

@@ -1,4 +1,4 @@
-// The codes of this target, and the conversion of SQLite's results for a held store into errors that an operator can
+// The codes of this target, and the conversion of SQLite's results for a locked store into errors that an operator can
 // act on.
 
 import Diagnostics
@@ -14,10 +14,6 @@ extension HopdError.Code {
   package static let storeReplaced = HopdError.Code("store-replaced", exit: .unavailable, isRetryable: true)
   /// A rename cannot keep what must be kept: links, mount, owner, attributes.
   package static let cannotReplace = HopdError.Code("cannot-replace", exit: .cannotCreate)
-  /// A record of hopd's own cannot be read.
-  package static let recordUnreadable = HopdError.Code("record-unreadable", exit: .dataError)
-  /// A record was written by a newer hopd.
-  package static let recordNewer = HopdError.Code("record-newer", exit: .dataError)
   /// The store needs an administrator: recovery touched nothing.
   package static let storeQuarantined = HopdError.Code("store-quarantined", exit: .dataError)
   /// The swap was made but could not be confirmed; the next start confirms it.

@@ -57,7 +57,7 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var staged: PathText?
   /// The old store's second name, once the swap has begun.
   package var backup: PathText?
-  /// Journal mode of the store when it was held.
+  /// Journal mode of the store when it was locked.
   package var journalMode: JournalMode
   /// The store's version before.
   package var from: StoreVersionMark

@@ -62,17 +62,17 @@ package struct StagingArea: Sendable {
   }
 
   /// Reserves disk space for files that are made later.
-  package func holdSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
-    let spaceHolder = path(named: purpose.rawValue)
-    try make(spaceHolder)
-    do { try reserve(bytes, for: spaceHolder) } catch {
-      try? remove(spaceHolder)
+  package func reserveDiskSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
+    let reserved = path(named: purpose.rawValue)
+    try make(reserved)
+    do { try reserve(bytes, for: reserved) } catch {
+      try? remove(reserved)
       throw error
     }
   }
 
-  /// Releases the space that `holdSpace` reserved.
-  package func releaseSpace(for purpose: SpacePurpose) throws {
+  /// Releases the space that `reserveDiskSpace` reserved.
+  package func releaseDiskSpace(for purpose: SpacePurpose) throws {
     try files.unlinkIfPresent(path(named: purpose.rawValue))
   }
 

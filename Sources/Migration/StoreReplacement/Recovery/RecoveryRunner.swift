@@ -68,7 +68,7 @@ package struct RecoveryRunner {
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
-    if case .intent(let found) = record { intent = found }
+    if case .record(let found) = record { intent = found }
 
     let hasDirectory = try files.status(location.directory)?.kind == .directory
     let backups = try BackupSet(location: location, rule: rule, files: files)
@@ -94,11 +94,11 @@ package struct RecoveryRunner {
       let areMine = leftovers.allSatisfy { $0.job == intent?.job }
       findings.staged = mayResume == true && areMine ? .resumable : .stale
     }
-    var held: LockedStore?
+    var store: LockedStore?
     if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
-      if acts { held = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
+      if acts { store = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
     }
-    defer { held?.release() }
+    defer { store?.release() }
     var decision = Recovery.decide(findings)
     var renamed: FilePath?
     if case .quarantine(let reason) = decision, reason == .storeMissing || reason == .unknownVersion, let intent {
@@ -110,9 +110,9 @@ package struct RecoveryRunner {
       try intents.remove(location)
       decision = .startAgain([.dropStaged, .removeIntent])
     } else if acts {
-      try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent)
+      try act(decision, location, leftovers, unfinished, jobBackup, backups, store, intent)
     }
-    if acts, let held { removeColdJournal(held) }
+    if acts, let store { removeColdJournal(store) }
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
@@ -147,9 +147,9 @@ package struct RecoveryRunner {
 
   /// Removes a rollback journal whose header is zeroed: a kill between SQLite's commit and its last unlink leaves one.
   /// SQLite itself removes it, and only under its lock; the store is not used afterwards.
-  private func removeColdJournal(_ held: LockedStore) {
-    guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
-      (try? StoreReader.hasHotJournal(held.location.store)) == false, let connection = try? held.connection,
+  private func removeColdJournal(_ store: LockedStore) {
+    guard (try? files.status(store.location.rollbackJournal)) ?? nil != nil,
+      (try? StoreReader.hasHotJournal(store.location.store)) == false, let connection = try? store.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
     else { return }
     // If this fails the journal stays: SQLite ignores one whose header is zeroed.
@@ -174,11 +174,11 @@ package struct RecoveryRunner {
     _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws -> LockedStore? {
     do {
-      let held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
-      findings.store = try content(of: held, intent)
-      findings.lostWriteAheadLogMode = intent?.journalMode == .wal && held.journalMode == .delete
-      findings.lacksJournalMode = intent?.wantedJournalMode.map { $0 != held.journalMode } ?? false
-      return held
+      let store = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
+      findings.store = try content(of: store, intent)
+      findings.lostWriteAheadLogMode = intent?.journalMode == .wal && store.journalMode == .delete
+      findings.lacksJournalMode = intent?.wantedJournalMode.map { $0 != store.journalMode } ?? false
+      return store
     } catch let error as HopdError where error.code == .storeDamaged || error.code == .notAStore {
       findings.store = .damaged
     } catch let error as HopdError where error.code == .notFound {
@@ -187,12 +187,12 @@ package struct RecoveryRunner {
     return nil
   }
 
-  private func content(of held: LockedStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
-    let connection = try held.connection
+  private func content(of store: LockedStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
+    let connection = try store.connection
     connection.setProgressHandler(every: 200_000, keepAlive)
     defer { connection.setProgressHandler(nil) }
-    return try HopdError.sqlite("check the store", held.location.database) {
-      try content(of: connection, held.identity, intent)
+    return try HopdError.sqlite("check the store", store.location.database) {
+      try content(of: connection, store.identity, intent)
     }
   }
 
@@ -221,7 +221,7 @@ package struct RecoveryRunner {
 
   private func act(
     _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ leftovers: [StagingArea.Leftover],
-    _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: LockedStore?,
+    _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ store: LockedStore?,
     _ intent: ReplacementIntent?
   ) throws {
     let actions: [RecoveryAction]
@@ -249,10 +249,10 @@ package struct RecoveryRunner {
         for generation in try backups.generationsToMove() where generation.record?.job == intent?.job {
           _ = try? backups.moveElsewhere(generation.directory)
         }
-      case .makeContentDurable: try held?.makeContentDurable()
+      case .makeContentDurable: try store?.makeContentDurable()
       case .setJournalMode:
-        if let held, let wanted = intent?.wantedJournalMode, wanted != held.journalMode { try set(wanted, of: held) }
-      case .restoreWriteAheadLogMode: if let held { try set(.wal, of: held) }
+        if let store, let wanted = intent?.wantedJournalMode, wanted != store.journalMode { try set(wanted, of: store) }
+      case .restoreWriteAheadLogMode: if let store { try set(.wal, of: store) }
       case .removeIntent: try intents.remove(location)
       }
     }
@@ -260,12 +260,12 @@ package struct RecoveryRunner {
 
   /// Sets a journal mode. A refusal is not a failure, because either mode is normal. After an error of the disk the
   /// record stays, because nothing else holds the mode.
-  private func set(_ mode: JournalMode, of held: LockedStore) throws {
-    guard let connection = try? held.connection else { return }
+  private func set(_ mode: JournalMode, of store: LockedStore) throws {
+    guard let connection = try? store.connection else { return }
     do { _ = try connection.text("PRAGMA journal_mode = \(mode.rawValue)") } catch {
       // SQLITE_NOMEM, SQLITE_IOERR, SQLITE_FULL
       guard [7, 10, 13].contains(error.code) else { return }
-      throw HopdError.storeError(error, "set the journal mode", held.location.database)
+      throw HopdError.storeError(error, "set the journal mode", store.location.database)
     }
   }
 
@@ -303,12 +303,12 @@ package struct RecoveryRunner {
   }
 }
 
-extension IntentStore.Finding {
+extension DurableRecord.Finding {
   /// The record's kind, as a finding.
   fileprivate var kind: RecoveryFindings.Intent {
     switch self {
     case .none: .none
-    case .intent: .readable
+    case .record: .readable
     case .unreadable: .unreadable
     case .newer: .newer
     }

@@ -45,7 +45,7 @@ package struct RecoverySurvey: Sendable {
       }
     }
     for entry in try intents.all() {
-      guard case .intent(let intent) = entry.finding, intent.store.path.removingLastComponent() == directory.path,
+      guard case .record(let intent) = entry.finding, intent.store.path.removingLastComponent() == directory.path,
         let name = intent.store.path.lastComponent
       else { continue }
       candidates.insert(name)

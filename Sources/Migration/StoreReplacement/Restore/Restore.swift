@@ -69,7 +69,7 @@ package struct Restore {
     options: RestoreOptions = RestoreOptions()
   ) throws -> RestoredStore {
     let source = StoreLocation(database: database)
-    if let store = try files.status(location.database), try files.status(database)?.identity == store.identity {
+    if let found = try files.status(location.database), try files.status(database)?.identity == found.identity {
       throw HopdError(
         .otherStore, "the backup is the store itself", at: Place(store: location.database, file: database),
         hint: "hopctl backups \(location.database.quotedForShell) lists its backups; nothing was changed")
@@ -86,14 +86,14 @@ package struct Restore {
     guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       return try placeWhereNoneIs(job)
     }
-    let held: LockedStore
+    let store: LockedStore
     do {
-      held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
+      store = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
     } catch let error as HopdError where error.code == .storeDamaged {
       throw Self.askingToMoveAway(error)
     }
-    defer { held.release() }
-    return try replace(held, fingerprint, job)
+    defer { store.release() }
+    return try replace(store, fingerprint, job)
   }
 
   /// The parameters of one restore.
@@ -113,7 +113,7 @@ package struct Restore {
     let storeUUID: String?
   }
 
-  private func replace(_ held: LockedStore, _ fingerprint: SourceFingerprint, _ job: Job) throws -> RestoredStore {
+  private func replace(_ store: LockedStore, _ fingerprint: SourceFingerprint, _ job: Job) throws -> RestoredStore {
     let area = StagingArea(location: job.location, job: job.name, files: files)
     let copy = try stage(job, in: area)
     let intent: ReplacementIntent
@@ -121,16 +121,16 @@ package struct Restore {
     let pins = PinStore(location: job.location, files: files)
     let former: RestorePin?
     do {
-      try requireSameStore(held, copy, job)
-      let current = try currentVersion(held, job)
+      try requireSameStore(store, copy, job)
+      let current = try currentVersion(store, job)
       intent = ReplacementIntent(
         location: job.location, job: job.name, planFingerprint: Restore.planFingerprint, source: fingerprint,
-        bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: held.journalMode,
-        from: current, to: copy.version, storeUUID: held.storeUUID, startedAt: job.now)
+        bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: store.journalMode,
+        from: current, to: copy.version, storeUUID: store.storeUUID, startedAt: job.now)
       differing = try bringExternalDataBack(job)
       former = try formerPin(pins)
       if job.options.pins {
-        let over = former?.matching(storeUUID: held.storeUUID, digest: current.digest)
+        let over = former?.matching(storeUUID: store.storeUUID, digest: current.digest)
         try pins.write(pin(copy, job, replaced: [current], over: over))
       }
     } catch {
@@ -140,8 +140,8 @@ package struct Restore {
     let mode: JournalModeRule = record(of: job.source).map { $0.journalMode == .wal ? .wal : .delete } ?? .keep
     var result: ReplacedStore
     do {
-      result = try swap.swap(
-        held, staged: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
+      result = try swap.replace(
+        store, by: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
     } catch {
       // The pin of a restore that was not made holds nothing back, but the pin that existed before must survive it.
       if job.options.pins, (error as? HopdError)?.code != .replacementUnconfirmed { putBack(former, pins) }
@@ -180,15 +180,15 @@ package struct Restore {
   private func pin(
     _ copy: Copy, _ job: Job, replaced: [StoreVersionMark], over former: RestorePin?
   ) -> RestorePin {
-    var held = replaced
-    for version in former?.replaced ?? [] where !held.contains(where: { $0.digest == version.digest }) {
-      held.append(version)
+    var versions = replaced
+    for version in former?.replaced ?? [] where !versions.contains(where: { $0.digest == version.digest }) {
+      versions.append(version)
     }
-    held.removeAll { $0.digest == copy.version.digest }
+    versions.removeAll { $0.digest == copy.version.digest }
     // A pin against every version stays one.
-    if let former, former.replaced.isEmpty { held = [] }
+    if let former, former.replaced.isEmpty { versions = [] }
     var pin = RestorePin(
-      storeUUID: copy.storeUUID, restored: copy.version, replaced: held, restoredAt: job.now, job: job.name)
+      storeUUID: copy.storeUUID, restored: copy.version, replaced: versions, restoredAt: job.now, job: job.name)
     pin.former = former.map {
       var last = $0
       last.former = nil
@@ -198,8 +198,8 @@ package struct Restore {
   }
 
   /// Throws `.otherStore` where the identifiers of backup and store differ.
-  private func requireSameStore(_ held: LockedStore, _ copy: Copy, _ job: Job) throws {
-    guard !job.options.goesOnAnyway, let own = held.storeUUID, let other = copy.storeUUID, own != other else { return }
+  private func requireSameStore(_ store: LockedStore, _ copy: Copy, _ job: Job) throws {
+    guard !job.options.goesOnAnyway, let own = store.storeUUID, let other = copy.storeUUID, own != other else { return }
     let label = record(of: job.source).map { ", the store of \($0.store.path.printable)" } ?? ""
     throw HopdError(
       .otherStore, "the backup is of another store: its UUID is \(other)\(label); the UUID of the store here is \(own)",
@@ -366,9 +366,9 @@ package struct Restore {
     try files.syncFile(copy.path)
   }
 
-  private func currentVersion(_ held: LockedStore, _ job: Job) throws -> StoreVersionMark {
+  private func currentVersion(_ store: LockedStore, _ job: Job) throws -> StoreVersionMark {
     let digest: String
-    do { digest = try swap.identify(held.connection) } catch let error as SQLiteError {
+    do { digest = try swap.identify(store.connection) } catch let error as SQLiteError {
       let error = StoreReader.explained(error, location: job.location.store)
       throw error.code == .storeDamaged ? Self.askingToMoveAway(error) : error
     } catch let error as HopdError where error.code.exit == .dataError {

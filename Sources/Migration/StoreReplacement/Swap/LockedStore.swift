@@ -32,7 +32,7 @@ package final class LockedStore {
   private let use: HeldFile
   private let fingerprint: SourceFingerprint?
   private let directoryIdentity: FileIdentity
-  private var held: Connection?
+  private var openConnection: Connection?
 
   /// Holds the store at `location`, or throws and leaves it unchanged.
   ///
@@ -68,7 +68,7 @@ package final class LockedStore {
       identity = found.identity
       status = found
       directoryIdentity = folder.identity
-      held = connection
+      openConnection = connection
       self.files = files
       fingerprint = try SourceFingerprint(of: location, files: files)
     } catch let error as HopdError {
@@ -170,21 +170,21 @@ package final class LockedStore {
   /// The one connection. Throws after `release()`; a caller that keeps it longer keeps the lock.
   package var connection: Connection {
     get throws {
-      guard let held else {
+      guard let openConnection else {
         throw HopdError(.internalError, "the store was released already", at: Place(store: location.database))
       }
-      return held
+      return openConnection
     }
   }
 
   /// The descriptor of the store's file; nil where SQLite has none.
-  var descriptor: Int32? { held?.openDescriptor }
+  var descriptor: Int32? { openConnection?.openDescriptor }
 
   /// Releases the store. Every statement and connection from this value must be closed by then.
   package func release() {
     // If another file has the name now, hopd must not fold its -wal in.
-    if let held, (try? isStillThere()) != true { held.keepWriteAheadLogOnClose() }
-    held = nil
+    if let openConnection, (try? isStillThere()) != true { openConnection.keepWriteAheadLogOnClose() }
+    openConnection = nil
     use.end()
     lock.release()
   }
@@ -203,7 +203,7 @@ package final class LockedStore {
   }
 
   /// Closes the connection and keeps the lock, for the steps after the rename.
-  func closeConnection() { held = nil }
+  func closeConnection() { openConnection = nil }
 
   /// Whether the file under the store's name, in the same directory, is still the one that was opened.
   func isStillThere() throws -> Bool {

@@ -12,20 +12,20 @@ extension StoreSwap {
   /// How a store can be replaced safely: as chosen, else by a rename, or in place where a rename is not safe because
   /// the system cannot report which programs have the file open. Throws `.cannotReplace` where the operator has chosen
   /// a rename that is not safe.
-  package static func safeMode(_ chosen: ReplacementMode?, for held: LockedStore) throws -> ReplacementMode {
+  package static func safeMode(_ chosen: ReplacementMode?, for store: LockedStore) throws -> ReplacementMode {
     guard chosen != .inPlace else { return .inPlace }
-    guard let obstacle = FileLease.obstacle(held.identity, through: held.descriptor) else { return .rename }
-    if chosen == .rename { throw renameIsUnsafe(held, obstacle) }
+    guard let obstacle = FileLease.obstacle(store.identity, through: store.descriptor) else { return .rename }
+    if chosen == .rename { throw renameIsUnsafe(store, obstacle) }
     return .inPlace
   }
 
   /// A program that has opened the store and waits for its lock would not be seen: its commits after a rename are lost.
-  private static func renameIsUnsafe(_ held: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
+  private static func renameIsUnsafe(_ store: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
     HopdError(
       .cannotReplace,
       "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because "
         + "\(obstacle.reason)",
-      at: Place(store: held.location.database),
+      at: Place(store: store.location.database),
       hint: "use --replace in-place (hopd: leave `replace` out, or set it to \"in-place\")"
         + (obstacle == .otherOwner
           ? ", or give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example)" : ""))
@@ -33,15 +33,15 @@ extension StoreSwap {
 
   /// Waits until no other program has the store's file open, and keeps it so; throws where the system cannot report
   /// that. The store is locked: programs that wait for it give up after a while, or it is busy.
-  func holdAlone(_ held: LockedStore) throws -> FileLease? {
+  func holdAlone(_ store: LockedStore) throws -> FileLease? {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
     while true {
-      switch FileLease.take(held.identity, through: held.descriptor) {
+      switch FileLease.take(store.identity, through: store.descriptor) {
       case .taken(let lease): return lease
-      case .unavailable(let obstacle): throw StoreSwap.renameIsUnsafe(held, obstacle)
+      case .unavailable(let obstacle): throw StoreSwap.renameIsUnsafe(store, obstacle)
       case .isOpenElsewhere:
-        guard ContinuousClock.now < end else { throw inUse(held) }
+        guard ContinuousClock.now < end else { throw inUse(store) }
         keepAlive()
         usleep(20_000)
       }
@@ -51,27 +51,27 @@ extension StoreSwap {
   /// The last check before the rename: a program that opened the old file since the lease was taken has broken the
   /// lease. The swap waits until such a program closes the file, and takes a new lease: a short inspection by another
   /// program must not cost the whole migration.
-  func stillAlone(_ lease: FileLease?, _ held: LockedStore) throws -> FileLease? {
+  func stillAlone(_ lease: FileLease?, _ store: LockedStore) throws -> FileLease? {
     guard let lease, !lease.isWhole else { return lease }
     lease.giveBack()
-    return try holdAlone(held)
+    return try holdAlone(store)
   }
 
   /// A program has opened the old file in the instant between the last check and the rename. While the file stays
   /// locked, that program can do nothing but give up; after a while hopd continues all the same.
-  func waitUntilClosed(_ held: LockedStore) {
+  func waitUntilClosed(_ store: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {
-      guard case .isOpenElsewhere = FileLease.take(held.identity, through: held.descriptor) else { return }
+      guard case .isOpenElsewhere = FileLease.take(store.identity, through: store.descriptor) else { return }
       keepAlive()
       usleep(20_000)
     }
   }
 
-  private func inUse(_ held: LockedStore) -> HopdError {
+  private func inUse(_ store: LockedStore) -> HopdError {
     HopdError(
       .storeBusy, "the store is open in another program, which would continue to use the old file",
-      at: Place(store: held.location.database),
+      at: Place(store: store.location.database),
       hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself. "
         + "replace = \"in-place\" does not need them closed")
   }

@@ -69,16 +69,13 @@ package enum SwapStep: String, Sendable, CaseIterable {
 /// Called after each step; an error thrown here is treated like one of the step.
 package typealias SwapObserver = (SwapStep) throws -> Void
 
-/// Puts verified stores in place of held ones.
+/// Puts verified stores in place of locked ones.
 package struct StoreSwap {
   let files: any DurableFileSystem
   let intents: IntentStore
   let identify: (Connection) throws -> String
   let observer: SwapObserver
-  /// How the new store takes the old one's place.
-  package private(set) var mode: ReplacementMode
-  /// Whether it replaces in place where a rename is not safe. Only where the operator did not choose the rename.
-  package var mayFallBack = false
+  private let mode: ReplacementMode?
   let keepAlive: () -> Void
   let inPlaceObserver: InPlaceObserver
   /// How long the swap waits for programs that have the store open and hold no lock on it.
@@ -90,11 +87,12 @@ package struct StoreSwap {
   /// The class in the labels of the generations; a restore sets its own.
   var backupClass = BackupClass.migration
 
-  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. A
-  /// replacement in place calls `keepAlive` repeatedly while it writes, to feed a watchdog; it cannot be stopped there.
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. Without a
+  /// `mode` each store is replaced in the one that is safe for it. A replacement in place calls `keepAlive` repeatedly
+  /// while it writes, to feed a watchdog; it cannot be stopped there.
   package init(
     files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
-    mode: ReplacementMode = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
+    mode: ReplacementMode? = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, pagesPerStep: Int32 = 1000
   ) {
     self.mode = mode
@@ -107,93 +105,69 @@ package struct StoreSwap {
     self.observer = observer
   }
 
-  /// Replaces the held store and returns when that is durable and was read back.
+  /// Replaces the locked store and returns when that is durable and was read back.
   ///
-  /// Every other statement and connection that reads through `held` must be finished. `now` is seconds since 1970. On
-  /// success: report, then `IntentStore.remove`, then `held.release()`. On an error before the rename the old store is
+  /// Every other statement and connection that reads through `store` must be finished. `now` is seconds since 1970. On
+  /// success: report, then `IntentStore.remove`, then `store.release()`. On an error before the rename the old store is
   /// in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
   /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
   /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms
   /// it.
   package func replace(
-    _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
+    _ store: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacedStore {
-    try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
+    try replace(store, by: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
-  func announced(
-    _ given: ReplacementIntent, _ held: LockedStore, _ staged: FilePath, _ rule: BackupRule,
-    _ journalMode: JournalModeRule, _ backups: BackupSet, _ now: Int64
-  ) throws -> ReplacementIntent {
-    var intent = given
-    intent.keepsBackup = rule.keep > 0 ? nil : false
-    var folder = backups.folder(job: given.job, now: now)
-    if mode == .inPlace {
-      folder = backups.copyFolder(job: given.job, now: now)
-      intent.mode = mode
-      intent.schemaVersion = try held.schemaVersion()
-      let wanted = journalMode.mode(keeping: held.journalMode)
-      intent.wantedJournalMode = wanted == held.journalMode ? nil : wanted
-    }
-    intent.stage = .replacing
-    intent.staged = PathText(staged)
-    intent.backup = PathText(folder.appending(held.location.fileName))
-    intent.journalMode = held.journalMode
-    return intent
-  }
-
-  func swap(
-    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+  /// The same for a staged store that its caller has checked.
+  func replace(
+    _ store: LockedStore, by staged: FilePath, intent: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
   ) throws -> ReplacedStore {
-    let location = held.location
+    let location = store.location
     guard staged.removingLastComponent() == location.directory else {
       throw HopdError(
         .internalError, "the staged store is not beside the store", at: Place(store: location.database, file: staged))
     }
-    if mode == .inPlace {
+    switch try mode ?? StoreSwap.safeMode(nil, for: store) {
+    case .rename:
+      return try rename(store, staged: staged, intent: intent, rule: rule, journalMode: journalMode, now: now)
+    case .inPlace:
       return try InPlaceSwap(swap: self).replace(
-        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
+        store, staged: staged, intent: intent, rule: rule, journalMode: journalMode, now: now)
     }
-    if mayFallBack, asksForOpeners, FileLease.obstacle(held.identity, through: held.descriptor) != nil {
-      var inPlace = self
-      inPlace.mode = .inPlace
-      return try inPlace.swap(
-        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
-    }
-    return try rename(held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
   }
 
   /// Replaces the store by renaming the staged one to its name: steps A1 to A8.
   private func rename(
-    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    _ store: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
   ) throws -> ReplacedStore {
-    let location = held.location
+    let location = store.location
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let folder = backups.folder(job: given.job, now: now)
     let old = folder.appending(location.fileName)
 
-    let intent = try announced(given, held, staged, rule, journalMode, backups, now)
+    let intent = announced(given, store, staged, rule, folder)
     var undo = Undo()
     var (isRenaming, opened) = (false, false)
     defer { undo.lock?.release() }
     do {
-      try held.requireRenameKeepsEverything()
+      try store.requireRenameKeepsEverything()
       try intents.write(intent)
-      try held.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
-      try held.requireUnchanged()
-      let new = try seal(staged, like: held, journalMode: journalMode)
+      try store.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
+      try store.requireUnchanged()
+      let new = try seal(staged, like: store, journalMode: journalMode)
       undo.staged = new
-      try foldLog(of: held, &undo)
-      try clearSideFiles(of: held)
-      var lease = try holdAlone(held)
-      try compare(held, staged, new)
-      try keepOld(held, intent, backups, folder, now, &undo)
+      try foldLog(of: store, &undo)
+      try clearSideFiles(of: store)
+      var lease = try holdAlone(store)
+      try compare(store, staged, new)
+      try keepOld(store, intent, backups, folder, now, &undo)
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
-      lease = try stillAlone(lease, held)
+      lease = try stillAlone(lease, store)
       isRenaming = true
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false
@@ -201,14 +175,14 @@ package struct StoreSwap {
       // A rename that returns an error may have been made all the same (a network file system). Where that cannot be
       // read either, the backup may be the only old store, so nothing is taken back.
       let isOld = !isRenaming || (try? files.status(location.database)).map { $0?.identity != undo.staged } ?? false
-      guard isOld else { throw unconfirmed(error, held, old) }
-      throw undone(error, undo, held, backups, staged)
+      guard isOld else { throw unconfirmed(error, store, old) }
+      throw undone(error, undo, store, backups, staged)
     }
     let late: [HopdError]
     do {
-      late = try settle(held, intent, old: old, placed: undo.staged, wasOpened: opened)
+      late = try settle(store, intent, old: old, placed: undo.staged, wasOpened: opened)
     } catch {
-      throw unconfirmed(error, held, old)
+      throw unconfirmed(error, store, old)
     }
     var result = finish(location, intent.to, folder, backups, rule, now)
     result.warnings += late
@@ -220,23 +194,23 @@ package struct StoreSwap {
 
   /// A7 and A8: the rename becomes durable, files that arrived late are set aside, and the new store is confirmed.
   private func settle(
-    _ held: LockedStore, _ intent: ReplacementIntent, old: FilePath, placed: FileIdentity?, wasOpened: Bool
+    _ store: LockedStore, _ intent: ReplacementIntent, old: FilePath, placed: FileIdentity?, wasOpened: Bool
   ) throws -> [HopdError] {
-    let location = held.location
+    let location = store.location
     try observer(.renamed)
     try files.syncDirectory(location.directory)  // A7
     try observer(.durable)
     let late = try LateFiles(location: location, files: files, identify: identify)
       .setAsideAfterSwap(job: intent.job, old: old, placed: placed)
-    if wasOpened { waitUntilClosed(held) }
-    try confirm(held, intent.to)  // A8
+    if wasOpened { waitUntilClosed(store) }
+    try confirm(store, intent.to)  // A8
     try observer(.confirmed)
     return late
   }
 
   /// A5: the old store gets its second name; the folder of backups stays locked until the end.
   private func keepOld(
-    _ held: LockedStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
+    _ store: LockedStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
     _ undo: inout Undo
   ) throws {
     try backups.requireTrusted(backups.directory)
@@ -244,18 +218,31 @@ package struct StoreSwap {
     // Its name is synced with that of the staged store, at the end of A5.
     if try files.status(backups.directory) == nil { try files.makeDirectory(backups.directory, mode: 0o700) }
     undo.lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
-    try backups.make(folder, try label(intent, held, backups, now))
+    try backups.make(folder, try label(intent, store, backups, now))
   }
 
-  /// The label of the generation that a replacement makes. The store is held, so its number is unique.
+  /// The record of a replacement that begins now.
+  func announced(
+    _ given: ReplacementIntent, _ store: LockedStore, _ staged: FilePath, _ rule: BackupRule, _ folder: FilePath
+  ) -> ReplacementIntent {
+    var intent = given
+    intent.keepsBackup = rule.keep > 0 ? nil : false
+    intent.stage = .replacing
+    intent.staged = PathText(staged)
+    intent.backup = PathText(folder.appending(store.location.fileName))
+    intent.journalMode = store.journalMode
+    return intent
+  }
+
+  /// The label of the generation that a replacement makes. The store is locked, so its number is unique.
   func label(
-    _ intent: ReplacementIntent, _ held: LockedStore, _ backups: BackupSet, _ now: Int64
+    _ intent: ReplacementIntent, _ store: LockedStore, _ backups: BackupSet, _ now: Int64
   ) throws -> BackupRecord {
     // A replacement in place writes into the store's own file.
-    let placed = mode == .rename ? try intent.staged.flatMap { try files.status($0.path) } : nil
+    let placed = intent.mode == nil ? try intent.staged.flatMap { try files.status($0.path) } : nil
     return BackupRecord(
-      store: PathText(held.location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
-      storeUUID: intent.storeUUID, journalMode: held.journalMode, placed: placed.map(SourceFingerprint.Stamp.init),
+      store: PathText(store.location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
+      storeUUID: intent.storeUUID, journalMode: store.journalMode, placed: placed.map(SourceFingerprint.Stamp.init),
       number: try backups.nextNumber(now: now), madeBy: backupClass)
   }
 }

@@ -13,10 +13,10 @@ extension StoreSwap {
   private static let attempts = 50
 
   /// Closes hopd's connection, and reads the new store back. Throws `.storeDamaged` where it is not the verified one.
-  func confirm(_ held: LockedStore, _ version: StoreVersionMark) throws {
-    let location = held.location
-    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
-    held.closeConnection()
+  func confirm(_ store: LockedStore, _ version: StoreVersionMark) throws {
+    let location = store.location
+    if let connection = try? store.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    store.closeConnection()
     for attempt in 1... {
       let before = try SourceFingerprint(of: location, files: files)
       do {

@@ -20,8 +20,8 @@ extension StoreSwap {
   }
 
   /// A1: sets the journal mode in the header and the attributes, and syncs. Returns the file's identity.
-  func seal(_ staged: FilePath, like held: LockedStore, journalMode: JournalModeRule) throws -> FileIdentity {
-    let wanted = journalMode.mode(keeping: held.journalMode)
+  func seal(_ staged: FilePath, like store: LockedStore, journalMode: JournalModeRule) throws -> FileIdentity {
+    let wanted = journalMode.mode(keeping: store.journalMode)
     let location = StoreLocation(database: staged)
     // A header that does not state a write-ahead log states a rollback journal.
     let isInLogMode = (try? StoreReader.keepsWriteAheadLog(location)) ?? true
@@ -30,9 +30,9 @@ extension StoreSwap {
       throw HopdError(.internalError, "the staged store still has a side file", at: Place(file: file))
     }
     do {
-      try files.copyAttributes(from: held.location.database, to: staged)
+      try files.copyAttributes(from: store.location.database, to: staged)
     } catch let error as HopdError where error.code != .inputOutput && error.code != .noSpace {
-      throw StagingArea.attributesLost(held.location, error)
+      throw StagingArea.attributesLost(store.location, error)
     }
     try files.syncFile(staged)
     guard let status = try files.status(staged) else {
@@ -52,15 +52,15 @@ extension StoreSwap {
 
   /// A2: the log is folded into the store, and the result is checked: on an I/O error the pragma reports none and
   /// returns `wal` (docs/formats/faults.md, "SQLite and files").
-  func foldLog(of held: LockedStore, _ undo: inout Undo) throws {
-    let location = held.location
-    undo.isFolded = held.journalMode == .wal
+  func foldLog(of store: LockedStore, _ undo: inout Undo) throws {
+    let location = store.location
+    undo.isFolded = store.journalMode == .wal
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
-      try held.connection.setJournalMode(
+      try store.connection.setJournalMode(
         .delete, orTell: "the write-ahead log could not be folded into the store",
         at: Place(store: location.database))
     }
-    if undo.isFolded { try held.removeIndex() }
+    if undo.isFolded { try store.removeIndex() }
     for file in [location.writeAheadLog, location.sharedMemory] where try files.status(file) != nil {
       throw changed(location, "\(file.printable) is there although the log was folded in")
     }
@@ -69,10 +69,10 @@ extension StoreSwap {
 
   /// A3: the lock is released for an instant, so that SQLite removes its side file now and not by its path after the
   /// rename. A commit in that instant changes `data_version`.
-  func clearSideFiles(of held: LockedStore) throws {
-    let location = held.location
+  func clearSideFiles(of store: LockedStore) throws {
+    let location = store.location
     try HopdError.sqlite("lock the store again", location.database) {
-      let connection = try held.connection
+      let connection = try store.connection
       try connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE")
       let before = try connection.integer("PRAGMA data_version")
       try connection.execute("ROLLBACK")
@@ -95,12 +95,12 @@ extension StoreSwap {
   }
 
   /// A4: both names still refer to the same files.
-  func compare(_ held: LockedStore, _ staged: FilePath, _ new: FileIdentity) throws {
-    try held.requireSameFile()
+  func compare(_ store: LockedStore, _ staged: FilePath, _ new: FileIdentity) throws {
+    try store.requireSameFile()
     guard try files.status(staged)?.identity == new else {
       throw HopdError(
         .storeChanged, "the staged store was replaced by another file",
-        at: Place(store: held.location.database, file: staged))
+        at: Place(store: store.location.database, file: staged))
     }
     try observer(.compared)
   }
@@ -151,28 +151,28 @@ extension StoreSwap {
       hint: "nothing was replaced; the next run starts afresh from the store as it is now")
   }
 
-  func unconfirmed(_ error: any Error, _ held: LockedStore, _ old: FilePath) -> HopdError {
-    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
-    held.closeConnection()
+  func unconfirmed(_ error: any Error, _ store: LockedStore, _ old: FilePath) -> HopdError {
+    if let connection = try? store.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    store.closeConnection()
     return HopdError(
       .replacementUnconfirmed, "the new store is in place but could not be confirmed",
-      at: Place(store: held.location.database), cause: error,
+      at: Place(store: store.location.database), cause: error,
       hint: "the old store is kept as \(old.printable); the next run reads the store back and finishes")
   }
 
   /// Undoes everything that was done before the rename, and returns the error to throw.
-  func undone(_ error: any Error, _ undo: Undo, _ held: LockedStore, _ backups: BackupSet, _ staged: FilePath)
+  func undone(_ error: any Error, _ undo: Undo, _ store: LockedStore, _ backups: BackupSet, _ staged: FilePath)
     -> any Error
   {
-    let location = held.location
-    var way = WayBack()
-    let isStillThere = (try? held.isStillThere()) == true
-    if let connection = try? held.connection {
+    let location = store.location
+    var rollback = Rollback()
+    let isStillThere = (try? store.isStillThere()) == true
+    if let connection = try? store.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
       // If another file has this name, it must not even be tried: side files go by the path. Either mode is normal for
       // a Core Data store; but the record must stay while it alone holds the former mode.
       if undo.isFolded, isStillThere {
-        way.attempt("set the store's journal mode to WAL again") {
+        rollback.attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
           try connection.setJournalMode(
@@ -181,7 +181,7 @@ extension StoreSwap {
       }
     }
     if let folder = undo.folder {
-      way.attempt("remove the second name of the store") {
+      rollback.attempt("remove the second name of the store") {
         if try files.status(folder) != nil {
           try backups.remove(folder)
         } else if try files.status(backups.directory) != nil, try files.names(in: backups.directory).isEmpty {
@@ -190,13 +190,13 @@ extension StoreSwap {
       }
     }
     // The staged store may now be the last copy of the rows: it and the intent that names it stay.
-    if let refusal = way.refusal(error, isStillThere, staged) { return refusal }
-    return way.end(error, location, staged, self)
+    if let refusal = rollback.refusal(error, isStillThere, staged) { return refusal }
+    return rollback.end(error, location, staged, self)
   }
 }
 
 /// The undoing of a replacement that failed: it undoes what it can, and adds the rest to the error.
-struct WayBack {
+struct Rollback {
   private var leftovers: [HopdError] = []
 
   /// Undoes one thing.

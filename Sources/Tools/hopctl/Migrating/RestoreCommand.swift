@@ -69,12 +69,11 @@ struct RestoreCommand: HopctlCommand {
     try ask(location, chosen)
     let lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
-    var swap = StoreSwap(
+    let swap = StoreSwap(
       files: files, intents: try IntentStore(stateDirectory: stateDirectory, files: files),
       identify: { connection in
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
-      }, mode: replacement.replace ?? .rename)
-    swap.mayFallBack = replacement.replace == nil
+      }, mode: replacement.replace)
     let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
       chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
       options: RestoreOptions(pins: !noPin, goesOnAnyway: anyway))

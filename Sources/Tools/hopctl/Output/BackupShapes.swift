@@ -32,7 +32,7 @@ struct PinShape: JSONValue {
     let pipeline = MigrationPipeline()
     do {
       guard let pin = try pipeline.pin(location, found) else { return nil }
-      let holdsBack = try pipeline.heldBack(location, found) != nil
+      let holdsBack = try pipeline.pinAgainstTarget(location, found) != nil
       try output.line("pinned: \(pin.sentence)")
       if holdsBack { try output.line("  \(RestorePin.release(location.database))") }
       return PinShape(pin, holdsBack: holdsBack)

@@ -154,7 +154,7 @@ extension MappedExpressions {
       scope: ExpressionScope(
         model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
         hasPolicy: lane.mapping.policy != nil),
-      schema: hop.sourceSchema, space: source, moment: moment, fallbacks: fallbacks)
+      schema: hop.sourceSchema, tables: source, moment: moment, fallbacks: fallbacks)
   }
 
   private func compiled<Result>(

@@ -20,7 +20,7 @@ struct MappedHopValidation {
   let connection: Connection
   let layout: StoreSchema
   /// The tables with the rows; objects are only removed from a staged store.
-  let space: SourceTables
+  let tables: SourceTables
   let rules: InvalidRowsRules
   /// "Model 2 → Model 3".
   let hop: String
@@ -42,7 +42,7 @@ struct MappedHopValidation {
   /// check is repeated until none is left.
   func run() throws -> [InvalidRows] {
     try ValidationFunctions.register(on: connection)
-    let all = demands ?? ValidationRule.all(in: layout, space: space)
+    let all = demands ?? ValidationRule.all(in: layout, tables: tables)
     var settled: [InvalidRows] = []
     var mended: Set<ValidationRule> = []
     while true {
@@ -72,9 +72,9 @@ struct MappedHopValidation {
     }
   }
 
-  private var schema: String { space.schemaName }
+  private var schema: String { tables.schemaName }
 
-  private func qualified(_ name: String) -> String { space.qualified(name) }
+  private func qualified(_ name: String) -> String { tables.qualified(name) }
 
   private func invalid(_ violation: Violation) -> InvalidRows {
     InvalidRows(

@@ -19,24 +19,24 @@ package struct SourceReference: Sendable, Hashable {
   ///
   /// Fast if the column has an index, as every to-one of a store has: keys are read in order, and each once.
   package func isSound(
-    in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
+    in tables: SourceTables, of connection: Connection, references: ReferenceCache = ReferenceCache()
   ) throws(SQLiteError) -> Bool {
-    let name = space.qualified("")
-    if let answer = memory.answer(self, in: name) { return answer }
-    let answer = try finds(space, connection, memory)
-    memory.keep(answer, for: self, in: name)
+    let name = tables.qualified("")
+    if let answer = references.answer(self, in: name) { return answer }
+    let answer = try finds(tables, connection, references)
+    references.keep(answer, for: self, in: name)
     return answer
   }
 
   private func finds(
-    _ space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
+    _ tables: SourceTables, _ connection: Connection, _ references: ReferenceCache
   ) throws(SQLiteError) -> Bool {
-    if try VerifiedReferences(connection: connection, schema: space.schemaName).contains(self) { return true }
-    if try isWithinDenseKeys(in: space, connection, memory) { return true }
+    if try VerifiedReferences(connection: connection, schema: tables.schemaName).contains(self) { return true }
+    if try isWithinDenseKeys(in: tables, connection, references) { return true }
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
-      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL)"
-        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(space.qualified(targetTable)) AS x"
+      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(tables.qualified(table)) WHERE \(key) IS NOT NULL)"
+        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(tables.qualified(targetTable)) AS x"
         + " WHERE x.\"Z_PK\" = q.k AND x.\"Z_ENT\" = \(targetNumber)) LIMIT 1")
     return broken == nil
   }
@@ -44,14 +44,14 @@ package struct SourceReference: Sendable, Hashable {
   /// Whether all references are in the key range of an entity without gaps: every key of the range is an object, so no
   /// look-ups are needed.
   private func isWithinDenseKeys(
-    in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
+    in tables: SourceTables, _ connection: Connection, _ references: ReferenceCache
   ) throws(SQLiteError) -> Bool {
-    let target = space.qualified(targetTable)
-    guard let keys = try memory.denseKeys(of: target, number: targetNumber, connection) else { return false }
-    if memory.counts?.isWithin(keys, column: column, of: space.qualified(table)) == true { return true }
+    let target = tables.qualified(targetTable)
+    guard let keys = try references.denseKeys(of: target, number: targetNumber, connection) else { return false }
+    if references.counts?.isWithin(keys, column: column, of: tables.qualified(table)) == true { return true }
     let key = SQLiteIdentifier.quoted(column)
     let other = try connection.value(
-      "SELECT 1 FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL AND (\(key) NOT BETWEEN \(keys.lowerBound)"
+      "SELECT 1 FROM \(tables.qualified(table)) WHERE \(key) IS NOT NULL AND (\(key) NOT BETWEEN \(keys.lowerBound)"
         + " AND \(keys.upperBound) OR typeof(\(key)) <> 'integer') LIMIT 1")
     return other == nil
   }
@@ -59,7 +59,7 @@ package struct SourceReference: Sendable, Hashable {
   /// Whether the reference, of a store that a hop has written, follows from one in the hop's source. A carried column
   /// has only references of that column, and a table with all rows of an entity lacks none of its objects.
   func follows(
-    from written: WrittenTables, _ connection: Connection, _ memory: ReferenceMemory
+    from written: WrittenTables, _ connection: Connection, _ references: ReferenceCache
   ) throws(SQLiteError) -> Bool {
     guard let origin = written.origin(of: table), let key = origin.carried[column],
       let target = written.origin(of: targetTable), let number = target.whole[targetNumber]
@@ -67,28 +67,28 @@ package struct SourceReference: Sendable, Hashable {
     // Both rows are made of one row.
     if key == "Z_PK" { return origin.table == target.table && origin.numbers == [number] }
     return try SourceReference(table: origin.table, column: key, targetTable: target.table, targetNumber: number)
-      .isSound(in: written.source, of: connection, memory: memory)
+      .isSound(in: written.source, of: connection, references: references)
   }
 
   /// Returns a check for the references of a space. For a store that is gone, it returns false.
   static func asking(
-    _ space: SourceTables, of connection: Connection, memory: ReferenceMemory
+    _ tables: SourceTables, of connection: Connection, references: ReferenceCache
   ) -> (SourceReference) throws(SQLiteError) -> Bool {
     { reference throws(SQLiteError) in
-      space.isGone ? false : try reference.isSound(in: space, of: connection, memory: memory)
+      tables.isGone ? false : try reference.isSound(in: tables, of: connection, references: references)
     }
   }
 }
 
 /// The results of checks, by the schemas of stores.
-package final class ReferenceMemory {
+package final class ReferenceCache {
   private var answers: [String: [SourceReference: Bool]] = [:]
   /// The keys of an entity by table and number; nil if they have gaps.
   private var keys: [String: [Int64: ClosedRange<Int64>?]] = [:]
   /// The counts made in the same tables.
   let counts: RowCountCache?
 
-  /// Makes an empty memory; `counts` has the counts made in the same tables.
+  /// Makes an empty cache; `counts` has the counts made in the same tables.
   package init(counts: RowCountCache? = nil) { self.counts = counts }
 
   /// Removes all results, because the tables may have changed.
@@ -121,9 +121,9 @@ package final class ReferenceMemory {
     return found
   }
 
-  func answer(_ reference: SourceReference, in space: String) -> Bool? { answers[space]?[reference] }
+  func answer(_ reference: SourceReference, in tables: String) -> Bool? { answers[tables]?[reference] }
 
-  func keep(_ answer: Bool, for reference: SourceReference, in space: String) {
-    answers[space, default: [:]][reference] = answer
+  func keep(_ answer: Bool, for reference: SourceReference, in tables: String) {
+    answers[tables, default: [:]][reference] = answer
   }
 }

@@ -19,11 +19,11 @@ struct VerifiedReferences {
 
   /// Records the references that a program has written and that are certainly sound: only those between tables with
   /// insertions and no other statement, because a later statement that sets, corrects or removes rows could break them.
-  func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
+  func note(_ program: HopProgram, hop: Hop, references: ReferenceCache) throws(SQLiteError) {
     guard let written = WrittenTables(program, of: hop) else { return }
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
     for reference in Self.references(of: hop.destinationSchema)
-    where try reference.follows(from: written, connection, memory) {
+    where try reference.follows(from: written, connection, references) {
       try connection.run("INSERT INTO \(qualified) VALUES (?, ?, ?, ?)", Self.values(reference))
     }
   }

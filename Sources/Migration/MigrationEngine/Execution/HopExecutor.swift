@@ -1,5 +1,5 @@
 // Runs one hop: SQL writes a staged store of the destination version, chunk by chunk, through the connection that has
-// the source. Named after Core Data's NSMigrationManager, which does the same work with all objects in memory.
+// the source. It does the work of Core Data's NSMigrationManager, which has all objects in memory.
 
 import Diagnostics
 import Expressions
@@ -16,7 +16,7 @@ extension HopdError.Code {
 }
 
 /// Migrates one hop.
-package struct MigrationManager {
+package struct HopExecutor {
   let connection: Connection
   let hop: Hop
   let source: SourceTables
@@ -27,7 +27,7 @@ package struct MigrationManager {
   private let external: ExternalDataDirectory?
   private let policySteps: MakePolicyStepRunner?
   let note: HopNote.Taker?
-  let references: ReferenceMemory
+  let references: ReferenceCache
   private let counts: RowCountCache?
   /// The schema of the original store, which has the rows of persistent history.
   let original: String
@@ -38,7 +38,7 @@ package struct MigrationManager {
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
-    note: HopNote.Taker? = nil, references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil,
+    note: HopNote.Taker? = nil, references: ReferenceCache = ReferenceCache(), counts: RowCountCache? = nil,
     original: String? = nil
   ) {
     self.original = original ?? source.schemaName
@@ -78,7 +78,7 @@ package struct MigrationManager {
       if hop.mapped != nil, hop.index > 0, !source.isGone { try indexSource() }
       if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)
-        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, tables: source)
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
@@ -126,10 +126,11 @@ package struct MigrationManager {
     let layout =
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
-      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
+      : try AssociationLayout(
+        hop: hop, source: StoreReader(connection: connection, tables: source, rowCountCache: counts))
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-      withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, memory: references))
+      withIndexes: isFinal, isSound: SourceReference.asking(source, of: connection, references: references))
     let program = try compiler.compile()
     let policies = program.hasPolicies ? policySteps?(external, note) : nil
     return (
@@ -237,11 +238,11 @@ package struct MigrationManager {
 // Alters a file in place of writing all rows (`AlterProgram`): a copy of the hop's source, or the staged store of the
 // hop before where it stands. Separate from writing rows because the file has rows before the hop begins.
 
-extension MigrationManager {
+extension HopExecutor {
   /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
   ///
   /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made
-  /// again. Else it is the complete staged store of the hop before, which is the manager's source too. Throws as
+  /// again. Else it is the complete staged store of the hop before, which is the executor's source too. Throws as
   /// `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, copies: Bool, _ control: HopProgress.Control
