@@ -49,7 +49,7 @@ package struct ConfigurationInspection {
       }
       check(watch.directory, "watch.\(watch.name).directory", into: &findings)
       // The folder for backups is made with the first backup; only its parent must exist.
-      if let backups = watch.backup.directory {
+      if let backups = watch.migration.backup.directory {
         let isThere = backups.withPlatformString { access($0, F_OK) } == 0
         check(
           isThere ? backups : backups.removingLastComponent(), "watch.\(watch.name).backup.directory", into: &findings)
@@ -92,7 +92,7 @@ package struct ConfigurationInspection {
     let key = "watch.\(watch.name)"
     return unreadable(
       watch.models.map { ($0, "\(key).models") } + watch.mappings.map { ($0, "\(key).mappings") }
-        + [watch.migration.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
+        + [watch.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
   }
 
   /// The same for paths with the keys that name them.

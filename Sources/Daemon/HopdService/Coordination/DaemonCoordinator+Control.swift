@@ -190,7 +190,7 @@ extension DaemonCoordinator {
       return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
     }
     guard let before = setup.override(key, value) else {
-      let known = DaemonSetup.settable + ["throttle"]
+      let known = ConfigurationKey.settable + ["throttle"]
       guard known.contains(key) else {
         let near = NearestName.among(known, to: key).map { "do you mean \($0)? " } ?? ""
         return .notPossible(
@@ -203,8 +203,7 @@ extension DaemonCoordinator {
           + "log_level = trace debug info notice warning error, io_pressure, cpu_pressure, memory_pressure = 0 to 100, "
           + "throttle = on off")
     }
-    // A second call returns the value in the form that `override` writes.
-    let now = setup.override(key, value) ?? value
+    let now = setup.configuration.setting(key) ?? value
     let configured = overrides[key]?.configured ?? before
     overrides[key] = now == configured ? nil : (now, configured)
     tellPressure()
@@ -248,8 +247,8 @@ extension DaemonCoordinator {
   private func status() -> ControlValue {
     let counts = scheduler.counts
     let line = statusLine()
-    let configured = setup.configuration.daemon
-    let limits = setup.configuration.throttle
+    var settings = ["throttle": ControlValue.string(isThrottled ? "on" : "off")]
+    for key in ConfigurationKey.settable { settings[key] = .optional(setup.configuration.setting(key)) }
     return .object([
       "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
       "phase": .string("\(phase)"), "line": .string(line.text),
@@ -263,12 +262,7 @@ extension DaemonCoordinator {
           .map { Self.work($0, isHeld: isHeld($0.ticket.store)) }),
       "paused": .strings(pausedNames), "unserved": .strings(unservedWatches), "waits": .strings(waits),
       "note": .optional(note), "remaining": .optional(queueRemaining),
-      "settings": .object([
-        "jobs": .string(String(configured.jobs)), "memory_limit": .string("\(configured.memoryLimit)B"),
-        "log_level": .string(configured.logLevel.rawValue), "throttle": .string(isThrottled ? "on" : "off"),
-        "io_pressure": .string(String(limits.ioPressure)), "cpu_pressure": .string(String(limits.cpuPressure)),
-        "memory_pressure": .string(String(limits.memoryPressure)),
-      ]),
+      "settings": .object(settings),
     ])
   }
 
@@ -308,7 +302,7 @@ extension DaemonCoordinator {
     gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
     gauges.isThrottled = throttle.isHolding
     let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in
-      setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.backup) }
+      setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.migration.backup) }
     }
     metricsWriter.write(
       metrics, gauges, to: file, stateDirectory: surroundings.stateDirectory, backups: places, now: Self.wallTime())

@@ -34,7 +34,7 @@ extension DaemonCoordinator {
           stateDirectory: directory,
           backup: { path in
             // For a store without a watch, no rule limits the backups, so all are kept.
-            setup.watch(around: path)?.backup ?? BackupRule(keep: .max)
+            setup.watch(around: path)?.migration.backup ?? BackupRule(keep: .max)
           },
           around: { store, recover in
             // A suspect is recovered when its turn comes: every migration begins with recovery.
