@@ -102,7 +102,7 @@ enum Dump {
           + (watch.migration.replacement.map { ", replace \($0.rawValue)" } ?? ""),
         "  join tables \(watch.joinTables), reference \(watch.reference?.string ?? "(none)")",
         "  retry \(watch.retry.attempts) times, \(watch.retry.backoff)"
-          + " to \(watch.retry.max)",
+          + " to \(watch.retry.longest)",
         "  backup \(watch.migration.backup.keep) for \(watch.migration.backup.keepFor ?? .zero)"
           + " in \(watch.migration.backup.directory?.string ?? "(beside the store)")",
       ]

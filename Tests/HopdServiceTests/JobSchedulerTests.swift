@@ -1,6 +1,7 @@
 // The queue, with a clock that only the test moves. The small-world test at the end tries every history of a few
 // events.
 
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 import Testing

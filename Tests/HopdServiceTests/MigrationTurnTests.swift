@@ -1,5 +1,6 @@
 // The order of jobs: priorities, fairness, and no job waits for ever.
 
+import HopdConfiguration
 import SeededRandom
 import SystemPackage
 import Testing

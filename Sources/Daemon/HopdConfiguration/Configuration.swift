@@ -123,7 +123,7 @@ package struct Configuration: Sendable, Hashable {
     /// `reference`: a store of the target version that the app made, absolute; hopd reads the names of tables from it.
     package var reference: FilePath?
     /// `retry`.
-    package var retry = Retry()
+    package var retry = RetryRule()
   }
 
   /// One entry of `[policies]`.
@@ -136,15 +136,5 @@ package struct Configuration: Sendable, Hashable {
     package var timeout = Duration.seconds(30)
     /// `memory` in bytes.
     package var memory: Int64 = 256 << 20
-  }
-
-  /// `retry`: how hopd retries after a temporary failure.
-  package struct Retry: Sendable, Hashable {
-    /// `attempts`: the number of attempts in all.
-    package var attempts = 5
-    /// `backoff`: the pause after the first failure; it doubles with each.
-    package var backoff = Duration.seconds(30)
-    /// `max`: the longest pause.
-    package var max = Duration.seconds(3600)
   }
 }

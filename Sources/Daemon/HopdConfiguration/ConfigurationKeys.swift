@@ -71,7 +71,7 @@ extension Configuration.Watch {
           [
             Key("attempts", \.retry.attempts, .integer(1...1000)),
             Key("backoff", \.retry.backoff, .duration(.milliseconds(1) ... .seconds(86_400))),
-            Key("max", \.retry.max, .duration(.milliseconds(1) ... .seconds(30 * 86_400))),
+            Key("max", \.retry.longest, .duration(.milliseconds(1) ... .seconds(30 * 86_400))),
           ]),
       ]),
     .table(

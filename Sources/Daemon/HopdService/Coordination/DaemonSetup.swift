@@ -103,12 +103,7 @@ package struct DaemonSetup: Sendable {
 
   /// The scheduler's rules by watch.
   package var retryRules: [String: RetryRule] {
-    Dictionary(
-      configuration.watches.map { watch in
-        let retry = watch.retry
-        return (watch.name, RetryRule(attempts: retry.attempts, backoff: retry.backoff, longest: retry.max))
-      }
-    ) { first, _ in first }
+    Dictionary(configuration.watches.map { ($0.name, $0.retry) }) { first, _ in first }
   }
 
   /// Priorities by watch.

@@ -3,6 +3,7 @@
 import DequeModule
 import DurableFiles
 import HeapModule
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 

@@ -4,6 +4,7 @@
 import DequeModule
 import DurableFiles
 import HeapModule
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 
