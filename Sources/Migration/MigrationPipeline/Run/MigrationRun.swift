@@ -100,25 +100,12 @@ final class MigrationRun {
 
   /// The store's version; nil when it is at the target already. Throws where it cannot be migrated at all.
   func identified(_ assessment: StoreAssessment) throws -> IdentifiedStore? {
-    if let metadata = assessment.metadata, let version = assessment.version {
-      let known = StoreFacts(
-        uuid: metadata.uuid, model: version.modelName, version: version.model.name,
-        frameworkVersion: metadata.frameworkVersion)
+    if let known = assessment.facts {
       if facts != known { observer(.identified(known)) }
       facts = known
     }
     targetName = assessment.target?.model.name ?? targetName
-    switch assessment.state {
-    case .current: return nil
-    case .behind:
-      guard let identified = assessment.identified else {
-        throw HopdError(.internalError, "a store that is behind has no version")
-      }
-      return identified
-    case .newer, .unknown, .notAStore, .damaged, .encrypted:
-      throw assessment.explanation
-        ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
-    }
+    return try assessment.storeBehind()
   }
 
   /// Emits life signs, and asks whether the run goes on, while SQLite runs a long statement.
