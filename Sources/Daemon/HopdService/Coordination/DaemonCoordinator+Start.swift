@@ -93,33 +93,32 @@ extension DaemonCoordinator {
     case .incomplete(let watch, let path, let transfer): tellIncomplete(watch, path, transfer)
     case .linksLeftAlone(let watch, let count, let first): tellLinks(watch, count, first)
     case .scanned(let watch, let files):
-      scanned[watch] = files
+      watches.scanned(watch, files: files)
       keepBackups(ofWatch: watch)
     case .degraded(let watch, let error):
-      scanned[watch] = scanned[watch] ?? 0
-      degraded.insert(watch)
+      watches.degrade(watch)
       log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
     case .restored(let watch):
-      degraded.remove(watch)
+      watches.restore(watch)
       log(.watchRestored, watch, "the watch \(watch) is served again", nil)
     case .watchLimitReached(let watch, let error):
       log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
     case .eventsLost:
-      metrics.overflowed()
+      metrics.counts.overflowed()
       logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
     }
     becomeReadyIfScanned()
   }
 
   private func becomeReadyIfScanned() {
-    guard phase == .scanning, setup.directories.allSatisfy({ scanned[$0.name] != nil }) else { return }
+    guard phase == .scanning, setup.directories.allSatisfy({ watches.isScanned($0.name) }) else { return }
     phase = .ready
     tellLeases()
-    tellPressure()
+    throttle.warnIfMissing(setup.configuration.throttle)
     let text = statusLine().text
     // From now on the record shows that this daemon runs.
     surroundings.recorder?.flush(within: .seconds(1))
-    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
+    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(watches.fileCount)])
     notifier.ready(text)
   }
 }

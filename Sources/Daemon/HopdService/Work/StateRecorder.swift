@@ -16,6 +16,8 @@ package final class StateRecorder: Sendable {
     /// The latest change of each store.
     var stores: [String: StateChange] = [:]
     var others: [StateChange] = []
+    /// The last facts about the daemon.
+    var facts: [ServiceFact: String] = [:]
     var isScheduled = false
     /// Whether the last batch failed; reported once.
     var hasFailed = false
@@ -73,6 +75,15 @@ package final class StateRecorder: Sendable {
     if mustSchedule { schedule(after: Self.delay) }
   }
 
+  /// Takes all facts about the daemon; those that have changed are written soon.
+  func note(_ facts: [ServiceFact: String]) {
+    let changed = pending.withLock { pending in
+      defer { pending.facts = facts }
+      return ServiceFact.allCases.filter { facts[$0] != pending.facts[$0] }
+    }
+    for fact in changed { note(.service(fact, facts[fact])) }
+  }
+
   /// Merges two changes of a store: the later one keeps the versions of the earlier one, which may not be written yet.
   private static func merged(_ earlier: StateChange?, _ store: StoreRecord) -> StateChange {
     guard case .store(let old)? = earlier else { return .store(store) }
@@ -113,6 +124,7 @@ package final class StateRecorder: Sendable {
       pending.withLock { $0.hasFailed = false }
       if isNew, let failure {
         tell(replaced: failure)
+        pending.withLock { $0.facts = [:] }
         loss.withLock { $0 }?()
       }
     } catch {
