@@ -242,21 +242,21 @@ extension DaemonCoordinator {
       ]),
       "work": .array(
         running.values.filter(\.isMigration).sorted { $0.ticket.ordinal < $1.ticket.ordinal }
-          .map { Self.work($0, isHeld: isHeld($0.ticket.store)) }),
+          .map { Self.work($0, isHalted: isHalted($0.ticket.store)) }),
       "paused": .strings(pausedNames), "unserved": .strings(unservedWatches), "waits": .strings(waits),
       "note": .optional(note), "remaining": .optional(queueRemaining),
       "settings": .object(settings),
     ])
   }
 
-  private static func work(_ job: RunningJob, isHeld: Bool) -> ControlValue {
+  private static func work(_ job: RunningJob, isHalted: Bool) -> ControlValue {
     let known = job.monitor.snapshot
     let progress = known.progress
     let rate = progress?.rowsPerSecond ?? 0
     return .object([
       "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
       "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
-      "activity": .string(isHeld ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
+      "activity": .string(isHalted ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
@@ -276,7 +276,7 @@ extension DaemonCoordinator {
       gauges.watches = Int64(setup.configuration.watches.count)
       gauges.unserved = Int64(unservedWatches.count)
       gauges.isPaused = pauseFile.isThere || !scheduler.pauses.isEmpty
-      gauges.isThrottled = throttle.isHolding
+      gauges.isThrottled = throttle.isHalting
       let backups = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in
         setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.migration.backup) }
       }
@@ -290,6 +290,6 @@ extension DaemonCoordinator {
     guard counts.waiting + counts.migrating > 0 else { return nil }
     let working = running.values.filter(\.isMigration).map { $0.monitor.snapshot.progress?.remaining }
     return pace.remaining(
-      waiting: max(0, counts.waiting - scheduler.heldCount), jobs: setup.configuration.daemon.jobs, working: working)
+      waiting: max(0, counts.waiting - scheduler.haltedCount), jobs: setup.configuration.daemon.jobs, working: working)
   }
 }

@@ -15,9 +15,9 @@ extension DaemonCoordinator {
   /// Starts work in every free slot.
   func dispatch(now: ContinuousClock.Instant) {
     scheduler.wake(now: now)
-    updateHolds(now: now)
-    let holdsAll = pauseFile.isThere || throttle.isHolding || scheduler.pauses.all
-    while let ticket = scheduler.start(holdingMigrations: holdsAll) { begin(ticket, now: now) }
+    updateHalts(now: now)
+    let haltsAll = pauseFile.isThere || throttle.isHalting || scheduler.pauses.all
+    while let ticket = scheduler.start(haltingMigrations: haltsAll) { begin(ticket, now: now) }
   }
 
   private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
@@ -188,17 +188,17 @@ extension DaemonCoordinator {
 extension DaemonCoordinator {
   /// Checks pauses, hours and pressure, and halts running migrations or lets them continue. Outside its hours a watch
   /// only begins no new ones.
-  private func updateHolds(now: ContinuousClock.Instant) {
+  private func updateHalts(now: ContinuousClock.Instant) {
     let configuration = setup.configuration
     pauseFile.update(logger)
     scheduler.close(hours.closed(configuration.watches, at: Self.wallTime()))
     let hasWork = scheduler.counts.waiting > 0 || running.values.contains(where: \.isMigration)
     throttle.update(configuration.throttle, hasWork: hasWork, now: now)
-    for job in running.values where job.isMigration { job.stop.hold(isHeld(job.ticket.store)) }
+    for job in running.values where job.isMigration { job.stop.pause(isHalted(job.ticket.store)) }
   }
 
   /// Whether the migration of a store must halt.
-  func isHeld(_ store: FoundStore) -> Bool { pauseFile.isThere || throttle.isHolding || scheduler.isPaused(store) }
+  func isHalted(_ store: FoundStore) -> Bool { pauseFile.isThere || throttle.isHalting || scheduler.isPaused(store) }
 
   /// When to check the hours again; nil if no store waits for them.
   func nextHour(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {

@@ -235,7 +235,7 @@ package actor DaemonCoordinator {
     if phase == .ready {
       next += [
         metrics.due, scheduler.nextAlarm(), modelRetry.due, modelFolders.nextDue, nextHour(now: now),
-        soon(1, if: throttle.isHolding), heldBack.due(isIdle: isIdle), notifier.nextStatus,
+        soon(1, if: throttle.isHalting), heldBack.due(isIdle: isIdle), notifier.nextStatus,
         running.isEmpty ? memory.due : nil,
       ]
     }

@@ -17,7 +17,7 @@ struct Throttle {
   init(_ files: PressureFiles, logger: Logger) { (self.files, self.logger) = (files, logger) }
 
   /// Whether migrations must halt.
-  var isHolding: Bool { pressure.isHolding }
+  var isHalting: Bool { pressure.isHalting }
   /// Why they halt, such as "I/O pressure above 40 %"; nil if they do not.
   var reason: String? { pressure.reason }
   /// The same with the current value.

@@ -10,8 +10,8 @@ import SystemPackage
 extension JobScheduler {
   /// Starts the next piece of work; nil if nothing waits or every slot is taken. Looks continue while migrations are
   /// held back.
-  package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    if !isHeld, counts.migrating < jobs, let item = nextMigration() {
+  package mutating func start(haltingMigrations isHalted: Bool = false) -> JobTicket? {
+    if !isHalted, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
       return begin(item.key, .migrate, ordinal: lastOrdinal)
     }

@@ -79,7 +79,7 @@ struct PressureThrottle: Sendable {
   private var quietSince: Instant?
 
   /// Whether work must halt.
-  var isHolding: Bool { reason != nil }
+  var isHalting: Bool { reason != nil }
 
   /// How long work must have continued before that is logged.
   static let quiet = Duration.seconds(60)

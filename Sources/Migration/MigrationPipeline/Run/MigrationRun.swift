@@ -25,7 +25,7 @@ final class MigrationRun {
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
   /// Reports the progress of the whole run.
-  let work: WorkTeller
+  let progress: ProgressReporter
   /// Whether the run goes on.
   let control: RunControl
   /// The policies of this run, and what they write.
@@ -70,11 +70,11 @@ final class MigrationRun {
     self.stop = stop
     let control = RunControl(stop) { observer(.alive($0)) }
     self.control = control
-    let work = WorkTeller { control.held }
-    self.work = work
+    let reporter = ProgressReporter { control.paused }
+    progress = reporter
     self.observer = { event in
       observer(event)
-      if let told = work.told(after: event) { observer(told) }
+      if let progress = reporter.progress(after: event) { observer(progress) }
     }
     job = request.job
     replacement = request.replacement ?? .rename
@@ -113,7 +113,7 @@ final class MigrationRun {
     let (control, observer) = (self.control, self.observer)
     return { [unowned self] in
       observer(.alive(self.stage))
-      return control.goesOn(in: self.stage)
+      return control.continues(in: self.stage)
     }
   }
 
@@ -148,7 +148,7 @@ final class MigrationRun {
     }
     var settings = request.settings
     settings.replacement = replacement
-    work.planned(plan, execution, settings: settings, replaces: request.output == nil)
+    progress.planned(plan, execution, settings: settings, replaces: request.output == nil)
     observer(
       .planned(
         PlanSummary(
