@@ -124,7 +124,7 @@ extension DaemonCoordinator {
   }
 
   /// Reports that a job ended because an operator cancelled it.
-  func tellCancelled(_ job: RunningJob) {
+  func reportCancelled(_ job: RunningJob) {
     let name = job.subject.store.printable
     logger.event(
       .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",

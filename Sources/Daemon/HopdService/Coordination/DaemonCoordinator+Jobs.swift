@@ -117,7 +117,7 @@ extension DaemonCoordinator {
     case .failure(let failure):
       let isCancelled = job.isCancelled && failure.error.code == .interrupted
       failed(job, failure, isReported: !isCancelled, now: now)
-      if isCancelled { tellCancelled(job) }
+      if isCancelled { reportCancelled(job) }
       if failure.error.code == .internalError {
         note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
       }

@@ -43,12 +43,12 @@ extension DaemonCoordinator {
     guard setup.configuration.watch(named: watch.name) == watch, let before = setup.watchModels(watch.name) else {
       return
     }
-    let isToTell = modelFolders.looked(watch.name, finding, quiet: quiet(watch), now: .now)
+    let mustReport = modelFolders.looked(watch.name, finding, quiet: quiet(watch), now: .now)
     switch finding {
     case .moving, .same(nil): break
     case .same(let models?): setup.replace(watch.name, models)
     case .broken(let error, _):
-      guard isToTell else { return }
+      guard mustReport else { return }
       log(
         .modelsRefused, watch.name,
         "the changed models of \(watch.name) are not taken, the old ones stay in force", error)
@@ -68,7 +68,7 @@ extension DaemonCoordinator {
   // MARK: Watches
 
   /// Reports the watches that are not served, and schedules the first retry.
-  func tellUnserved() {
+  func reportUnserved() {
     for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
       log(
         .watchDegraded, watch,
@@ -112,7 +112,7 @@ extension DaemonCoordinator {
   // MARK: Words
 
   /// Reports a store that is quiet while a part of it is still being sent.
-  func tellIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
+  func reportIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
     logger.event(
       .storeDeferred,
       "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is "
@@ -124,7 +124,7 @@ extension DaemonCoordinator {
   }
 
   /// Reports symbolic links whose names match.
-  func tellLinks(_ watch: String, _ count: Int, _ first: FilePath) {
+  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath) {
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
       .linksLeftAlone, watch,
@@ -134,7 +134,7 @@ extension DaemonCoordinator {
   }
 
   /// Reports once per watch, at the start and after a reload, that hopd cannot safely replace its stores by a rename.
-  func tellLeases() {
+  func reportLeases() {
     let (setup, logger) = (setup, logger)
     BlockingWork.run("leases") {
       for error in LeaseOutlook.warnings(setup.configuration) {

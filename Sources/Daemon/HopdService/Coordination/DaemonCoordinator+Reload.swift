@@ -68,16 +68,16 @@ extension DaemonCoordinator {
     recordConfiguration()
     pardonSuspects(now: .now)
     watcher?.update(watchedDirectories)
-    tellLeases()
+    reportLeases()
     throttle.warnIfMissing(setup.configuration.throttle)
-    tellWarnings(new)
+    reportWarnings(new)
     logger.event(
       .configurationReloaded,
       "the configuration of \(new.files.map(\.printable).joined(separator: ", ")) is in force",
       fields: [.count: String(new.configuration.watches.count)])
   }
 
-  func tellWarnings(_ setup: DaemonSetup) {
+  func reportWarnings(_ setup: DaemonSetup) {
     for warning in setup.warnings {
       logger.event(
         .configurationWarning, "\(warning)",

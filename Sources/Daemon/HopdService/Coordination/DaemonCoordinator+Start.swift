@@ -20,8 +20,8 @@ extension DaemonCoordinator {
       "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
       fields: [.count: String(setup.configuration.watches.count)])
     recordStart()
-    tellWarnings(setup)
-    tellUnserved()
+    reportWarnings(setup)
+    reportUnserved()
     countSuspects()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
@@ -90,8 +90,8 @@ extension DaemonCoordinator {
       guard let store else { return }
       admit(store, now: .now)
     case .vanished: break
-    case .incomplete(let watch, let path, let transfer): tellIncomplete(watch, path, transfer)
-    case .linksLeftAlone(let watch, let count, let first): tellLinks(watch, count, first)
+    case .incomplete(let watch, let path, let transfer): reportIncomplete(watch, path, transfer)
+    case .linksLeftAlone(let watch, let count, let first): reportLinks(watch, count, first)
     case .scanned(let watch, let files):
       watches.scanned(watch, files: files)
       keepBackups(ofWatch: watch)
@@ -113,7 +113,7 @@ extension DaemonCoordinator {
   private func becomeReadyIfScanned() {
     guard phase == .scanning, setup.directories.allSatisfy({ watches.isScanned($0.name) }) else { return }
     phase = .ready
-    tellLeases()
+    reportLeases()
     throttle.warnIfMissing(setup.configuration.throttle)
     let text = statusLine().text
     // From now on the record shows that this daemon runs.

@@ -46,13 +46,13 @@ package final class StateRecorder: Sendable {
     do {
       let opened = try StateDatabase(stateDirectory: stateDirectory)
       database = Mutex(opened)
-      if let error = opened.replaced { tell(replaced: error) }
+      if let error = opened.replaced { report(replaced: error) }
     } catch let error as HopdError where error.code == .stateNewer {
       throw error
     } catch {
       database = Mutex(nil)
       pending.withLock { $0.hasFailed = true }
-      tell(unwritable: error)
+      report(unwritable: error)
     }
   }
 
@@ -123,7 +123,7 @@ package final class StateRecorder: Sendable {
       let (isNew, failure) = try database.write(changes, now: wallClock())
       pending.withLock { $0.hasFailed = false }
       if isNew, let failure {
-        tell(replaced: failure)
+        report(replaced: failure)
         pending.withLock { $0.facts = [:] }
         loss.withLock { $0 }?()
       }
@@ -136,7 +136,7 @@ package final class StateRecorder: Sendable {
         defer { pending.hasFailed = true }
         return !pending.hasFailed
       }
-      if isFirst { tell(unwritable: error) }
+      if isFirst { report(unwritable: error) }
       schedule(after: Self.delayAfterFailure)
     }
   }
@@ -150,13 +150,13 @@ package final class StateRecorder: Sendable {
     }
   }
 
-  private func tell(replaced error: HopdError) {
+  private func report(replaced error: HopdError) {
     logger.event(
       .stateReplaced, "the record of stores and jobs is made anew, its history is lost; no store is affected: \(error)",
       fields: [.error: error.code.name, .directory: stateDirectory.printable])
   }
 
-  private func tell(unwritable error: any Error) {
+  private func report(unwritable error: any Error) {
     let error = error as? HopdError ?? HopdError(.inputOutput, "\(error)", at: Place(file: stateDirectory))
     logger.event(
       .stateUnwritable,
