@@ -208,8 +208,8 @@ let package = Package(
     .target(
       name: "HopdConfiguration",
       dependencies: [
-        "Diagnostics", "MappingModel", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments",
-        systemPackage,
+        "Diagnostics", "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "StoreReplacement",
+        "TOMLDocuments", systemPackage,
       ],
       path: "Sources/Daemon/HopdConfiguration", swiftSettings: strict),
 
@@ -427,7 +427,8 @@ let package = Package(
     .testTarget(
       name: "HopdConfigurationTests",
       dependencies: [
-        "Diagnostics", "HopdConfiguration", "StoreReplacement", "TOMLDocuments", systemPackage,
+        "Diagnostics", "HopdConfiguration", "MigrationEngine", "MigrationPipeline", "MigrationPlanning",
+        "StoreReplacement", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

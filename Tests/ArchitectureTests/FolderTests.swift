@@ -26,7 +26,7 @@ import Testing
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
-    "HopdService": ["Stores", "Claims", "Work", "Control", "Coordination"],
+    "HopdService": ["Stores", "Claims", "Work", "Control", "Loop", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
     "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Reports"],

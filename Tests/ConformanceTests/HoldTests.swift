@@ -56,7 +56,7 @@ import Testing
           isHeld = true
           holder.hold(for: 2)
         }
-      case .alive where isHeld && stop.isHeld: beats += 1
+      case .alive where isHeld && stop.isPaused: beats += 1
       default: break
       }
     }
@@ -77,7 +77,7 @@ import Testing
         guard case .progress = event else { return }
         seen += 1
         if seen == 5 {
-          stop.hold(true)
+          stop.pause(true)
           holder.stop(after: 1)
         }
       }
@@ -91,7 +91,7 @@ import Testing
     let world = try World(copies: false)
     let stop = StopSignal()
     let report = try MigrationPipeline().run(world.request, stop: stop) { event in
-      if case .replacing = event { stop.hold(true) }
+      if case .replacing = event { stop.pause(true) }
     }
     #expect(report.result == .migrated)
   }
@@ -103,8 +103,8 @@ import Testing
     init(_ signal: StopSignal) { self.signal = signal }
 
     func hold(for seconds: UInt32) {
-      signal.hold(true)
-      later(seconds) { $0.hold(false) }
+      signal.pause(true)
+      later(seconds) { $0.pause(false) }
     }
 
     func stop(after seconds: UInt32) { later(seconds) { $0.stop() } }

@@ -3,6 +3,9 @@
 
 import Diagnostics
 import Glibc
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
 import StoreReplacement
 import SystemPackage
 import Testing
@@ -88,19 +91,20 @@ enum Dump {
         "  include \(watch.include), exclude \(watch.exclude)",
         "  models \(watch.models.map(\.string)), versions \(watch.versions), target \(watch.target ?? "(current)")",
         "  mappings \(watch.mappings.map(\.string))",
-        "  invalid rows \(watch.migration.invalidRows)"
-          + watch.migration.invalidRowsByEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
+        "  invalid rows \(watch.migration.engine.invalidRows.standard)"
+          + watch.migration.engine.invalidRows.byEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }
+          .joined()
           + ", unmapped entities \(watch.migration.unmappedEntities)",
-        "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
-        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows",
+        "  infer \(watch.migration.infer), settle \(watch.settle), rescan \(watch.rescan)",
+        "  chunks of \(watch.migration.engine.chunkTime), at most \(watch.migration.engine.chunkRowsMax) rows",
         "  history \(watch.migration.history), cloudkit \(watch.migration.cloudKit), "
-          + "verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
-          + (watch.migration.replace.map { ", replace \($0.rawValue)" } ?? ""),
-        "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
-        "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
-          + " to \(watch.migration.retry.max)",
-        "  backup \(watch.backup.keep) for \(watch.backup.keepFor ?? .zero)"
-          + " in \(watch.backup.directory?.string ?? "(beside the store)")",
+          + "verify \(watch.migration.verification), journal mode \(watch.migration.journalMode)"
+          + (watch.migration.replacement.map { ", replace \($0.rawValue)" } ?? ""),
+        "  join tables \(watch.joinTables), reference \(watch.reference?.string ?? "(none)")",
+        "  retry \(watch.retry.attempts) times, \(watch.retry.backoff)"
+          + " to \(watch.retry.longest)",
+        "  backup \(watch.migration.backup.keep) for \(watch.migration.backup.keepFor ?? .zero)"
+          + " in \(watch.migration.backup.directory?.string ?? "(beside the store)")",
       ]
     }
     for watch in configuration.watches where watch.priority != 0 || watch.window != nil {

@@ -18,8 +18,9 @@ import Testing
 
   @Test func showsEveryKeyAndNoOther() throws {
     let node = try TOMLNode(toml: try Self.uncommented(), file: Self.file, code: .configurationInvalid)
-    let shown = Set(Self.paths(in: node, below: []).filter { ConfigurationKey.names(below: $0).isEmpty })
-    #expect(shown == Set(ConfigurationKey.all.map(\.path)))
+    let known = ConfigurationKey.all.map(\.path)
+    let shown = Self.paths(in: node, below: []).filter { path in !known.contains { $0.hasPrefix(path + ".") } }
+    #expect(Set(shown) == Set(known))
   }
 
   @Test func uncommentedItIsTheDefaults() throws {

@@ -2,6 +2,7 @@
 
 import Diagnostics
 import Glibc
+import HopdConfiguration
 import SystemPackage
 import Testing
 

@@ -1,6 +1,7 @@
 // The queue, with a clock that only the test moves. The small-world test at the end tries every history of a few
 // events.
 
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 import Testing
@@ -17,8 +18,8 @@ private final class Queue {
   }
   func vanished(_ key: FilePath) { value.vanished(key) }
   func configure(jobs: Int, rules: [String: RetryRule]) { value.configure(jobs: jobs, rules: rules) }
-  @discardableResult func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    value.start(holdingMigrations: isHeld)
+  @discardableResult func start(haltingMigrations isHalted: Bool = false) -> JobTicket? {
+    value.start(haltingMigrations: isHalted)
   }
   func wake(now: JobScheduler.Instant) { value.wake(now: now) }
   func nextAlarm() -> JobScheduler.Instant? { value.nextAlarm() }
@@ -165,7 +166,7 @@ private final class Queue {
     for _ in 1...2 {
       for name in ["x", "y", "z"] {
         queue.found(.sample(name, size: Int64.random(in: 10...1_000_000)), now: start)
-        queue.start(holdingMigrations: true)
+        queue.start(haltingMigrations: true)
         queue.finished(FilePath("/srv/\(name)"), .behind, now: start)
       }
       for ordinal in 1...3 {
@@ -201,9 +202,9 @@ private final class Queue {
   @Test func migrationsHeldBackWaitWhileLooksGoOn() throws {
     let queue = scheduler()
     queue.found(a, now: start)
-    #expect(queue.start(holdingMigrations: true)?.step == .look)
+    #expect(queue.start(haltingMigrations: true)?.step == .look)
     queue.finished(a.key, .behind, now: start)
-    #expect(queue.start(holdingMigrations: true) == nil)
+    #expect(queue.start(haltingMigrations: true) == nil)
     #expect(queue.start()?.step == .migrate)
   }
 

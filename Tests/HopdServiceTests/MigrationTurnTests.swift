@@ -1,5 +1,6 @@
 // The order of jobs: priorities, fairness, and no job waits for ever.
 
+import HopdConfiguration
 import SeededRandom
 import SystemPackage
 import Testing
@@ -67,7 +68,7 @@ import Testing
     }
     do {
       let waiting = queue.waitingForTheirHour()
-      #expect(waiting == ["a"] && queue.heldCount >= 2 && queue.counts.waiting == 2)
+      #expect(waiting == ["a"] && queue.haltedCount >= 2 && queue.counts.waiting == 2)
     }
     queue.close([])
     do {

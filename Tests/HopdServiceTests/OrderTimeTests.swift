@@ -29,9 +29,9 @@ import Testing
         notifier: ServiceNotifier(socketPath: place.manager.path),
         work: FakeWork(onLook: { _ in .success(.current(DaemonTests.facts)) }), logger: place.log.logger,
         recorder: recorder), setup: try DaemonSetup(source.load()))
-    let desk = ControlDesk(coordinator: daemon, stateDirectory: state, logger: place.log.logger)
+    let handler = ControlRequestHandler(coordinator: daemon, stateDirectory: state, logger: place.log.logger)
     let socket = place.root.appending("socket")
-    let server = try #require(desk.serve(socket, runtime: nil, recorder: recorder))
+    let server = try #require(handler.serve(socket, runtime: nil, recorder: recorder))
     defer { server.stop() }
     try await DaemonTests().running(place, daemon) {
       try await eventually("ready") { !place.log.all(.serviceReady).isEmpty }

@@ -4,6 +4,7 @@
 
 import Diagnostics
 import HopdConfiguration
+import MigrationPipeline
 import StoreReplacement
 import SystemPackage
 
@@ -33,7 +34,7 @@ package enum BackupOverlap {
   package static func remarks(in loaded: LoadedConfiguration) -> [HopdError] {
     let trees = loaded.configuration.watches.filter(\.recursive).map { ($0, WatchOverlap.resolved($0.directory)) }
     return loaded.configuration.watches.compactMap { watch in
-      guard let backups = watch.backup.directory else { return nil }
+      guard let backups = watch.migration.backup.directory else { return nil }
       let place = WatchOverlap.resolved(backups)
       // Two watches never overlap, so there is at most one.
       guard let (tree, _) = trees.first(where: { place.starts(with: $0.1) }) else { return nil }

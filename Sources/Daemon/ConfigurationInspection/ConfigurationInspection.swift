@@ -45,11 +45,11 @@ package struct ConfigurationInspection {
         findings.remarks += try WatchModels.load(watch).warnings
         findings.mistakes += unreadable(watch)
       } catch {
-        findings.mistakes.append(told(error, "the watch \(watch.name) cannot be served"))
+        findings.mistakes.append(described(error, "the watch \(watch.name) cannot be served"))
       }
       check(watch.directory, "watch.\(watch.name).directory", into: &findings)
       // The folder for backups is made with the first backup; only its parent must exist.
-      if let backups = watch.backup.directory {
+      if let backups = watch.migration.backup.directory {
         let isThere = backups.withPlatformString { access($0, F_OK) } == 0
         check(
           isThere ? backups : backups.removingLastComponent(), "watch.\(watch.name).backup.directory", into: &findings)
@@ -92,7 +92,7 @@ package struct ConfigurationInspection {
     let key = "watch.\(watch.name)"
     return unreadable(
       watch.models.map { ($0, "\(key).models") } + watch.mappings.map { ($0, "\(key).mappings") }
-        + [watch.migration.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
+        + [watch.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
   }
 
   /// The same for paths with the keys that name them.
@@ -112,7 +112,7 @@ package struct ConfigurationInspection {
   }
 
   /// Moves an error about a model or a program to the line of the configuration that names it.
-  private func told(_ error: HopdError, _ what: String) -> HopdError {
+  private func described(_ error: HopdError, _ what: String) -> HopdError {
     let key = error.place.key
     var reason = error
     reason.place.key = nil
@@ -133,7 +133,7 @@ package struct ConfigurationInspection {
       } catch {
         let error = HopdError.of(error)
         return [
-          told(
+          described(
             error.located(Place(key: "policies.\(policy.name).command")),
             "the program of the policy \(policy.name) cannot be started")
         ]

@@ -10,15 +10,8 @@ import PolicyHost
 extension MigrationSettings {
   /// Converts the settings of a watch. `memoryLimit` is the limit of one migration, in bytes.
   package init(_ watch: Configuration.Watch, memoryLimit: Int64) {
-    let migration = watch.migration
-    self.init(
-      infer: watch.infer, renames: watch.renames, route: watch.route, history: migration.history,
-      cloudKit: migration.cloudKit, unmappedEntities: migration.unmappedEntities,
-      verification: migration.verify, journalMode: migration.journalMode, replacement: migration.replace,
-      backup: watch.backup,
-      engine: EngineOptions(
-        chunkTime: migration.chunkTime, chunkRowsMax: Int64(clamping: migration.chunkRowsMax), memoryLimit: memoryLimit,
-        invalidRows: InvalidRowsRules(standard: migration.invalidRows, byEntity: migration.invalidRowsByEntity)))
+    self = watch.migration
+    engine.memoryLimit = memoryLimit
   }
 }
 

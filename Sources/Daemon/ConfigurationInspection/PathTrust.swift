@@ -4,6 +4,7 @@
 import Diagnostics
 import Glibc
 import HopdConfiguration
+import MigrationPipeline
 import StoreReplacement
 import SystemPackage
 
@@ -20,7 +21,7 @@ package enum PathTrust {
     loaded.configuration.watches.flatMap { watch in
       [
         (path: Optional(watch.directory), key: "watch.\(watch.name).directory"),
-        (path: watch.backup.directory, key: "watch.\(watch.name).backup.directory"),
+        (path: watch.migration.backup.directory, key: "watch.\(watch.name).backup.directory"),
       ].compactMap { path, key in
         guard let path, let found = exposure(of: path, user: user) else { return nil }
         let folder = found.folder

@@ -4,6 +4,7 @@
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
+import MigrationPipeline
 import StoreReplacement
 import SystemPackage
 
@@ -29,10 +30,10 @@ package struct UnitDropIn: Sendable, Hashable {
         at: Place(file: loaded.files.last),
         hint: "add a [[watch]] with name, directory and models; hopd.toml(5) has an example")
     }
-    let stores = configuration.watches.flatMap { [$0.directory] + [$0.backup.directory].compactMap(\.self) }
+    let stores = configuration.watches.flatMap { [$0.directory] + [$0.migration.backup.directory].compactMap(\.self) }
     let metrics = configuration.daemon.metricsFile.map { [$0.removingLastComponent()] } ?? []
     let read =
-      configuration.watches.flatMap { $0.models + $0.mappings + [$0.migration.reference].compactMap(\.self) }
+      configuration.watches.flatMap { $0.models + $0.mappings + [$0.reference].compactMap(\.self) }
       + configuration.policies.compactMap { $0.command.first.map { FilePath($0) } }
     for path in stores + metrics where Self.setting(path) == nil {
       throw HopdError(

@@ -4,6 +4,7 @@
 import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
+import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
@@ -59,8 +60,8 @@ package struct WatchModels: Sendable {
   private static func naming(
     of watch: Configuration.Watch, catalog: ModelCatalog
   ) throws(HopdError) -> JoinTableNaming {
-    var naming = JoinTableNaming(Set(watch.migration.joinTables))
-    guard let reference = watch.migration.reference else { return naming }
+    var naming = JoinTableNaming(Set(watch.joinTables))
+    guard let reference = watch.reference else { return naming }
     let place = Place(store: reference, key: "watch.\(watch.name).migration.reference")
     do {
       naming.namingRelationships.formUnion(
@@ -78,7 +79,8 @@ package struct WatchModels: Sendable {
 extension Configuration.Watch {
   /// The error for a rule in `invalid_rows` whose entity no version of these models has; nil if there is none.
   package func unknownEntityRule(in catalog: ModelCatalog) -> HopdError? {
-    guard let unknown = catalog.unknownEntity(among: migration.invalidRowsByEntity.keys.sorted()) else { return nil }
+    let named = migration.engine.invalidRows.byEntity.keys.sorted()
+    guard let unknown = catalog.unknownEntity(among: named) else { return nil }
     return HopdError(
       .configurationInvalid,
       "`invalid_rows` of the watch \(name) names the entity \(unknown.name.printableLine), which no version of its "

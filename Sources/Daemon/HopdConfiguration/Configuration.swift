@@ -1,22 +1,19 @@
-// The configuration as one complete, valid value for the rest of the program. Keys that are not set already have their
-// defaults; no other target handles defaults, TOML or configuration files.
+// The configuration as one complete, valid value for the rest of the program. The initial value of a property is the
+// default of its key; no other target handles defaults, TOML or configuration files.
 
-import MappingModel
-import MigrationPlanning
-import StoreReplacement
-import StoreVerification
+import MigrationPipeline
 import SystemPackage
 
 /// All settings of an operator.
 package struct Configuration: Sendable, Hashable {
   /// `[daemon]`: settings of the daemon as a whole.
-  package var daemon: Daemon
+  package var daemon = Daemon()
   /// `[control]`: settings of the control socket.
   package var control = Control()
   /// `[throttle]`: the machine's pressure above which hopd halts.
   package var throttle = Throttle()
   /// The watched directories in the order of their first appearance.
-  package var watches: [Watch]
+  package var watches: [Watch] = []
   /// `[policies]`: programs that replace migration policy classes.
   package var policies: [Policy] = []
 
@@ -50,13 +47,23 @@ package struct Configuration: Sendable, Hashable {
   /// `[daemon]`.
   package struct Daemon: Sendable, Hashable {
     /// `log_level`.
-    package var logLevel: LogLevel
+    package var logLevel = LogLevel.info
     /// `jobs`: stores migrated at the same time.
-    package var jobs: Int
+    package var jobs = 2
     /// `memory_limit` in bytes, for the chunks of all jobs together.
-    package var memoryLimit: Int64
+    package var memoryLimit: Int64 = 64 << 20
     /// `metrics_file`, absolute; nil for none.
     package var metricsFile: FilePath?
+    /// `window` and `time_zone`, for watches that do not set them.
+    var hours = Hours()
+  }
+
+  /// The hours in which migrations begin, as written in a table.
+  struct Hours: Sendable, Hashable {
+    /// `window`: "22:00-06:00"; empty for always.
+    var window = ""
+    /// `time_zone`: the name of a zone; empty for the system's.
+    var timeZone = ""
   }
 
   /// `[control]`.
@@ -83,41 +90,40 @@ package struct Configuration: Sendable, Hashable {
   /// One `[[watch]]`.
   package struct Watch: Sendable, Hashable {
     /// `name`, unique.
-    package var name: String
+    package var name = ""
     /// `directory`, absolute.
-    package var directory: FilePath
+    package var directory: FilePath = "/"
     /// `include`: patterns for file names.
-    package var include: [String]
+    package var include = ["*.sqlite", "*.store"]
     /// `exclude`: patterns for file names.
-    package var exclude: [String]
+    package var exclude: [String] = []
     /// `recursive`: the directories below too.
-    package var recursive: Bool
+    package var recursive = false
     /// `models`: models or folders of models, absolute.
-    package var models: [FilePath]
+    package var models: [FilePath] = []
     /// `mappings`: mapping models or folders of them, absolute; folders of `models` are searched too.
     package var mappings: [FilePath] = []
     /// `versions`: the declared order of versions; empty for the natural order.
-    package var versions: [String]
+    package var versions: [String] = []
     /// `target`: the version to migrate to; nil for the model's current one.
     package var target: String?
-    /// `infer`: whether hops without a mapping model may be inferred.
-    package var infer: Bool
-    /// `renames` and `no_rename`: how names are matched if renaming identifiers contradict them.
-    package var renames: RenameRules
-    /// `route`: the choice between several chains of versions.
-    package var route: RouteRule
     /// `settle`: how long a file must be quiet.
-    package var settle: Duration
+    package var settle = Duration.seconds(2)
     /// `rescan`: how often everything is scanned again.
-    package var rescan: Duration
+    package var rescan = Duration.seconds(600)
     /// `priority`: stores of a watch with a higher priority are migrated first.
     package var priority = 0
     /// `window` and `time_zone`, or those of `[daemon]`: the hours in which migrations begin; nil for always.
     package var window: TimeWindow?
-    /// `[watch.migration]`.
-    package var migration: Migration
-    /// `[watch.backup]`; with a `keep_for` of zero, backups do not expire.
-    package var backup: BackupRule
+    var hours = Hours()
+    /// `infer`, `renames`, `no_rename`, `route`, `[watch.backup]`, and most of `[watch.migration]`.
+    package var migration = MigrationSettings()
+    /// `join_tables`: relationships ("Entity.relationship") that name the join tables between an entity and itself.
+    package var joinTables: [String] = []
+    /// `reference`: a store of the target version that the app made, absolute; hopd reads the names of tables from it.
+    package var reference: FilePath?
+    /// `retry`.
+    package var retry = RetryRule()
   }
 
   /// One entry of `[policies]`.
@@ -125,50 +131,10 @@ package struct Configuration: Sendable, Hashable {
     /// The class, with or without its module.
     package var name: String
     /// `command`: the program, absolute, and its arguments.
-    package var command: [String]
+    package var command: [String] = []
     /// `timeout`: the time limit of one call.
-    package var timeout: Duration
+    package var timeout = Duration.seconds(30)
     /// `memory` in bytes.
-    package var memory: Int64
-  }
-
-  /// `[watch.migration]`.
-  package struct Migration: Sendable, Hashable {
-    /// `chunk_time`: the duration of a chunk, to which its size adapts.
-    package var chunkTime: Duration
-    /// `chunk_rows_max`.
-    package var chunkRowsMax: Int
-    /// `invalid_rows` for entities that the key does not name.
-    package var invalidRows: InvalidRowsRule = .fail
-    /// `invalid_rows` by entity of the destination version.
-    package var invalidRowsByEntity: [String: InvalidRowsRule] = [:]
-    /// `unmapped_entities`.
-    package var unmappedEntities: UnmappedEntitiesRule = .fail
-    /// `history`.
-    package var history: HistoryRule
-    /// `cloudkit`.
-    package var cloudKit: CloudKitRule = .refuse
-    /// `verify`.
-    package var verify: VerificationDepth
-    /// `replace`: the kind of replacement; nil for a rename, or in place if a rename is not safe.
-    package var replace: ReplacementMode?
-    /// `journal_mode`.
-    package var journalMode: JournalModeRule
-    /// `join_tables`: relationships ("Entity.relationship") that name the join tables between an entity and itself.
-    package var joinTables: [String]
-    /// `reference`: a store of the target version that the app made, absolute; hopd reads the names of tables from it.
-    package var reference: FilePath?
-    /// `retry`.
-    package var retry: Retry
-  }
-
-  /// `retry`: how hopd retries after a temporary failure.
-  package struct Retry: Sendable, Hashable {
-    /// `attempts`: the number of attempts in all.
-    package var attempts: Int
-    /// `backoff`: the pause after the first failure; it doubles with each.
-    package var backoff: Duration
-    /// `max`: the longest pause.
-    package var max: Duration
+    package var memory: Int64 = 256 << 20
   }
 }

@@ -1,85 +1,98 @@
-// The list of all keys. The reader finds unknown keys with it, and config/hopd.toml must contain exactly these keys (a
-// test compares them both ways).
+// All keys of hopd.toml, one row each. Tests compare the rows with config/hopd.toml and docs/man/hopd.toml.5.
 
-/// A key of hopd.toml.
-package struct ConfigurationKey: Hashable, Sendable {
-  /// Path with dots, without indexes of arrays: `watch.migration.verify`.
-  package let path: String
-  /// The default in TOML; nil if the key must be set or has no default.
-  package let defaultText: String?
+import MappingModel
+import MigrationEngine
+import MigrationPipeline
+import StoreReplacement
+import SystemPackage
 
-  /// All keys.
-  package static let all = table.map { ConfigurationKey(path: $0, defaultText: $1) }
+extension Configuration {
+  static let keys: [Key<Configuration>] = [
+    .table(
+      "daemon",
+      [
+        Key("jobs", \.daemon.jobs, .integer(1...256), isSettable: true),
+        Key("memory_limit", \.daemon.memoryLimit, .size((1 << 20)...(1 << 46)), isSettable: true),
+        Key("log_level", \.daemon.logLevel, .choice, isSettable: true),
+        Key("metrics_file", \.daemon.metricsFile, path),
+        Key("window", \.daemon.hours.window, .string),
+        Key("time_zone", \.daemon.hours.timeZone, .string),
+      ]),
+    .table(
+      "throttle",
+      [
+        Key("io_pressure", \.throttle.ioPressure, .integer(0...100), isSettable: true),
+        Key("cpu_pressure", \.throttle.cpuPressure, .integer(0...100), isSettable: true),
+        Key("memory_pressure", \.throttle.memoryPressure, .integer(0...100), isSettable: true),
+      ]),
+    .table("control", [Key("socket", \.control.socket, path)]),
+    // The loader merges watches by their names, so they are read after everything else.
+    Key("watch", list: { ConfigurationKey.list(Watch.keys, of: Watch(), below: $1) }, read: { _, _, _ in }),
+    Key("policies", list: { [ConfigurationKey($1, nil)] }, read: { $2.readPolicies(of: $1, into: &$0) }),
+  ]
+}
 
-  /// Paths and defaults in the order of the sample file.
-  private static let table: [(String, String?)] = [
-    ("daemon.log_level", "\"info\""),
-    ("daemon.jobs", "2"),
-    ("daemon.memory_limit", "\"64MiB\""),
-    ("daemon.metrics_file", "\"\""),
-    ("daemon.window", "\"\""),
-    ("daemon.time_zone", "\"\""),
-    ("throttle.io_pressure", "0"),
-    ("throttle.cpu_pressure", "0"),
-    ("throttle.memory_pressure", "0"),
-    ("control.socket", "\"/run/hopd/control.sock\""),
-    ("watch.name", nil),
-    ("watch.directory", nil),
-    ("watch.include", "[\"*.sqlite\", \"*.store\"]"),
-    ("watch.exclude", "[]"),
-    ("watch.recursive", "false"),
-    ("watch.models", nil),
-    ("watch.mappings", "[]"),
-    ("watch.versions", "[]"),
-    ("watch.target", "\"current\""),
-    ("watch.infer", "true"),
-    ("watch.renames", "[]"),
-    ("watch.no_rename", "false"),
-    ("watch.route", "\"progressive\""),
-    ("watch.settle", "\"2s\""),
-    ("watch.rescan", "\"10min\""),
-    ("watch.priority", "0"),
-    ("watch.window", "\"\""),
-    ("watch.time_zone", "\"\""),
-    ("watch.migration.chunk_time", "\"250ms\""),
-    ("watch.migration.chunk_rows_max", "50_000"),
-    ("watch.migration.invalid_rows", "\"fail\""),
-    ("watch.migration.unmapped_entities", "\"fail\""),
-    ("watch.migration.history", "\"migrate\""),
-    ("watch.migration.cloudkit", "\"refuse\""),
-    ("watch.migration.verify", "\"quick\""),
-    ("watch.migration.replace", "\"auto\""),
-    ("watch.migration.journal_mode", "\"keep\""),
-    ("watch.migration.join_tables", "[]"),
-    ("watch.migration.reference", "\"\""),
-    ("watch.migration.retry.attempts", "5"),
-    ("watch.migration.retry.backoff", "\"30s\""),
-    ("watch.migration.retry.max", "\"1h\""),
-    ("watch.backup.keep", "1"),
-    ("watch.backup.keep_for", "\"0s\""),
-    ("watch.backup.directory", "\"\""),
-    ("policies", nil),
+extension Configuration.Watch {
+  static let keys: [Key<Self>] = [
+    Key("name", \.name, .string, required: "\"library\""),
+    Key("directory", \.directory, .path, required: "\"/srv/stores\""),
+    Key("include", \.include, .patterns.notEmpty("matches no file", write: "[\"*.sqlite\"]")),
+    Key("exclude", \.exclude, .patterns),
+    Key("recursive", \.recursive, .boolean),
+    Key("models", \.models, .paths.notEmpty("names no model", write: model), required: model),
+    Key("mappings", \.mappings, .paths),
+    Key("versions", \.versions, .strings),
+    Key("target", \.target, KeyType.version.or("current")),
+    Key("infer", \.migration.infer, .boolean),
+    Key("renames", \.migration.renames.renames, .renames),
+    Key("no_rename", \.migration.renames.namesCount, .boolean),
+    Key("route", \.migration.route, .choice),
+    Key("settle", \.settle, .duration(.milliseconds(1) ... .seconds(86_400))),
+    Key("rescan", \.rescan, .duration(.seconds(1) ... .seconds(30 * 86_400))),
+    Key("priority", \.priority, .integer(-1000...1000)),
+    Key("window", \.hours.window, .string),
+    Key("time_zone", \.hours.timeZone, .string),
+    .table(
+      "migration",
+      [
+        Key("chunk_time", \.migration.engine.chunkTime, .duration(.milliseconds(1) ... .seconds(60))),
+        Key("chunk_rows_max", \.migration.engine.chunkRowsMax, .integer(1...10_000_000)),
+        Key("invalid_rows", \.migration.engine.invalidRows, .invalidRows),
+        Key("unmapped_entities", \.migration.unmappedEntities, .choice),
+        Key("history", \.migration.history, .choice),
+        Key("cloudkit", \.migration.cloudKit, .choice),
+        Key("verify", \.migration.verification, .choice),
+        Key("replace", \.migration.replacement, KeyType<ReplacementMode>.choice(of: ["auto"]).or("auto")),
+        Key("journal_mode", \.migration.journalMode, .choice),
+        Key("join_tables", \.joinTables, .relationships),
+        Key("reference", \.reference, path),
+        .table(
+          "retry",
+          [
+            Key("attempts", \.retry.attempts, .integer(1...1000)),
+            Key("backoff", \.retry.backoff, .duration(.milliseconds(1) ... .seconds(86_400))),
+            Key("max", \.retry.longest, .duration(.milliseconds(1) ... .seconds(30 * 86_400))),
+          ]),
+      ]),
+    .table(
+      "backup",
+      [
+        Key("keep", \.migration.backup.keep, .integer(0...10_000)),
+        Key("keep_for", \.migration.backup.keepFor, KeyType.duration(.zero ... .seconds(36_600 * 86_400)).or("0s")),
+        Key("directory", \.migration.backup.directory, path),
+      ]),
   ]
 
-  /// Names of keys directly below `prefix` (empty for the top level).
-  static func names(below prefix: String) -> [String] {
-    let start = prefix.isEmpty ? "" : prefix + "."
-    var names: [String] = []
-    for key in all where key.path.hasPrefix(start) {
-      let name = String(key.path.dropFirst(start.count).prefix { $0 != "." })
-      if !names.contains(name) { names.append(name) }
-    }
-    return names
-  }
-
-  /// The hint for a key that belongs to a table around the one it is in; nil for any other key.
-  static func home(of name: String, around prefix: String) -> String? {
-    var table = prefix
-    while let dot = table.lastIndex(of: ".") {
-      table = String(table[..<dot])
-      guard names(below: table).contains(name) else { continue }
-      return "it is a key of \(table == "watch" ? "[[watch]]" : "[\(table)]"): move it above [\(prefix)]"
-    }
-    return nil
-  }
+  private static let model = "[\"/srv/models/Library.momd\"]"
 }
+
+extension Configuration.Policy {
+  static let keys: [Key<Self>] = [
+    Key("command", \.command, .strings),
+    Key("timeout", \.timeout, .duration(.milliseconds(100) ... .seconds(86_400))),
+    Key("memory", \.memory, .size((1 << 20)...(1 << 46))),
+  ]
+}
+
+/// The type of paths that may be left out.
+private let path = KeyType<FilePath>.path.or("")

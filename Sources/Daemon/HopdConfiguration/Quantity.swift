@@ -3,45 +3,46 @@
 
 /// Sizes and times as text.
 package enum Quantity {
+  private static let sizes: [(unit: String, factor: Int64)] = [
+    ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1),
+  ]
+  /// In milliseconds.
+  private static let times: [(unit: String, factor: Int64)] = [
+    ("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1),
+  ]
+
   /// Parses a size such as "64MiB", "512 KiB" or "4096B" into bytes.
   package static func bytes(_ text: String) -> Int64? {
-    guard let parts = parse(text), parts.count == 1, let (number, unit) = parts.first else { return nil }
-    let factor: Int64? =
-      switch unit {
-      case "B": 1
-      case "KiB": 1 << 10
-      case "MiB": 1 << 20
-      case "GiB": 1 << 30
-      case "TiB": 1 << 40
-      default: nil
-      }
-    guard let factor else { return nil }
-    let (product, overflow) = number.multipliedReportingOverflow(by: factor)
-    return overflow ? nil : product
+    guard let parts = parse(text), parts.count == 1 else { return nil }
+    return sum(parts, sizes)
   }
 
   /// Parses a duration such as "250ms", "2s", "5min", "1h 30min" or "30d", of at most a hundred years.
   package static func duration(_ text: String) -> Duration? {
-    guard let parts = parse(text), !parts.isEmpty else { return nil }
+    guard let parts = parse(text), let total = sum(parts, times), total <= 100 * 366 * 86_400_000 else { return nil }
+    return .milliseconds(total)
+  }
+
+  /// Returns the text of a size, in the largest unit without a fraction.
+  package static func text(_ bytes: Int64) -> String { text(bytes, sizes) ?? "0B" }
+
+  /// Returns the text of whole milliseconds, in the largest unit without a fraction.
+  static func text(_ time: Duration) -> String { text(Int64(time / .milliseconds(1)), times) ?? "0s" }
+
+  private static func text(_ number: Int64, _ units: [(unit: String, factor: Int64)]) -> String? {
+    units.first { number != 0 && number % $0.factor == 0 }.map { "\(number / $0.factor)\($0.unit)" }
+  }
+
+  private static func sum(_ parts: [(Int64, String)], _ units: [(unit: String, factor: Int64)]) -> Int64? {
     var total: Int64 = 0
     for (number, unit) in parts {
-      let factor: Int64? =
-        switch unit {
-        case "ms": 1
-        case "s": 1000
-        case "min": 60_000
-        case "h": 3_600_000
-        case "d": 86_400_000
-        case "w": 604_800_000
-        default: nil
-        }
-      guard let factor else { return nil }
+      guard let factor = units.first(where: { $0.unit == unit })?.factor else { return nil }
       let (product, overflow) = number.multipliedReportingOverflow(by: factor)
       let (sum, overflow2) = total.addingReportingOverflow(product)
-      guard !overflow, !overflow2, sum <= 100 * 366 * 86_400_000 else { return nil }
+      guard !overflow, !overflow2 else { return nil }
       total = sum
     }
-    return .milliseconds(total)
+    return parts.isEmpty ? nil : total
   }
 
   /// Splits the text into numbers, each with the letters that follow it; spaces are allowed anywhere.

@@ -43,7 +43,7 @@ enum TransferName {
 struct Transfers {
   private var names: [[UInt8]: Set<[UInt8]>] = [:]
   /// Stores that were already reported as waiting.
-  private var told: Set<[UInt8]> = []
+  private var reported: Set<[UInt8]> = []
 
   /// Seconds that a file may stay unchanged before it counts as left over from an abandoned transfer.
   static let patience: Int64 = 3600
@@ -75,8 +75,8 @@ struct Transfers {
   }
 
   /// Notes that the store waits; false if that was already noted.
-  mutating func isNews(_ store: [UInt8]) -> Bool { told.insert(store).inserted }
+  mutating func isNews(_ store: [UInt8]) -> Bool { reported.insert(store).inserted }
 
   /// Notes that the store no longer waits.
-  mutating func arrived(_ store: [UInt8]) { told.remove(store) }
+  mutating func arrived(_ store: [UInt8]) { reported.remove(store) }
 }

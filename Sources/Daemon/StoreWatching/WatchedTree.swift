@@ -137,7 +137,7 @@ final class WatchedTree {
             SettledFile(
               watch: watch.name, path: scan.filePath(name), key: scan.key(name), size: observation?.size ?? 0,
               folder: place?.folder)))
-      case .vanished: tellVanished(name)
+      case .vanished: reportVanished(name)
       case .moving, .unchanged, .forgotten: break
       }
     }
@@ -181,7 +181,7 @@ final class WatchedTree {
       let isGone = event.has(IN_DELETE) || event.has(IN_MOVED_FROM)
       // A deleted file may exist again by the time its event is read, so lstat(2) decides.
       if isGone || event.has(IN_CREATE) || event.has(IN_MOVED_TO) || !machine.knows(relative) {
-        if machine.observed(relative, scan.look(at: relative), now: now) { tellVanished(relative) }
+        if machine.observed(relative, scan.look(at: relative), now: now) { reportVanished(relative) }
       }
       machine.touched(relative, now: now)
     case .transfer(let main):
@@ -196,7 +196,7 @@ final class WatchedTree {
     }
   }
 
-  private func tellVanished(_ name: [UInt8]) {
+  private func reportVanished(_ name: [UInt8]) {
     emit(.vanished(watch: watch.name, path: scan.filePath(name), key: scan.key(name)))
   }
 
@@ -226,7 +226,7 @@ final class WatchedTree {
       // After an incomplete scan nothing is forgotten: files that it did not see may still exist.
       degrade(problem, now: now)
     } else {
-      machine.endScan().forEach(tellVanished)
+      machine.endScan().forEach(reportVanished)
       for (directory, number) in armed where !seen.contains(directory) {
         table.remove(number, owner: owner(directory))
         armed[directory] = nil
@@ -307,7 +307,7 @@ final class WatchedTree {
   private func lose(_ table: inout WatchTable, _ failure: WatchRoot.Failure, now: ContinuousClock.Instant) {
     close(&table)
     identity = nil
-    machine.forgetAll().forEach(tellVanished)
+    machine.forgetAll().forEach(reportVanished)
     degrade(failure.error(scan.filePath([]), watch: watch.name), now: now)
   }
 

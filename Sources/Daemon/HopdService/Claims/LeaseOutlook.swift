@@ -5,6 +5,7 @@
 import Diagnostics
 import Glibc
 import HopdConfiguration
+import MigrationPipeline
 import StoreReplacement
 import StoreWatching
 import SystemPackage
@@ -33,7 +34,7 @@ enum LeaseOutlook {
         return nil
       }
       let consequence =
-        switch watch.migration.replace {
+        switch watch.migration.replacement {
         case nil: "such stores are replaced in place, which is safe but takes longer and more space"
         case .rename?: "such stores are refused, because `replace` is \"rename\""
         case .inPlace?: ""

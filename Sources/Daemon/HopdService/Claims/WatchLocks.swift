@@ -60,7 +60,7 @@ package final class WatchLocks: Sendable {
   private let room: FilePath
   private let stateDirectory: FilePath
   private let held = Mutex<[FileIdentity: HeldClaim]>([:])
-  private let told = Mutex<Set<String>>([])
+  private let reported = Mutex<Set<String>>([])
   private let problem: @Sendable (HopdError) -> Void
 
   /// Creates claims in `room`, a directory that the daemons of all users share. `problem` gets, once each, what weakens
@@ -119,7 +119,8 @@ package final class WatchLocks: Sendable {
     // Takes its own claim first: of two daemons that start at the same time, at least one sees the other.
     had?.say(claim)
     guard let held = had ?? HeldClaim.take(claim, room: room) else {
-      tell("no file can be made in \(room.printable), so another hopd could watch this directory too", claim.directory)
+      report(
+        "no file can be made in \(room.printable), so another hopd could watch this directory too", claim.directory)
       return HeldClaim(claim)
     }
     for other in others(than: mine + [held]) where other.overlaps(claim) {
@@ -141,14 +142,14 @@ package final class WatchLocks: Sendable {
       switch ClaimFile.state(of: path, user: user) {
       case .held: return ClaimFile.read(path).flatMap { WatchClaim(identity, $0) }
       case .dead: ClaimFile.removeIfDead(path)
-      case .foreign: tell("a file of another user has the name of a claim and does not count", path)
+      case .foreign: report("a file of another user has the name of a claim and does not count", path)
       }
       return nil
     }
   }
 
-  private func tell(_ message: String, _ path: FilePath) {
-    guard told.withLock({ $0.insert(message).inserted }) else { return }
+  private func report(_ message: String, _ path: FilePath) {
+    guard reported.withLock({ $0.insert(message).inserted }) else { return }
     problem(
       HopdError(
         .claimProblem, message, at: Place(file: path),

@@ -103,11 +103,11 @@ package final class BackupKeeper: Sendable {
     var rule = work.rule
     let wall = wallClock()
     if !trustsAge(wall, rule, work.logger) { rule.keepFor = nil }
-    var told = 0
+    var reported = 0
     func problem(_ error: HopdError) {
-      told += 1
+      reported += 1
       // The same folder fails at each sweep; `hopctl backups` lists all problems.
-      if told <= 3 { work.logger.warning("the backups of \(name) cannot all be read: \(error)") }
+      if reported <= 3 { work.logger.warning("the backups of \(name) cannot all be read: \(error)") }
     }
     var next: Int64?
     do {

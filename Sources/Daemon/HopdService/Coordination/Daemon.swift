@@ -106,8 +106,8 @@ package struct Daemon: Sendable {
           source: source, stateDirectory: directory, pauseFile: runtime.appending("pause"), notifier: notifier,
           watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold, claims: claims,
           recorder: recorder), setup: setup)
-      let desk = ControlDesk(coordinator: coordinator, stateDirectory: directory, logger: logger)
-      let control = desk.serve(
+      let handler = ControlRequestHandler(coordinator: coordinator, stateDirectory: directory, logger: logger)
+      let control = handler.serve(
         loaded.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
       defer { control?.stop() }
       var quiet = logger

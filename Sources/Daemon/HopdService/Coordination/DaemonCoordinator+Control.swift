@@ -19,9 +19,7 @@ extension DaemonCoordinator {
     switch request {
     case .status: reply = ControlReply(.object(["status": status()]))
     case .monitor:
-      monitors.append(answer)
-      monitoredAt = nil
-      return
+      return monitors.add(answer)
     case _ where phase != .ready:
       reply = .notPossible(
         "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "try again")
@@ -31,7 +29,7 @@ extension DaemonCoordinator {
     case .cancel(let store): reply = cancelled(store, asker)
     case .next(let store): reply = hurried(store, asker)
     case .reload:
-      reloadWaiters.append(answer)
+      reloading.notify(answer)
       reply = nil
     case .set(let key, let value): reply = hasSet(key, value)
     }
@@ -126,7 +124,7 @@ extension DaemonCoordinator {
   }
 
   /// Reports that a job ended because an operator cancelled it.
-  func tellCancelled(_ job: RunningJob) {
+  func reportCancelled(_ job: RunningJob) {
     let name = job.subject.store.printable
     logger.event(
       .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",
@@ -184,13 +182,13 @@ extension DaemonCoordinator {
 
   private func hasSet(_ key: String, _ value: String) -> ControlReply {
     if key == "throttle", ["on", "off"].contains(value) {
-      let before = isThrottled ? "on" : "off"
-      isThrottled = value == "on"
-      overrides[key] = isThrottled ? nil : (value, "on")
+      let before = throttle.isOn ? "on" : "off"
+      throttle.isOn = value == "on"
+      settings.set(key, to: value, before: before)
       return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
     }
     guard let before = setup.override(key, value) else {
-      let known = DaemonSetup.settable + ["throttle"]
+      let known = ConfigurationKey.settable + ["throttle"]
       guard known.contains(key) else {
         let near = NearestName.among(known, to: key).map { "do you mean \($0)? " } ?? ""
         return .notPossible(
@@ -203,27 +201,11 @@ extension DaemonCoordinator {
           + "log_level = trace debug info notice warning error, io_pressure, cpu_pressure, memory_pressure = 0 to 100, "
           + "throttle = on off")
     }
-    // A second call returns the value in the form that `override` writes.
-    let now = setup.override(key, value) ?? value
-    let configured = overrides[key]?.configured ?? before
-    overrides[key] = now == configured ? nil : (now, configured)
-    tellPressure()
+    settings.set(key, to: setup.configuration.setting(key) ?? value, before: before)
+    throttle.warnIfMissing(setup.configuration.throttle)
     scheduler.setJobs(setup.configuration.daemon.jobs)
     surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
     return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
-  }
-
-  /// Replies to the clients that wait for the end of a reload.
-  func endReload(_ error: HopdError?) {
-    let reply =
-      error.map {
-        // One code for every reason: a client must be able to distinguish a refused configuration from a busy daemon.
-        ControlReply.notPossible(
-          HopdError.Code.configurationRefused.name, "\($0)", hint: "the old configuration stays in force")
-      }
-      ?? ControlReply(.object(["files": .strings(setup.files.map(\.printable))]))
-    for waiter in reloadWaiters { waiter.send(reply) }
-    reloadWaiters = []
   }
 
   // MARK: Pauses
@@ -234,7 +216,7 @@ extension DaemonCoordinator {
   /// Names of what is paused, for display.
   var pausedNames: [String] {
     let pauses = scheduler.pauses
-    return (isPaused ? [surroundings.pauseFile.printable] : []) + (pauses.all ? ["everything"] : [])
+    return (pauseFile.isThere ? [pauseFile.path.printable] : []) + (pauses.all ? ["everything"] : [])
       + pauses.watches.sorted() + pauses.stores.map { scheduler.store($0)?.path.printable ?? $0.printable }.sorted()
   }
 
@@ -245,11 +227,11 @@ extension DaemonCoordinator {
   // MARK: Status
 
   /// The daemon's current state as the interface's type `Status`.
-  private func status() -> ControlValue {
+  func status() -> ControlValue {
     let counts = scheduler.counts
     let line = statusLine()
-    let configured = setup.configuration.daemon
-    let limits = setup.configuration.throttle
+    var settings = ["throttle": ControlValue.string(throttle.isOn ? "on" : "off")]
+    for key in ConfigurationKey.settable { settings[key] = .optional(setup.configuration.setting(key)) }
     return .object([
       "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
       "phase": .string("\(phase)"), "line": .string(line.text),
@@ -259,27 +241,22 @@ extension DaemonCoordinator {
         "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
       ]),
       "work": .array(
-        running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
-          .map { Self.work($0, isHeld: isHeld($0.ticket.store)) }),
+        running.values.filter(\.isMigration).sorted { $0.ticket.ordinal < $1.ticket.ordinal }
+          .map { Self.work($0, isHalted: isHalted($0.ticket.store)) }),
       "paused": .strings(pausedNames), "unserved": .strings(unservedWatches), "waits": .strings(waits),
       "note": .optional(note), "remaining": .optional(queueRemaining),
-      "settings": .object([
-        "jobs": .string(String(configured.jobs)), "memory_limit": .string("\(configured.memoryLimit)B"),
-        "log_level": .string(configured.logLevel.rawValue), "throttle": .string(isThrottled ? "on" : "off"),
-        "io_pressure": .string(String(limits.ioPressure)), "cpu_pressure": .string(String(limits.cpuPressure)),
-        "memory_pressure": .string(String(limits.memoryPressure)),
-      ]),
+      "settings": .object(settings),
     ])
   }
 
-  private static func work(_ job: RunningJob, isHeld: Bool) -> ControlValue {
+  private static func work(_ job: RunningJob, isHalted: Bool) -> ControlValue {
     let known = job.monitor.snapshot
     let progress = known.progress
     let rate = progress?.rowsPerSecond ?? 0
     return .object([
       "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
       "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
-      "activity": .string(isHeld ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
+      "activity": .string(isHalted ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
@@ -287,51 +264,32 @@ extension DaemonCoordinator {
     ])
   }
 
-  /// Writes the metrics every minute, and at most five seconds after a change.
-  func tellMetrics(now: ContinuousClock.Instant) {
-    guard phase == .ready, let file = setup.configuration.daemon.metricsFile else {
-      metricsAt = nil
-      return
+  func publishMetrics(now: ContinuousClock.Instant) {
+    guard phase == .ready else { return }
+    metrics.publish(
+      to: setup.configuration.daemon.metricsFile, stateDirectory: surroundings.stateDirectory, at: Self.wallTime(),
+      now: now
+    ) {
+      let counts = scheduler.counts
+      var gauges = Metrics.Gauges()
+      gauges.queueDepth = Int64(counts.waiting + counts.migrating + heldBack.count)
+      gauges.watches = Int64(setup.configuration.watches.count)
+      gauges.unserved = Int64(unservedWatches.count)
+      gauges.isPaused = pauseFile.isThere || !scheduler.pauses.isEmpty
+      gauges.isThrottled = throttle.isHalting
+      let backups = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in
+        setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.migration.backup) }
+      }
+      return (gauges, backups)
     }
-    let isDue = metricsAt.map { $0 <= now } ?? true
-    guard isDue else {
-      if metrics != metricsTold { metricsAt = min(metricsAt ?? now, now.advanced(by: .seconds(5))) }
-      return
-    }
-    metricsTold = metrics
-    metricsAt = now.advanced(by: .seconds(60))
-    let counts = scheduler.counts
-    var gauges = Metrics.Gauges()
-    gauges.queueDepth = Int64(counts.waiting + counts.migrating + heldBack.count)
-    gauges.watches = Int64(setup.configuration.watches.count)
-    gauges.unserved = Int64(unservedWatches.count)
-    gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
-    gauges.isThrottled = throttle.isHolding
-    let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in
-      setup.root(ofWatch: watch.name).map { (root: $0, recursive: watch.recursive, rule: watch.backup) }
-    }
-    metricsWriter.write(
-      metrics, gauges, to: file, stateDirectory: surroundings.stateDirectory, backups: places, now: Self.wallTime())
   }
 
   /// Seconds until the queue is empty; nil if that is not known or the queue is empty.
   var queueRemaining: Double? {
     let counts = scheduler.counts
     guard counts.waiting + counts.migrating > 0 else { return nil }
-    let working = running.values.filter { $0.ticket.step == .migrate }.map { $0.monitor.snapshot.progress?.remaining }
+    let working = running.values.filter(\.isMigration).map { $0.monitor.snapshot.progress?.remaining }
     return pace.remaining(
-      waiting: max(0, counts.waiting - scheduler.heldCount), jobs: setup.configuration.daemon.jobs, working: working)
-  }
-
-  /// Sends the status to monitoring clients each second; skips a client that has not read the last one.
-  func tellMonitors(now: ContinuousClock.Instant) {
-    guard !monitors.isEmpty else { return }
-    if let last = monitoredAt, now < last.advanced(by: .seconds(1)) { return }
-    monitoredAt = now
-    monitors.removeAll(where: \.isGone)
-    let ready = monitors.filter(\.isReading)
-    guard !ready.isEmpty else { return }
-    let value = ControlValue.object(["status": status()])
-    for monitor in ready { monitor.reply(value, continues: true) }
+      waiting: max(0, counts.waiting - scheduler.haltedCount), jobs: setup.configuration.daemon.jobs, working: working)
   }
 }

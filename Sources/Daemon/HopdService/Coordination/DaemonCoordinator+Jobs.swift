@@ -15,8 +15,9 @@ extension DaemonCoordinator {
   /// Starts work in every free slot.
   func dispatch(now: ContinuousClock.Instant) {
     scheduler.wake(now: now)
-    updateHolds(now: now)
-    while let ticket = scheduler.start(holdingMigrations: holdsAll) { begin(ticket, now: now) }
+    updateHalts(now: now)
+    let haltsAll = pauseFile.isThere || throttle.isHalting || scheduler.pauses.all
+    while let ticket = scheduler.start(haltingMigrations: haltsAll) { begin(ticket, now: now) }
   }
 
   private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
@@ -29,69 +30,56 @@ extension DaemonCoordinator {
     let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
     if bars(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
+    let asker = ticket.step == .migrate ? askers.removeValue(forKey: ticket.store.key) : askers[ticket.store.key]
+    let stop = StopSignal(parent: stopSignal)
     running[ticket.store.key] = RunningJob(
-      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime(),
-      asker: (ticket.step == .migrate ? askers.removeValue(forKey: ticket.store.key) : askers[ticket.store.key])
-        ?? "hopd", stop: StopSignal(parent: stopSignal))
-    let stop = running[ticket.store.key]?.stop ?? stopSignal
-    if ticket.step == .migrate { record(ticket.store, .migrating) }
+      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime(), asker: asker ?? "hopd", stop: stop)
+    let work = surroundings.work
     switch ticket.step {
-    case .look: look(ticket, order, monitor, stop: stop)
-    case .migrate: migrate(ticket, order, subject, monitor, stop: stop)
-    }
-  }
-
-  /// Returns a call that claims the watch's directory: a directory that was created or replaced after the start is
-  /// claimed with its first store.
-  private func claim(for ticket: JobTicket) -> @Sendable () throws(MigrationFailure) -> Void {
-    let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
-    return { () throws(MigrationFailure) in
-      guard let claims, let watch else { return }
-      do throws(HopdError) { try claims.require(watch) } catch { throw MigrationFailure(stage: .lock, error: error) }
-    }
-  }
-
-  /// Looks at a store on a thread of its own.
-  private func look(_ ticket: JobTicket, _ order: StoreOrder, _ monitor: JobMonitor, stop: StopSignal) {
-    let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
-    BlockingWork.run("look") { [self] in
-      let slot = notes?.begin(key, .look)
-      let result: Result<LookResult, MigrationFailure>
-      do throws(MigrationFailure) {
-        try claim()
-        result = .success(try work.look(order.located(), stop: stop) { monitor.beat() })
-      } catch {
-        result = .failure(error)
+    case .look:
+      run("look", ticket, order, Message.looked) { request throws(MigrationFailure) in
+        try work.look(request, stop: stop) { monitor.beat() }
       }
-      if let slot { notes?.end(slot) }
-      post(.looked(key, result))
-    }
-  }
-
-  /// Migrates a store on a thread of its own.
-  private func migrate(
-    _ ticket: JobTicket, _ order: StoreOrder, _ subject: MigrationReporter.Subject, _ monitor: JobMonitor,
-    stop: StopSignal
-  ) {
-    let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
-    let reporter = MigrationReporter(subject, logger: logger)
-    BlockingWork.run("job") { [self] in
-      // The job's thread writes the entries, so that they are in the order of the events.
-      let teller = EventTeller(reporter.run(), monitor)
-      let slot = notes?.begin(key, .migrate)
-      let result: Result<MigrationReport, MigrationFailure>
-      do throws(MigrationFailure) {
-        try claim()
-        let report = try work.migrate(order.located(), stop: stop) { teller.handle($0) }
-        teller.end()
+    case .migrate:
+      record(ticket.store, .migrating)
+      let reporter = MigrationReporter(subject, logger: logger)
+      run("job", ticket, order, Message.migrated) { request throws(MigrationFailure) in
+        // The job's thread writes the entries, so that they are in the order of the events.
+        var entries = reporter.run()
+        defer { entries.end() }
+        let report = try work.migrate(request, stop: stop) { event in
+          monitor.note(event)
+          entries.handle(event)
+        }
+        entries.end()
         reporter.finished(report)
-        result = .success(report)
-      } catch {
-        teller.end()
-        result = .failure(error)
+        return report
+      }
+    }
+  }
+
+  /// Works on a store on a thread of its own, and sends the result to the loop.
+  private func run<Outcome: Sendable>(
+    _ label: String, _ ticket: JobTicket, _ order: StoreOrder,
+    _ message: @escaping @Sendable (FilePath, Result<Outcome, MigrationFailure>) -> Message,
+    _ body: @escaping @Sendable (MigrationRequest) throws(MigrationFailure) -> Outcome
+  ) {
+    let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
+    BlockingWork.run(label) { [self] in
+      let slot = notes?.begin(ticket.store.key, ticket.step)
+      let result = Result { () throws(MigrationFailure) in
+        let request: MigrationRequest
+        do throws(HopdError) {
+          // A directory that was created or replaced after the start is claimed with its first store.
+          if let claims, let watch { try claims.require(watch) }
+          request = try order.request()
+        } catch {
+          throw MigrationFailure(stage: .lock, error: error)
+        }
+        return try body(request)
       }
       if let slot { notes?.end(slot) }
-      post(.migrated(key, result))
+      post(message(ticket.store.key, result))
     }
   }
 
@@ -111,12 +99,8 @@ extension DaemonCoordinator {
         record(job.ticket.store, waiting(job.ticket.store), version: facts.version, target: target)
         reporter.queued(facts, to: target)
       }
-    case .failure(let failure):
-      if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
-      let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
-      record(job, failure, verdict, now: now)
-      // A cancelled look is not reported.
-      if failure.error.code != .interrupted { reporter.failed(failure, verdict, now: now) }
+    // A cancelled look is not reported.
+    case .failure(let failure): failed(job, failure, isReported: failure.error.code != .interrupted, now: now)
     }
   }
 
@@ -131,18 +115,20 @@ extension DaemonCoordinator {
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       record(job, report)
     case .failure(let failure):
-      if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
-      let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
-      record(job, failure, verdict, now: now)
-      if job.isCancelled, failure.error.code == .interrupted {
-        tellCancelled(job)
-      } else {
-        MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
-      }
+      let isCancelled = job.isCancelled && failure.error.code == .interrupted
+      failed(job, failure, isReported: !isCancelled, now: now)
+      if isCancelled { reportCancelled(job) }
       if failure.error.code == .internalError {
         note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
       }
     }
+  }
+
+  private func failed(_ job: RunningJob, _ failure: MigrationFailure, isReported: Bool, now: ContinuousClock.Instant) {
+    if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
+    let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
+    record(job, failure, verdict, now: now)
+    if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
   }
 
   /// Notes that work has ended without a kill.
@@ -160,7 +146,7 @@ extension DaemonCoordinator {
   func statusLine() -> StatusLine {
     var line = StatusLine()
     let counts = scheduler.counts
-    line.jobs = running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
+    line.jobs = running.values.filter(\.isMigration).sorted { $0.ticket.ordinal < $1.ticket.ordinal }
       .map { job in
         let known = job.monitor.snapshot
         return StatusLine.Job(
@@ -170,25 +156,22 @@ extension DaemonCoordinator {
       }
     line.batch = scheduler.batch
     // The scheduler gets scanned files only after they have settled, so the larger number counts.
-    line.stores = max(counts.known, scanned.values.reduce(0, &+))
+    line.stores = max(counts.known, watches.fileCount)
     line.toLookAt = counts.looking
     line.toDo = counts.waiting + heldBack.count
     line.unserved = unservedWatches
     line.deferred = counts.deferred
     line.attention = counts.attention
-    line.isPaused = isPaused || scheduler.pauses.all
+    line.isPaused = pauseFile.isThere || scheduler.pauses.all
     line.waits = waitsText
     line.note = note
     line.queueRemaining = queueRemaining
     return line
   }
 
-  func tellStatus(now: ContinuousClock.Instant) {
-    switch phase {
-    case .ready where !isReloading:
-      if notifier.takesStatus(now: now) { notifier.status(statusLine().text, now: now) }
-    case .recovering, .scanning, .ready, .stopping, .ended: break
-    }
+  func publishStatus(now: ContinuousClock.Instant) {
+    guard phase == .ready, !reloading.isRunning, notifier.takesStatus(now: now) else { return }
+    notifier.status(statusLine().text, now: now)
   }
 
   func log(_ kind: JournalMessage, _ watch: String, _ text: String, _ error: HopdError?) {
@@ -202,26 +185,51 @@ extension DaemonCoordinator {
   }
 }
 
-extension StoreOrder {
-  fileprivate func located() throws(MigrationFailure) -> MigrationRequest {
-    do throws(HopdError) { return try request() } catch { throw MigrationFailure(stage: .lock, error: error) }
-  }
-}
-
-/// Passes the events of one run to the journal and the monitor; used on the thread of its job only.
-private final class EventTeller {
-  private var run: MigrationReporter.Run
-  private let monitor: JobMonitor
-
-  init(_ run: MigrationReporter.Run, _ monitor: JobMonitor) {
-    self.run = run
-    self.monitor = monitor
+extension DaemonCoordinator {
+  /// Checks pauses, hours and pressure, and halts running migrations or lets them continue. Outside its hours a watch
+  /// only begins no new ones.
+  private func updateHalts(now: ContinuousClock.Instant) {
+    let configuration = setup.configuration
+    pauseFile.update(logger)
+    scheduler.close(hours.closed(configuration.watches, at: Self.wallTime()))
+    let hasWork = scheduler.counts.waiting > 0 || running.values.contains(where: \.isMigration)
+    throttle.update(configuration.throttle, hasWork: hasWork, now: now)
+    for job in running.values where job.isMigration { job.stop.pause(isHalted(job.ticket.store)) }
   }
 
-  func handle(_ event: MigrationEvent) {
-    monitor.note(event)
-    run.handle(event)
+  /// Whether the migration of a store must halt.
+  func isHalted(_ store: FoundStore) -> Bool { pauseFile.isThere || throttle.isHalting || scheduler.isPaused(store) }
+
+  /// When to check the hours again; nil if no store waits for them.
+  func nextHour(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    guard !scheduler.closed.isEmpty, scheduler.counts.waiting > 0 else { return nil }
+    let closed = setup.configuration.watches.filter { scheduler.closed.contains($0.name) }
+    return now.advanced(by: hours.pause(closed, at: Self.wallTime()))
   }
 
-  func end() { run.end() }
+  /// What migrations wait for, such as "I/O pressure above 40 %" or "library until 22:00".
+  var waits: [String] { (throttle.reason.map { [$0] } ?? []) + hourWaits }
+
+  /// Watches that wait for their window to open, as text.
+  private var hourWaits: [String] {
+    let waiting = scheduler.waitingForTheirHour()
+    guard !waiting.isEmpty else { return [] }
+    let watches = setup.configuration.watches.filter { waiting.contains($0.name) }
+    let texts = watches.map { watch -> String in
+      guard let window = watch.window else { return "" }
+      // The zone is named if it is not the system's.
+      return "until \(window.opensAt)" + (window.zone.name.map { " \($0)" } ?? "")
+    }
+    // One text if it is the same for all watches.
+    if let first = texts.first, watches.count == setup.configuration.watches.count, texts.allSatisfy({ $0 == first }) {
+      return [first]
+    }
+    return zip(watches, texts).map { "\($0.name) \($1)" }
+  }
+
+  /// The same for the status line.
+  var waitsText: [String] {
+    (throttle.detail.map { ["halted: \($0)"] } ?? [])
+      + (hourWaits.isEmpty ? [] : ["waits \(hourWaits.joined(separator: ", "))"])
+  }
 }

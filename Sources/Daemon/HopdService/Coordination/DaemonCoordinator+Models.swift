@@ -1,4 +1,5 @@
-// Applies models that change on disk: the new ones are in force when they are complete, without a reload.
+// Applies models that change on disk: the new ones are in force when they are complete, without a reload. Retries
+// watches that cannot be served, and reports on watches.
 
 import ConfigurationInspection
 import Diagnostics
@@ -28,7 +29,7 @@ extension DaemonCoordinator {
 
   /// Inspects models that have been quiet for long enough.
   func lookAtModels(now: ContinuousClock.Instant) {
-    guard !isReloading else { return }
+    guard !reloading.isRunning else { return }
     for name in modelFolders.takeDue(now: now) {
       guard let watch = setup.configuration.watch(named: name), let inForce = setup.watchModels(name) else { continue }
       BlockingWork.run("models") { [self] in
@@ -42,12 +43,12 @@ extension DaemonCoordinator {
     guard setup.configuration.watch(named: watch.name) == watch, let before = setup.watchModels(watch.name) else {
       return
     }
-    let isToTell = modelFolders.looked(watch.name, finding, quiet: quiet(watch), now: .now)
+    let mustReport = modelFolders.looked(watch.name, finding, quiet: quiet(watch), now: .now)
     switch finding {
     case .moving, .same(nil): break
     case .same(let models?): setup.replace(watch.name, models)
     case .broken(let error, _):
-      guard isToTell else { return }
+      guard mustReport else { return }
       log(
         .modelsRefused, watch.name,
         "the changed models of \(watch.name) are not taken, the old ones stay in force", error)
@@ -61,6 +62,87 @@ extension DaemonCoordinator {
           + (new.isEmpty ? "" : ", new: \(new.joined(separator: ", ").printableLine)")
           + "; its stores are inspected again", nil)
       scheduler.modelsChanged(ofWatch: watch.name)
+    }
+  }
+
+  // MARK: Watches
+
+  /// Reports the watches that are not served, and schedules the first retry.
+  func reportUnserved() {
+    for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
+      log(
+        .watchDegraded, watch,
+        "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
+    }
+    if !setup.unserved.isEmpty { modelRetry.schedule() }
+  }
+
+  /// Tries to read the models of watches that are not served.
+  func retryModels(now: ContinuousClock.Instant) {
+    guard !reloading.isRunning, modelRetry.take(now: now) else { return }
+    let watches = setup.configuration.watches.filter { setup.unserved[$0.name] != nil }
+    BlockingWork.run("models") { [self] in
+      var found: [String: Result<WatchModels, HopdError>] = [:]
+      for watch in watches {
+        do throws(HopdError) {
+          found[watch.name] = .success(try WatchModels.load(watch))
+        } catch {
+          found[watch.name] = .failure(error)
+        }
+      }
+      post(.models(found, of: watches))
+    }
+  }
+
+  /// Takes in the result of that attempt, unless another configuration is in force by now.
+  func loaded(_ found: [String: Result<WatchModels, HopdError>], of watches: [Configuration.Watch]) {
+    for watch in watches
+    where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
+      guard case .success(let models)? = found[watch.name] else { continue }
+      setup.serve(watch.name, models)
+      log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
+      watcher?.update(watchedDirectories)
+    }
+    if !setup.unserved.isEmpty { modelRetry.schedule() }
+  }
+
+  /// Names of watches that are not served, for the status.
+  var unservedWatches: [String] { Set(setup.unserved.keys).union(watches.degraded).sorted() }
+
+  // MARK: Words
+
+  /// Reports a store that is quiet while a part of it is still being sent.
+  func reportIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
+    logger.event(
+      .storeDeferred,
+      "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is "
+        + "complete",
+      fields: [
+        .store: path.printable, .watch: watch, .result: "deferred", .error: HopdError.Code.storeIncomplete.name,
+        .hint: "if no transfer is running, remove \(transfer.printable); it is ignored once it is an hour old",
+      ])
+  }
+
+  /// Reports symbolic links whose names match.
+  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath) {
+    let others = count == 1 ? "" : " and \(count - 1) more"
+    log(
+      .linksLeftAlone, watch,
+      "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds "
+        + "the stores themselves",
+      nil)
+  }
+
+  /// Reports once per watch, at the start and after a reload, that hopd cannot safely replace its stores by a rename.
+  func reportLeases() {
+    let (setup, logger) = (setup, logger)
+    BlockingWork.run("leases") {
+      for error in LeaseOutlook.warnings(setup.configuration) {
+        logger.event(
+          .configurationWarning, "\(error)",
+          fields: [.error: error.code.name, .hint: error.hint, .directory: error.place.file?.printable].compactMapValues
+          { $0 })
+      }
     }
   }
 }

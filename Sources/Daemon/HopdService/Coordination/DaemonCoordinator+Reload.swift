@@ -4,6 +4,7 @@
 import ConfigurationInspection
 import Diagnostics
 import HopdConfiguration
+import HopdControl
 import Logging
 import StoreWatching
 import SystemPackage
@@ -11,20 +12,9 @@ import SystemdSupport
 
 extension DaemonCoordinator {
   func beginReload() {
-    switch phase {
-    case .stopping, .ended: return
-    case .recovering, .scanning:
-      // It was just read; later changes are read after the start.
-      mustReloadAgain = true
-      return
-    case .ready: break
-    }
-    guard !isReloading else {
-      mustReloadAgain = true
-      return
-    }
-    isReloading = true
-    mustReloadAgain = false
+    // What was just read is not read again; later changes are, after the start.
+    if phase == .recovering || phase == .scanning { reloading.postpone() }
+    guard phase == .ready, reloading.begin() else { return }
     notifier.reloading()
     let (source, claims, old) = (surroundings.source, surroundings.claims, setup)
     BlockingWork.run("reload") { [self] in
@@ -42,51 +32,52 @@ extension DaemonCoordinator {
 
   func reloaded(_ result: Result<DaemonSetup, HopdError>) {
     guard phase == .ready else { return }
-    isReloading = false
+    let reply: ControlReply
     switch result {
     case .success(let new):
       note = nil
       apply(new)
-      endReload(nil)
+      reply = ControlReply(.object(["files": .strings(new.files.map(\.printable))]))
     case .failure(let error):
       let place = error.configurationPlace
       note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
       logger.event(
         .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
         fields: error.configurationFields)
-      endReload(error)
+      // One code for every reason: a client must be able to distinguish a refused configuration from a busy daemon.
+      reply = .notPossible(
+        HopdError.Code.configurationRefused.name, "\(error)", hint: "the old configuration stays in force")
     }
+    reloading.end(reply)
     notifier.ready(statusLine().text)
-    if mustReloadAgain { beginReload() }
+    if reloading.isDue { beginReload() }
   }
 
   private func apply(_ new: DaemonSetup) {
     setup = new
-    for (key, value) in overrides {
-      if let configured = setup.override(key, value.now) { overrides[key] = (value.now, configured) }
-    }
+    settings.apply(to: &setup)
     backups.configured()
     surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
-    modelsAt = nil
-    degraded.formIntersection(new.configuration.watches.map(\.name))
+    modelRetry = ModelRetry()
+    watches.configure(new.configuration.watches.map(\.name))
     scheduler.configure(
       jobs: setup.configuration.daemon.jobs, rules: new.retryRules, priorities: new.priorities)
-    (hoursUntil, throttle) = ([:], PressureThrottle())
+    hours = WatchHours()
+    throttle.reset()
     modelFolders.forgetAll()
     recordConfiguration()
-    scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)
     watcher?.update(watchedDirectories)
-    tellLeases()
-    tellPressure()
-    tellWarnings(new)
+    reportLeases()
+    throttle.warnIfMissing(setup.configuration.throttle)
+    reportWarnings(new)
     logger.event(
       .configurationReloaded,
       "the configuration of \(new.files.map(\.printable).joined(separator: ", ")) is in force",
       fields: [.count: String(new.configuration.watches.count)])
   }
 
-  func tellWarnings(_ setup: DaemonSetup) {
+  func reportWarnings(_ setup: DaemonSetup) {
     for warning in setup.warnings {
       logger.event(
         .configurationWarning, "\(warning)",

@@ -20,8 +20,8 @@ extension DaemonCoordinator {
       "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
       fields: [.count: String(setup.configuration.watches.count)])
     recordStart()
-    tellWarnings(setup)
-    tellUnserved()
+    reportWarnings(setup)
+    reportUnserved()
     countSuspects()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
@@ -34,7 +34,7 @@ extension DaemonCoordinator {
           stateDirectory: directory,
           backup: { path in
             // For a store without a watch, no rule limits the backups, so all are kept.
-            setup.watch(around: path)?.backup ?? BackupRule(keep: .max)
+            setup.watch(around: path)?.migration.backup ?? BackupRule(keep: .max)
           },
           around: { store, recover in
             // A suspect is recovered when its turn comes: every migration begins with recovery.
@@ -90,36 +90,35 @@ extension DaemonCoordinator {
       guard let store else { return }
       admit(store, now: .now)
     case .vanished: break
-    case .incomplete(let watch, let path, let transfer): tellIncomplete(watch, path, transfer)
-    case .linksLeftAlone(let watch, let count, let first): tellLinks(watch, count, first)
+    case .incomplete(let watch, let path, let transfer): reportIncomplete(watch, path, transfer)
+    case .linksLeftAlone(let watch, let count, let first): reportLinks(watch, count, first)
     case .scanned(let watch, let files):
-      scanned[watch] = files
+      watches.scanned(watch, files: files)
       keepBackups(ofWatch: watch)
     case .degraded(let watch, let error):
-      scanned[watch] = scanned[watch] ?? 0
-      degraded.insert(watch)
+      watches.degrade(watch)
       log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
     case .restored(let watch):
-      degraded.remove(watch)
+      watches.restore(watch)
       log(.watchRestored, watch, "the watch \(watch) is served again", nil)
     case .watchLimitReached(let watch, let error):
       log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
     case .eventsLost:
-      metrics.overflowed()
+      metrics.counts.overflowed()
       logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
     }
     becomeReadyIfScanned()
   }
 
   private func becomeReadyIfScanned() {
-    guard phase == .scanning, setup.directories.allSatisfy({ scanned[$0.name] != nil }) else { return }
+    guard phase == .scanning, setup.directories.allSatisfy({ watches.isScanned($0.name) }) else { return }
     phase = .ready
-    tellLeases()
-    tellPressure()
+    reportLeases()
+    throttle.warnIfMissing(setup.configuration.throttle)
     let text = statusLine().text
     // From now on the record shows that this daemon runs.
     surroundings.recorder?.flush(within: .seconds(1))
-    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
+    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(watches.fileCount)])
     notifier.ready(text)
   }
 }

@@ -35,7 +35,7 @@ extension DaemonCoordinator {
   /// Records failed work on a store: the store's condition, and the job that ended.
   func record(_ job: RunningJob, _ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     if job.ticket.step == .migrate || verdict.isNews, verdict != .forgotten {
-      metrics.ended(verdict.result(failure.error, stage: failure.stage))
+      metrics.counts.ended(verdict.result(failure.error, stage: failure.stage))
     }
     guard let recorder = surroundings.recorder else { return }
     let error = failure.error
@@ -78,7 +78,7 @@ extension DaemonCoordinator {
   func record(_ job: RunningJob, _ report: MigrationReport) {
     let rows = report.rows.values.reduce(0, &+)
     if report.result != .current {
-      metrics.migrated(rows: rows, hops: report.hops.map(\.seconds), at: Self.wallTime())
+      metrics.counts.migrated(rows: rows, hops: report.hops.map(\.seconds), at: Self.wallTime())
     }
     guard let recorder = surroundings.recorder else { return }
     record(job.ticket.store, .current, version: report.to, target: report.to)
@@ -104,7 +104,6 @@ extension DaemonCoordinator {
   func recordStart() {
     guard let recorder = surroundings.recorder else { return }
     recorder.onLoss { [self] in post(.stateLost) }
-    facts = [:]
     recorder.note(.service(.stopped, nil))
     let fixed: [ServiceFact: String] = [
       .program: HopdVersion.text, .process: String(getpid()), .started: String(Self.wallTime()),
@@ -118,7 +117,7 @@ extension DaemonCoordinator {
   func recordConfiguration() {
     let watches = setup.configuration.watches.map(\.name)
     surroundings.recorder?.note(.onlyWatches(watches))
-    unseen.formUnion(watches)
+    self.watches.markUnseen(watches)
   }
 
   /// Records everything again after the database was lost. Each store is looked at again, because only the store itself
@@ -131,13 +130,10 @@ extension DaemonCoordinator {
 
   /// Records as gone the stores that were not found, once every file of a watch was looked at.
   func recordUnseen() {
-    guard let recorder = surroundings.recorder, phase == .ready, !unseen.isEmpty else { return }
     let counts = scheduler.counts
-    guard counts.looking == 0, counts.known + heldBack.count >= scanned.values.reduce(0, &+) else { return }
-    let served = unseen.subtracting(unservedWatches).filter { scanned[$0] != nil }
-    if served.isEmpty { return }
-    unseen.subtract(served)
-    recorder.note(.unseen(watches: served.sorted()))
+    guard let recorder = surroundings.recorder, phase == .ready, counts.looking == 0 else { return }
+    let unseen = watches.takeUnseen(known: counts.known + heldBack.count, unserved: unservedWatches)
+    if !unseen.isEmpty { recorder.note(.unseen(watches: unseen)) }
   }
 
   /// Records the changed facts about the daemon itself.
@@ -146,15 +142,11 @@ extension DaemonCoordinator {
     var now: [ServiceFact: String] = [:]
     let lists: [(ServiceFact, [String])] = [
       (.unserved, unservedWatches), (.note, note.map { [$0] } ?? []), (.waits, waits), (.paused, pausedNames),
-      (.changed, overrides.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.now) \($0.value.configured)" }),
+      (.changed, settings.lines),
     ]
     for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")
-    guard now != facts else { return }
-    for fact in ServiceFact.allCases where now[fact] != facts[fact] {
-      recorder.note(.service(fact, now[fact]))
-    }
-    facts = now
+    recorder.note(now)
   }
 
   /// Records that the daemon ends on request.

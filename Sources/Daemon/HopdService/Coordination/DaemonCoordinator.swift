@@ -64,19 +64,6 @@ package actor DaemonCoordinator {
 
   enum Phase { case recovering, scanning, ready, stopping, ended }
 
-  struct RunningJob {
-    var ticket: JobTicket
-    var subject: MigrationReporter.Subject
-    var monitor: JobMonitor
-    var isHungReported = false
-    /// When the job began, in seconds since 1970, and who ordered it.
-    var began: Int64
-    var asker = "hopd"
-    /// Stops this job; its parent stops all jobs.
-    var stop: StopSignal
-    var isCancelled = false
-  }
-
   let surroundings: Surroundings
   let stopSignal = StopSignal()
   private let messages: AsyncStream<Message>
@@ -90,65 +77,35 @@ package actor DaemonCoordinator {
   var running: [FilePath: RunningJob] = [:]
   /// Stores whose interrupted job continues or whose report is still missing: they are migrated without a look.
   var interrupted: Set<FilePath> = []
+  /// The user who ordered the next job of a store; no entry for a job of the daemon.
+  var askers: [FilePath: String] = [:]
   /// Notes of the stores at work, for the next daemon; nil if the state directory cannot be written.
   let notes: WorkNotes?
   /// Stores that were being worked on when a daemon was killed.
   var suspects: Suspects
   var heldBack = HeldBackStores()
-  /// Watches whose directory cannot currently be read.
-  var degraded: Set<String> = []
-  /// When to retry models that could not be read.
-  var modelsAt: ContinuousClock.Instant?
-  var modelsPause = Duration.seconds(2)
   var watcher: DirectoryWatcher?
-  /// Number of files per watch at the last scan; a watch has no entry before its first scan.
-  var scanned: [String: Int] = [:]
-  var note: String?
-  /// Whether the pause file exists.
-  var isPaused = false
-  /// Whether the machine's pressure halts migrations, and when the pressure was last read.
-  var throttle = PressureThrottle()
-  var pressureAt: ContinuousClock.Instant?
-  var isThrottled = true
-  var isPressureMissingTold = false
-  /// When closed windows open, by watch, as far as it was computed.
-  var hoursUntil: [String: Int64] = [:]
+  var watches = WatchStates()
   /// The folders of models, which are watched too.
   var modelFolders = ModelFolders()
-  var isReloading = false
-  var mustReloadAgain = false
-  /// When memory is next returned; nil if nothing has happened since the last time.
-  private var restsAt: ContinuousClock.Instant?
-  private var restedAt: ContinuousClock.Instant?
-  private var watchdog: WatchdogPolicy?
-  private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
-  /// When the timeout was last extended, and the beats of all jobs then.
-  private var extendedAt: ContinuousClock.Instant?
-  private var beatsAtExtension: UInt64 = 0
-  /// Removes backups that the configuration no longer keeps, and tracks the stores that a restore holds back.
-  let backups = BackupKeeper()
-  /// Watches whose records may contain stores that are gone.
-  var unseen: Set<String> = []
-  /// The last recorded facts about the daemon.
-  var facts: [ServiceFact: String] = [:]
-  /// The user who ordered the next job of a store; no entry for a job of the daemon.
-  var askers: [FilePath: String] = [:]
-  /// Keys that an operator has set for this run, with their current and configured values.
-  var overrides: [String: (now: String, configured: String)] = [:]
-  /// The program file of this process, as it was at the start.
-  let programFile = ProgramFile.own
-  /// Clients that wait for the end of a reload.
-  var reloadWaiters: [ControlAnswer] = []
-  /// Clients that read a status each second.
-  var monitors: [ControlAnswer] = []
-  var monitoredAt: ContinuousClock.Instant?
-  /// The numbers for Prometheus.
-  var metrics = Metrics()
-  let metricsWriter: MetricsWriter
-  var metricsAt: ContinuousClock.Instant?
-  var metricsTold: Metrics?
+  var modelRetry = ModelRetry()
+  var reloading = ReloadState()
+  var settings = RunSettings()
+  var pauseFile: PauseFile
+  var throttle: Throttle
+  var hours = WatchHours()
   /// The pace of the queue.
   var pace = QueuePace()
+  var note: String?
+  var monitors = StatusMonitors()
+  var metrics: MetricsPublisher
+  private var liveness: Liveness
+  private var memory = IdleMemory()
+  private var timer = LoopTimer()
+  /// Removes backups that the configuration no longer keeps, and tracks the stores that a restore holds back.
+  let backups = BackupKeeper()
+  /// The program file of this process, as it was at the start.
+  let programFile = ProgramFile.own
   /// A random prefix of job names, so that they differ from those of earlier runs, whose staged files may still exist.
   let jobPrefix: String
 
@@ -156,7 +113,11 @@ package actor DaemonCoordinator {
   package init(_ surroundings: Surroundings, setup: DaemonSetup) {
     self.surroundings = surroundings
     self.setup = setup
-    metricsWriter = MetricsWriter(logger: surroundings.logger)
+    let logger = surroundings.logger
+    pauseFile = PauseFile(surroundings.pauseFile)
+    throttle = Throttle(surroundings.pressure, logger: logger)
+    metrics = MetricsPublisher(logger: logger)
+    liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
     suspects = Suspects(stateDirectory: surroundings.stateDirectory)
@@ -165,10 +126,8 @@ package actor DaemonCoordinator {
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
     let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
     scheduler.pauses = Pauses(stateDirectory: surroundings.stateDirectory)
-    if let problem = scheduler.pauses.problem { surroundings.logger.error("\(problem.description.joiningLines)") }
+    if let problem = scheduler.pauses.problem { logger.error("\(problem.description.joiningLines)") }
     jobPrefix = String(repeating: "0", count: 6 - digits.count) + digits
-    let now = ContinuousClock.now
-    watchdog = surroundings.watchdogInterval.map { WatchdogPolicy(interval: $0, now: now) }
   }
 
   // MARK: Orders from outside
@@ -190,14 +149,14 @@ package actor DaemonCoordinator {
       afterwards()
       if phase == .ended { break }
     }
-    timer?.task.cancel()
+    timer.cancel()
     inbox.finish()
     notes?.remove()
     recordEnd()
   }
 
   func handle(_ message: Message) throws {
-    if case .tick = message {} else { restsAt = .now.advanced(by: Self.restlessness) }
+    if case .tick = message {} else { memory.used() }
     switch message {
     case .recovered(let result):
       switch result {
@@ -233,15 +192,18 @@ package actor DaemonCoordinator {
       releaseSuspects(now: now)
       dispatch(now: now)
     }
-    if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
+    let jobs = Array(running.values)
+    if phase == .stopping, !jobs.contains(where: \.isMigration) { phase = .ended }
     recordUnseen()
     recordFacts()
-    feedWatchdog(now: now)
-    extendTimeout(now: now)
-    tellStatus(now: now)
-    tellMonitors(now: now)
-    tellMetrics(now: now)
-    rest(now: now)
+    liveness.feed(jobs, now: now)
+    if phase == .recovering || phase == .stopping {
+      liveness.extendTimeout(isStopping: phase == .stopping, jobs, now: now)
+    }
+    publishStatus(now: now)
+    monitors.send(now: now) { status() }
+    publishMetrics(now: now)
+    if phase == .ready, jobs.isEmpty { memory.giveBack(now: now) }
     setTimer(now: now)
   }
 
@@ -252,9 +214,7 @@ package actor DaemonCoordinator {
     phase = .stopping
     stopSignal.stop()
     notes?.stop()
-    let names = running.values.filter { $0.ticket.step == .migrate }.compactMap {
-      $0.subject.store.lastComponent?.string
-    }
+    let names = running.values.filter(\.isMigration).compactMap { $0.subject.store.lastComponent?.string }
     let text = names.isEmpty ? "stopping" : "finishing chunk of \(names.sorted().joined(separator: ", "))"
     logger.event(.serviceStopping, text)
     notifier.stopping(text)
@@ -264,80 +224,22 @@ package actor DaemonCoordinator {
     watcher = nil
   }
 
-  // MARK: Time
-
-  private func feedWatchdog(now: ContinuousClock.Instant) {
-    guard var policy = watchdog else { return }
-    let beats = Dictionary(
-      running.values.map { ("\($0.subject.job) \($0.subject.store.printable)", $0.monitor.snapshot.beats) }
-    ) { first, _ in first }
-    if policy.shouldPing(now: now, beats: beats) { notifier.watchdogPing() }
-    let hung = Set(policy.hungJobs(now: now))
-    watchdog = policy
-    for (key, job) in running where !job.isHungReported {
-      guard hung.contains("\(job.subject.job) \(job.subject.store.printable)") else { continue }
-      running[key]?.isHungReported = true
-      logger.event(
-        .serviceFailed,
-        "\(job.subject.store.printable) made no progress for a whole watchdog interval; the watchdog is no longer fed",
-        fields: [.store: job.subject.store.printable, .job: job.subject.job, .watch: job.subject.watch])
-    }
-  }
-
-  /// How long nothing must have happened before memory is returned.
-  private static let restlessness = Duration.seconds(5)
-  /// The shortest time between two returns of memory, however often the timer fires.
-  private static let shortestRest = Duration.seconds(2)
-
-  /// Returns memory while the daemon is idle: looks, migrations and scans of large directories need much that an idle
-  /// daemon does not, and what a tick used is not needed until the next.
-  private func rest(now: ContinuousClock.Instant) {
-    guard phase == .ready, running.isEmpty,
-      let at = restsAt ?? restedAt?.advanced(by: Self.shortestRest), at <= now
-    else { return }
-    restsAt = nil
-    restedAt = now
-    BlockingWork.run("rest") { ProgramMemory.giveBack() }
-  }
-
-  /// Extends the timeout of a start during recovery, and of a stop while its jobs make progress.
-  private func extendTimeout(now: ContinuousClock.Instant) {
-    guard phase == .recovering || phase == .stopping else { return }
-    if let last = extendedAt, now < last.advanced(by: .seconds(5)) { return }
-    let beats = running.values.reduce(UInt64(0)) { $0 &+ $1.monitor.snapshot.beats }
-    if phase == .stopping, extendedAt != nil, beats == beatsAtExtension { return }
-    extendedAt = now
-    beatsAtExtension = beats
-    notifier.extendTimeout(microseconds: 60_000_000)
-  }
-
   func setTimer(now: ContinuousClock.Instant) {
     func soon(_ seconds: Int, if isWanted: Bool) -> ContinuousClock.Instant? {
       isWanted ? now.advanced(by: .seconds(seconds)) : nil
     }
     var next = [
-      watchdog.map { now.advanced(by: $0.tick) }, soon(1, if: !running.isEmpty), soon(2, if: isPaused),
-      soon(5, if: phase == .recovering),
-      monitors.isEmpty ? nil : (monitoredAt ?? now).advanced(by: .seconds(1)),
+      liveness.tick.map { now.advanced(by: $0) }, soon(1, if: !running.isEmpty), soon(2, if: pauseFile.isThere),
+      soon(5, if: phase == .recovering), monitors.due(now: now),
     ]
     if phase == .ready {
       next += [
-        metricsAt, scheduler.nextAlarm(), modelsAt, modelFolders.nextDue, nextHour(now: now),
-        soon(1, if: throttle.isHolding), heldBack.due(isIdle: isIdle), notifier.nextStatus,
-        running.isEmpty ? restsAt : nil,
+        metrics.due, scheduler.nextAlarm(), modelRetry.due, modelFolders.nextDue, nextHour(now: now),
+        soon(1, if: throttle.isHalting), heldBack.due(isIdle: isIdle), notifier.nextStatus,
+        running.isEmpty ? memory.due : nil,
       ]
     }
-    guard let at = next.compactMap(\.self).min() else { return }
-    if let timer, timer.at > now, timer.at <= at { return }
-    timer?.task.cancel()
-    let inbox = inbox
-    timer = (
-      at,
-      Task {
-        do { try await Task.sleep(until: at, clock: .continuous) } catch { return }
-        inbox.yield(.tick)
-      }
-    )
+    if let at = next.compactMap(\.self).min() { timer.set(at, now: now) { [inbox] in inbox.yield(.tick) } }
   }
 }
 

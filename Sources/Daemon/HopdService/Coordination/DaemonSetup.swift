@@ -89,9 +89,6 @@ package struct DaemonSetup: Sendable {
     warnings += loaded.warnings
   }
 
-  /// Keys that `override` accepts.
-  static let settable = ["jobs", "memory_limit", "log_level", "io_pressure", "cpu_pressure", "memory_pressure"]
-
   /// The most jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1 MiB of it
   /// takes more. Sixteen are always possible.
   var mostJobs: Int { Int(min(256, max(16, configuration.daemon.memoryLimit >> 20))) }
@@ -99,39 +96,14 @@ package struct DaemonSetup: Sendable {
   /// Sets a key of `[daemon]` or `[throttle]` for this run. Returns the previous value, or nil if the key cannot be set
   /// or the value is invalid.
   mutating func override(_ key: String, _ value: String) -> String? {
-    switch key {
-    case "jobs": return set(\.daemon.jobs, value, in: 1...mostJobs)
-    case "memory_limit":
-      guard let bytes = Quantity.bytes(value), (1 << 20...1 << 46).contains(bytes) else { return nil }
-      defer { configuration.daemon.memoryLimit = bytes }
-      return "\(configuration.daemon.memoryLimit)B"
-    case "log_level":
-      guard let level = Configuration.LogLevel(rawValue: value) else { return nil }
-      defer { configuration.daemon.logLevel = level }
-      return configuration.daemon.logLevel.rawValue
-    case "io_pressure": return set(\.throttle.ioPressure, value, in: 0...100)
-    case "cpu_pressure": return set(\.throttle.cpuPressure, value, in: 0...100)
-    case "memory_pressure": return set(\.throttle.memoryPressure, value, in: 0...100)
-    default: return nil
-    }
-  }
-
-  private mutating func set(
-    _ key: WritableKeyPath<Configuration, Int>, _ value: String, in range: ClosedRange<Int>
-  ) -> String? {
-    guard let number = Int(value), range.contains(number) else { return nil }
-    defer { configuration[keyPath: key] = number }
-    return String(configuration[keyPath: key])
+    if key == "jobs", let jobs = Int(value), jobs > mostJobs { return nil }
+    let before = configuration.setting(key)
+    return configuration.set(key, value) ? before : nil
   }
 
   /// The scheduler's rules by watch.
   package var retryRules: [String: RetryRule] {
-    Dictionary(
-      configuration.watches.map { watch in
-        let retry = watch.migration.retry
-        return (watch.name, RetryRule(attempts: retry.attempts, backoff: retry.backoff, longest: retry.max))
-      }
-    ) { first, _ in first }
+    Dictionary(configuration.watches.map { ($0.name, $0.retry) }) { first, _ in first }
   }
 
   /// Priorities by watch.
@@ -169,7 +141,7 @@ package struct DaemonSetup: Sendable {
 
   /// The backup rule of a watch; nil for an unknown watch.
   package func backupRule(ofWatch name: String) -> BackupRule? {
-    configuration.watch(named: name)?.backup
+    configuration.watch(named: name)?.migration.backup
   }
 
   /// Where the directory of a watch is; nil for an unknown watch.

@@ -1,5 +1,6 @@
 // Looks at stores again after a change of the configuration or of models.
 
+import HopdConfiguration
 import SystemPackage
 
 extension JobScheduler {

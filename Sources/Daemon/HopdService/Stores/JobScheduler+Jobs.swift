@@ -3,14 +3,15 @@
 import DequeModule
 import DurableFiles
 import HeapModule
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 
 extension JobScheduler {
   /// Starts the next piece of work; nil if nothing waits or every slot is taken. Looks continue while migrations are
   /// held back.
-  package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    if !isHeld, counts.migrating < jobs, let item = nextMigration() {
+  package mutating func start(haltingMigrations isHalted: Bool = false) -> JobTicket? {
+    if !isHalted, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
       return begin(item.key, .migrate, ordinal: lastOrdinal)
     }
@@ -78,13 +79,13 @@ extension JobScheduler {
     case .busy(let code):
       entries[key]?.busyTimes &+= 1
       let until = now.advanced(by: rule(of: entry).pause(after: entry.busyTimes &+ 1))
-      let isNews = tell(key, "busy \(code)")
+      let isNews = report(key, "busy \(code)")
       postpone(key, step, until: until)
       return .deferred(until: until, isNews: isNews)
     case .failed(let code):
       guard entry.failures &+ 1 < rule(of: entry).attempts else {
         entries[key]?.failures = entry.failures &+ 1
-        _ = tell(key, "gave up \(code)")
+        _ = report(key, "gave up \(code)")
         settle(key, .needsAttention, lookAgain: mustLookAgain)
         return .gaveUp(attempts: entry.failures &+ 1)
       }
@@ -96,7 +97,7 @@ extension JobScheduler {
       }
       return verdict
     case .refused(let reason):
-      let isNews = tell(key, reason)
+      let isNews = report(key, reason)
       settle(key, .failed, lookAgain: mustLookAgain)
       return .refused(isNews: isNews)
     }
@@ -122,7 +123,7 @@ extension JobScheduler {
     let failures = entry.failures &+ 1
     entries[key]?.failures = failures
     let until = now.advanced(by: rule(of: entry).pause(after: failures))
-    let isNews = tell(key, "failed \(code)")
+    let isNews = report(key, "failed \(code)")
     postpone(key, step, until: until)
     return .retry(until: until, attempt: failures, attempts: attempts, isNews: isNews)
   }

@@ -86,7 +86,7 @@ extension JobScheduler {
     /// Whether the migration of an item may begin.
     func verdict(_ item: Item) -> MigrationLine.Verdict {
       guard waits(item), let store = entries[item.key]?.store else { return .stale }
-      return standsStill(store.watch) || pauses.stores.contains(store.key) ? .held : .ready
+      return standsStill(store.watch) || pauses.stores.contains(store.key) ? .halted : .ready
     }
 
     func waits(_ item: Item) -> Bool {
@@ -97,11 +97,11 @@ extension JobScheduler {
   /// The judge of the current state.
   var judge: Judge { Judge(entries: entries, pauses: pauses, closed: closed) }
 
-  /// Migrations whose turn came while they were held back.
+  /// Migrations whose turn came while they were halted.
   var parked: [Item] { migrations.parked.map(\.item) }
 
   /// Migrations that wait and may not begin now.
-  var heldCount: Int { migrations.held(closed: judge.standsStill) }
+  var haltedCount: Int { migrations.halted(closed: judge.standsStill) }
 
   /// Closed watches with migrations that wait for the window to open.
   mutating func waitingForTheirHour() -> Set<String> {

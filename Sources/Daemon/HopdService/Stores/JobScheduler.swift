@@ -4,6 +4,7 @@
 import DequeModule
 import DurableFiles
 import HeapModule
+import HopdConfiguration
 import StoreReplacement
 import SystemPackage
 
@@ -237,7 +238,7 @@ package struct JobScheduler: Sendable {
   }
 
   /// Notes a report about a store; false if the last report about the same file was equal.
-  mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
+  mutating func report(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
     let report = Report(reason: reason, inode: entry.store.mark.inode)
     entries[key]?.reported = report

@@ -16,7 +16,7 @@ struct MigrationLine: Sendable {
     /// Its store's state has changed since it was queued.
     case stale
     /// It is parked until something changes.
-    case held
+    case halted
   }
 
   /// The number of starts after which the oldest has its turn.
@@ -44,7 +44,7 @@ struct MigrationLine: Sendable {
       switch judge(item) {
       case .ready: return item
       case .stale: break
-      case .held: parked.append((item, nil))
+      case .halted: parked.append((item, nil))
       }
     }
     front = []  // Frees the memory of a long queue.
@@ -82,7 +82,7 @@ struct MigrationLine: Sendable {
       switch judge(item) {
       case .ready: return item.turn
       case .stale: break
-      case .held: parked.append((item, watch))
+      case .halted: parked.append((item, watch))
       }
       lines[watch]?.removeFirst()
     }
@@ -99,7 +99,7 @@ struct MigrationLine: Sendable {
   }
 
   /// The number of items that may not begin now, at most.
-  func held(closed: (String) -> Bool) -> Int {
+  func halted(closed: (String) -> Bool) -> Int {
     parked.count + lines.reduce(0) { $0 + (closed($1.key) ? $1.value.count : 0) }
   }
 

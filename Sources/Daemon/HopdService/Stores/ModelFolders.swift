@@ -28,7 +28,7 @@ struct ModelFolders: Sendable {
     /// Time of the next inspection.
     var due: Instant?
     /// Files that could not be read, and whether that was reported: another program may still be writing them.
-    var broken: (mark: ModelsMark, isTold: Bool)?
+    var broken: (mark: ModelsMark, isReported: Bool)?
     var isLooking = false
   }
 
@@ -98,7 +98,7 @@ struct ModelFolders: Sendable {
         known.due = known.due ?? now.advanced(by: quiet * 2)
         return false
       }
-      if before.isTold { return false }
+      if before.isReported { return false }
       known.broken = (mark, true)
       return true
     }

@@ -36,10 +36,10 @@ package struct StoreOrder: Sendable {
         .storeReplaced, "the directory of the watch \(store.watch) cannot be opened", at: Place(store: store.path),
         cause: failure, hint: "systemctl status hopd says what is wrong with it")
     } catch {
-      var told = HopdError.of(error, at: Place(store: store.path))
+      var failure = HopdError.of(error, at: Place(store: store.path))
       // A missing folder is a missing store.
-      if told.code == .notFound { told.place = Place(store: store.path) }
-      throw told
+      if failure.code == .notFound { failure.place = Place(store: store.path) }
+      throw failure
     }
   }
 

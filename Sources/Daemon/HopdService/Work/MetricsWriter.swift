@@ -44,7 +44,7 @@ package final class MetricsWriter: Sendable {
         try Self.replace(file, with: Array(metrics.text(gauges, version: ProgramVersion.number).utf8))
         hasFailed.withLock { $0 = false }
       } catch {
-        tell(error, file)
+        report(error, file)
       }
     }
   }
@@ -98,7 +98,7 @@ package final class MetricsWriter: Sendable {
     }
   }
 
-  private func tell(_ error: any Error, _ file: FilePath) {
+  private func report(_ error: any Error, _ file: FilePath) {
     guard
       !hasFailed.withLock({ failed in
         defer { failed = true }

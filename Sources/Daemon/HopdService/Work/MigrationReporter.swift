@@ -75,7 +75,7 @@ package struct MigrationReporter: Sendable {
     package mutating func handle(_ event: MigrationEvent) {
       // `alive` does not show whether the run resumes, so it does not report the start.
       if case .alive = event { return }
-      if case .note(let note) = event { return told(note) }
+      if case .note(let note) = event { return write(note) }
       if case .resumed(let hop, let hops) = event { start(resumedAt: hop, of: hops) }
       end()
       switch event {
@@ -103,7 +103,7 @@ package struct MigrationReporter: Sendable {
     }
 
     /// Writes debug entries, and the output of policies.
-    private func told(_ note: HopNote) {
+    private func write(_ note: HopNote) {
       switch note {
       case .statement(let sql, let seconds, let rows):
         let time = MigrationReporter.microseconds(seconds)
@@ -124,7 +124,7 @@ package struct MigrationReporter: Sendable {
 
     /// Reports rows that broke the rules of the destination: one entry for each kind, because a user may miss this
     /// data.
-    private func told(_ rows: InvalidRows, in report: HopReport) {
+    private func write(_ rows: InvalidRows, in report: HopReport) {
       let what =
         switch rows.rule {
         case .fail, .skip: "left out"
@@ -168,7 +168,7 @@ package struct MigrationReporter: Sendable {
     }
 
     private func finished(_ report: HopReport) {
-      for rows in report.tallies.invalidRows { told(rows, in: report) }
+      for rows in report.tallies.invalidRows { write(rows, in: report) }
       reporter.logger.event(
         .hopFinished,
         "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.title), "
@@ -187,14 +187,14 @@ package struct MigrationReporter: Sendable {
   // MARK: After the migration
 
   /// Reports that the run succeeded.
-  package func finished(_ report: MigrationReport) { renamed(job: report.job).told(report) }
+  package func finished(_ report: MigrationReport) { renamed(job: report.job).write(report) }
 
   /// The reporter with the final name of the job: a resumed job keeps the name of the interrupted run.
   func renamed(job: String) -> MigrationReporter {
     MigrationReporter(Subject(store: subject.store, watch: subject.watch, job: job), logger: logger)
   }
 
-  private func told(_ report: MigrationReport) {
+  private func write(_ report: MigrationReport) {
     switch report.result {
     case .current:
       logger.event(

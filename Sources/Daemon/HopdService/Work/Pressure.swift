@@ -75,11 +75,11 @@ struct PressureThrottle: Sendable {
   private(set) var reason: String?
   /// The same with the current value.
   private(set) var detail: String?
-  private var isTold = false
+  private var isReported = false
   private var quietSince: Instant?
 
   /// Whether work must halt.
-  var isHolding: Bool { reason != nil }
+  var isHalting: Bool { reason != nil }
 
   /// How long work must have continued before that is logged.
   static let quiet = Duration.seconds(60)
@@ -95,17 +95,17 @@ struct PressureThrottle: Sendable {
     detail = over.map { "\($0.name) pressure \(Int(($0.value ?? 0).rounded(.up))) %, limit \($0.limit) %" }
     if let reason {
       quietSince = nil
-      if isTold { return nil }
-      isTold = true
+      if isReported { return nil }
+      isReported = true
       return .halted(reason)
     }
-    guard isTold else { return nil }
+    guard isReported else { return nil }
     guard let since = quietSince else {
       quietSince = now
       return nil
     }
     guard now - since >= Self.quiet else { return nil }
-    (isTold, quietSince) = (false, nil)
+    (isReported, quietSince) = (false, nil)
     return .over
   }
 

@@ -16,6 +16,8 @@ package final class StateRecorder: Sendable {
     /// The latest change of each store.
     var stores: [String: StateChange] = [:]
     var others: [StateChange] = []
+    /// The last facts about the daemon.
+    var facts: [ServiceFact: String] = [:]
     var isScheduled = false
     /// Whether the last batch failed; reported once.
     var hasFailed = false
@@ -44,13 +46,13 @@ package final class StateRecorder: Sendable {
     do {
       let opened = try StateDatabase(stateDirectory: stateDirectory)
       database = Mutex(opened)
-      if let error = opened.replaced { tell(replaced: error) }
+      if let error = opened.replaced { report(replaced: error) }
     } catch let error as HopdError where error.code == .stateNewer {
       throw error
     } catch {
       database = Mutex(nil)
       pending.withLock { $0.hasFailed = true }
-      tell(unwritable: error)
+      report(unwritable: error)
     }
   }
 
@@ -71,6 +73,15 @@ package final class StateRecorder: Sendable {
       return !pending.isScheduled
     }
     if mustSchedule { schedule(after: Self.delay) }
+  }
+
+  /// Takes all facts about the daemon; those that have changed are written soon.
+  func note(_ facts: [ServiceFact: String]) {
+    let changed = pending.withLock { pending in
+      defer { pending.facts = facts }
+      return ServiceFact.allCases.filter { facts[$0] != pending.facts[$0] }
+    }
+    for fact in changed { note(.service(fact, facts[fact])) }
   }
 
   /// Merges two changes of a store: the later one keeps the versions of the earlier one, which may not be written yet.
@@ -112,7 +123,8 @@ package final class StateRecorder: Sendable {
       let (isNew, failure) = try database.write(changes, now: wallClock())
       pending.withLock { $0.hasFailed = false }
       if isNew, let failure {
-        tell(replaced: failure)
+        report(replaced: failure)
+        pending.withLock { $0.facts = [:] }
         loss.withLock { $0 }?()
       }
     } catch {
@@ -124,7 +136,7 @@ package final class StateRecorder: Sendable {
         defer { pending.hasFailed = true }
         return !pending.hasFailed
       }
-      if isFirst { tell(unwritable: error) }
+      if isFirst { report(unwritable: error) }
       schedule(after: Self.delayAfterFailure)
     }
   }
@@ -138,13 +150,13 @@ package final class StateRecorder: Sendable {
     }
   }
 
-  private func tell(replaced error: HopdError) {
+  private func report(replaced error: HopdError) {
     logger.event(
       .stateReplaced, "the record of stores and jobs is made anew, its history is lost; no store is affected: \(error)",
       fields: [.error: error.code.name, .directory: stateDirectory.printable])
   }
 
-  private func tell(unwritable error: any Error) {
+  private func report(unwritable error: any Error) {
     let error = error as? HopdError ?? HopdError(.inputOutput, "\(error)", at: Place(file: stateDirectory))
     logger.event(
       .stateUnwritable,

@@ -91,23 +91,12 @@ package struct PipelineWork: StoreWork {
           reader: reader, location: location.store, catalog: request.catalog, target: request.target,
           countsRows: false)
       }
-      if let metadata = assessment.metadata, let version = assessment.version {
-        facts = StoreFacts(
-          uuid: metadata.uuid, model: version.modelName, version: version.model.name,
-          frameworkVersion: metadata.frameworkVersion)
+      facts = assessment.facts
+      guard try assessment.storeBehind() != nil, let facts, let target = assessment.target else {
+        return .current(facts)
       }
-      switch assessment.state {
-      case .current: return .current(facts)
-      case .behind:
-        guard let facts, let target = assessment.target else { break }
-        if let pin = try pipeline.pinAgainstTarget(location, assessment) {
-          throw pin.refusal(request.name)
-        }
-        return .behind(facts, target: target.model.name)
-      case .newer, .unknown, .notAStore, .damaged, .encrypted: break
-      }
-      throw assessment.explanation
-        ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
+      if let pin = try pipeline.pinAgainstTarget(location, assessment) { throw pin.refusal(request.name) }
+      return .behind(facts, target: target.model.name)
     } catch {
       if stop.isStopping { throw failure(HopdError(.interrupted, "stopped on request")) }
       throw failure(HopdError.of(error, at: Place(store: request.name)))

@@ -79,7 +79,7 @@ extension SQLExpressionCompiler {
     guard
       let join = SQLRelationshipJoin(
         relationship, of: chain.entity, from: chain.alias, to: far, pairs: counter.next(), schema: schema,
-        tables: space),
+        tables: tables),
       let table = schema.table(of: relationship.destinationEntityName)
     else { throw NotCompilable("\(chain.entity).\(relationship.name) is not stored") }
     var next = chain

@@ -165,7 +165,7 @@ struct HopChain {
     let progress = { (progress: HopProgress) in
       tellPolicyLines()
       watch.note(progress)
-      return control.goesOn(after: progress)
+      return control.continues(after: progress)
     }
     let staged =
       switch execution.hops[index] {

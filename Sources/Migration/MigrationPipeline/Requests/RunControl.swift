@@ -1,31 +1,31 @@
-// A run asks this between two chunks and inside long statements whether it goes on. A held run waits here: it keeps its
-// locks and everything that it has built, and continues from the same point.
+// A run asks this between two chunks and inside long statements whether it continues. A paused run waits here: it keeps
+// its locks and everything that it has built, and continues from the same point.
 
 import Glibc
 import MigrationEngine
 
-/// Whether one run goes on. It belongs to the run's thread.
+/// Whether one run continues. It belongs to the run's thread.
 final class RunControl {
   private let stop: StopSignal
-  /// Shows that a waiting run lives.
+  /// Shows that a paused run lives.
   private let keepAlive: (MigrationStage) -> Void
   private var lastChunk = ContinuousClock.now
-  /// How long the run has waited so far.
-  private(set) var pausedTime = Duration.zero
+  /// How long the run has been paused so far.
+  private(set) var paused = Duration.zero
 
   /// A statement that runs for longer than this is no chunk: an index, a check. It waits in its middle.
   private static let longStatement = Duration.seconds(1)
-  /// How often a waiting run checks whether it may continue, in microseconds.
-  private static let pause: UInt32 = 50_000
+  /// How often a paused run checks whether it may continue, in microseconds.
+  private static let interval: UInt32 = 50_000
 
   init(_ stop: StopSignal, keepAlive: @escaping (MigrationStage) -> Void) {
     self.stop = stop
     self.keepAlive = keepAlive
   }
 
-  /// Whether a hop goes on after this report; waits while the run is held. A wait never lengthens a chunk: the chunk's
-  /// time decides the size of the next.
-  func goesOn(after progress: HopProgress) -> Bool {
+  /// Whether a hop continues after this report; waits while the run is paused. A pause never lengthens a chunk: the
+  /// chunk's time decides the size of the next.
+  func continues(after progress: HopProgress) -> Bool {
     let now = ContinuousClock.now
     if !progress.isInStatement {
       lastChunk = now
@@ -36,9 +36,9 @@ final class RunControl {
     return !stop.isStopping
   }
 
-  /// Whether a long inspection goes on; waits while the run is held. A replacement that has begun is finished: during
-  /// one, the store is locked for every program.
-  func goesOn(in stage: MigrationStage) -> Bool {
+  /// Whether a long inspection continues; waits while the run is paused. A replacement that has begun is finished:
+  /// during one, the store is locked for every program.
+  func continues(in stage: MigrationStage) -> Bool {
     switch stage {
     case .plan, .verify: wait(stage)
     case .identify, .lock, .recover, .migrate, .replace, .report: break
@@ -47,11 +47,11 @@ final class RunControl {
   }
 
   private func wait(_ stage: MigrationStage) {
-    guard stop.isHeld else { return }
+    guard stop.isPaused else { return }
     let start = ContinuousClock.now
     var shown = start
-    while stop.isHeld {
-      usleep(Self.pause)
+    while stop.isPaused {
+      usleep(Self.interval)
       let now = ContinuousClock.now
       if now - shown > .milliseconds(500) {
         shown = now
@@ -59,6 +59,6 @@ final class RunControl {
       }
     }
     lastChunk = ContinuousClock.now
-    pausedTime += lastChunk - start
+    paused += lastChunk - start
   }
 }

@@ -41,7 +41,7 @@ package struct MigrationPipeline: Sendable {
       let report = try SignsOfLife.shown(to: run.heartbeat()) {
         request.output == nil ? try run.replaceStore() : try run.writeCopy()
       }
-      if let end = run.work.finished() { observer(end) }
+      if let end = run.progress.finished() { observer(end) }
       return report
     } catch {
       throw run.failure(error)

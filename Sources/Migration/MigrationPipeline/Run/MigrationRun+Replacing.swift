@@ -255,10 +255,10 @@ extension MigrationRun {
     return StoreSwap(
       files: files, intents: environment.intents, identify: ReplacementEnvironment.identify, mode: replacement,
       keepAlive: { _ = showLife() },
-      inPlaceObserver: { [work] step in
+      inPlaceObserver: { [progress] step in
         switch step {
-        case .backedUp: work.replaced(share: 1.0 / 3)
-        case .committed: work.replaced(share: 2.0 / 3)
+        case .backedUp: progress.replaced(share: 1.0 / 3)
+        case .committed: progress.replaced(share: 2.0 / 3)
         case .copied, .compared, .writing, .durable, .confirmed: break
         }
       })

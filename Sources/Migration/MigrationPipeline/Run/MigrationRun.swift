@@ -25,7 +25,7 @@ final class MigrationRun {
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
   /// Reports the progress of the whole run.
-  let work: WorkTeller
+  let progress: ProgressReporter
   /// Whether the run goes on.
   let control: RunControl
   /// The policies of this run, and what they write.
@@ -70,11 +70,11 @@ final class MigrationRun {
     self.stop = stop
     let control = RunControl(stop) { observer(.alive($0)) }
     self.control = control
-    let work = WorkTeller { control.pausedTime }
-    self.work = work
+    let reporter = ProgressReporter { control.paused }
+    progress = reporter
     self.observer = { event in
       observer(event)
-      if let told = work.told(after: event) { observer(told) }
+      if let progress = reporter.progress(after: event) { observer(progress) }
     }
     job = request.job
     replacement = request.replacement ?? .rename
@@ -100,25 +100,12 @@ final class MigrationRun {
 
   /// The store's version; nil when it is at the target already. Throws where it cannot be migrated at all.
   func identified(_ assessment: StoreAssessment) throws -> IdentifiedStore? {
-    if let metadata = assessment.metadata, let version = assessment.version {
-      let known = StoreFacts(
-        uuid: metadata.uuid, model: version.modelName, version: version.model.name,
-        frameworkVersion: metadata.frameworkVersion)
+    if let known = assessment.facts {
       if facts != known { observer(.identified(known)) }
       facts = known
     }
     targetName = assessment.target?.model.name ?? targetName
-    switch assessment.state {
-    case .current: return nil
-    case .behind:
-      guard let identified = assessment.identified else {
-        throw HopdError(.internalError, "a store that is behind has no version")
-      }
-      return identified
-    case .newer, .unknown, .notAStore, .damaged, .encrypted:
-      throw assessment.explanation
-        ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
-    }
+    return try assessment.storeBehind()
   }
 
   /// Emits life signs, and asks whether the run goes on, while SQLite runs a long statement.
@@ -126,7 +113,7 @@ final class MigrationRun {
     let (control, observer) = (self.control, self.observer)
     return { [unowned self] in
       observer(.alive(self.stage))
-      return control.goesOn(in: self.stage)
+      return control.continues(in: self.stage)
     }
   }
 
@@ -161,7 +148,7 @@ final class MigrationRun {
     }
     var settings = request.settings
     settings.replacement = replacement
-    work.planned(plan, execution, settings: settings, replaces: request.output == nil)
+    progress.planned(plan, execution, settings: settings, replaces: request.output == nil)
     observer(
       .planned(
         PlanSummary(

@@ -245,9 +245,7 @@ struct ReloadCommand: HopctlCommand {
 
 /// `hopctl set KEY VALUE`.
 struct SetCommand: HopctlCommand {
-  static let keys = [
-    "jobs", "memory_limit", "log_level", "throttle", "io_pressure", "cpu_pressure", "memory_pressure",
-  ]
+  static let keys = ConfigurationKey.settable + ["throttle"]
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Changes a limit of the running hopd, until it restarts.",
     discussion: """
@@ -287,11 +285,5 @@ struct SetCommand: HopctlCommand {
   }
 
   /// A value for people: bytes in the largest unit without a fraction.
-  static func readable(_ value: String) -> String {
-    guard value.hasSuffix("B"), let bytes = Int64(value.dropLast()), bytes > 0 else { return value }
-    for (unit, size) in [("GiB", Int64(1) << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes % size == 0 {
-      return "\(bytes / size)\(unit)"
-    }
-    return value
-  }
+  static func readable(_ value: String) -> String { Quantity.bytes(value).map(Quantity.text) ?? value }
 }

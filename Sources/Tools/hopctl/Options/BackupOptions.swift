@@ -5,6 +5,7 @@ import ArgumentParser
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
+import MigrationPipeline
 import PersistentStore
 import StoreReplacement
 import SystemPackage
@@ -47,7 +48,7 @@ struct BackupOptions: ParsableArguments {
   /// kept, or one if `keepsOne`.
   func rule(for directory: FilePath, keepsOne: Bool = false) throws -> (rule: BackupRule, recursive: Bool) {
     let watch = try watch(for: directory)
-    var rule = watch?.backup ?? BackupRule(keep: keepsOne ? 1 : .max)
+    var rule = watch?.migration.backup ?? BackupRule(keep: keepsOne ? 1 : .max)
     if let keep { rule.keep = keep }
     if let keepFor { rule.keepFor = Quantity.duration(keepFor) }
     if let backupDirectory { rule.directory = try FilePath(backupDirectory).resolved() }

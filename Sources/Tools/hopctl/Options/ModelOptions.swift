@@ -245,8 +245,8 @@ struct TargetOptions: ParsableArguments {
   func target(_ watch: Configuration.Watch?) -> TargetVersion { version.target(watch) }
 
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
-    var naming = JoinTableNaming(Set(joinTables + (models.watch?.migration.joinTables ?? [])))
-    if let reference = reference ?? models.watch?.migration.reference?.string {
+    var naming = JoinTableNaming(Set(joinTables + (models.watch?.joinTables ?? [])))
+    if let reference = reference ?? models.watch?.reference?.string {
       naming.namingRelationships.formUnion(
         try MigrationPlanner.naming(
           fromReference: try StoreArgument.location(of: reference).store, catalog: models.catalog,

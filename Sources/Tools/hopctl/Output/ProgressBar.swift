@@ -7,14 +7,14 @@ import MigrationPipeline
 final class ProgressBar {
   private let form: ProgressForm
   private let line: ProgressLine
-  private let teller: NoteTeller
+  private let noteWriter: NoteWriter
   /// Time and part of the last line of JSON.
   private var last: (time: ContinuousClock.Instant, part: WorkPart)?
 
-  init(_ output: OutputOptions, form: ProgressForm = .bar, notes level: NoteTeller.Level = .none) {
+  init(_ output: OutputOptions, form: ProgressForm = .bar, notes level: NoteWriter.Level = .none) {
     self.form = form
     line = ProgressLine(output, every: .milliseconds(100))
-    teller = NoteTeller(level: level, isQuiet: output.quiet)
+    noteWriter = NoteWriter(level: level, isQuiet: output.quiet)
   }
 
   /// Shows an event of a migration.
@@ -30,7 +30,7 @@ final class ProgressBar {
     case .recovered(let sentence): note(sentence)
     case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
     case .note(let note):
-      guard let text = teller.line(note) else { return }
+      guard let text = noteWriter.line(note) else { return }
       end()
       StandardStreams.tell(text)
     case .identified, .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return

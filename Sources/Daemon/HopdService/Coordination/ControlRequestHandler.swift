@@ -14,7 +14,7 @@ import SystemPackage
 import SystemdSupport
 
 /// Handles the calls of the control socket.
-struct ControlDesk: Sendable {
+struct ControlRequestHandler: Sendable {
   let coordinator: DaemonCoordinator
   let stateDirectory: FilePath
   let logger: Logger
@@ -44,7 +44,7 @@ struct ControlDesk: Sendable {
       let server = try ControlServer(path: path, activated: activated)
       server.start(
         handler: { call, peer, answer in take(call, peer, answer) },
-        problem: ProblemTeller(logger: logger).tell)
+        problem: RateLimitedLogger(logger: logger).log)
       recorder.note(.service(.socket, path.printable))
       return server
     } catch {
@@ -176,16 +176,16 @@ struct ControlDesk: Sendable {
 }
 
 /// Logs the mistakes of clients, each kind once an hour: endless invalid input from a client must not fill the journal.
-private final class ProblemTeller: Sendable {
+private final class RateLimitedLogger: Sendable {
   private let logger: Logger
-  private let told = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])
+  private let logged = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])
 
   init(logger: Logger) { self.logger = logger }
 
-  func tell(_ problem: ControlProblem, _ peer: ControlPeer?) {
-    let isNews = told.withLock { told -> Bool in
-      if let last = told[problem], last.advanced(by: .seconds(3600)) > .now { return false }
-      told[problem] = .now
+  func log(_ problem: ControlProblem, _ peer: ControlPeer?) {
+    let isNews = logged.withLock { logged -> Bool in
+      if let last = logged[problem], last.advanced(by: .seconds(3600)) > .now { return false }
+      logged[problem] = .now
       return true
     }
     guard isNews else { return }

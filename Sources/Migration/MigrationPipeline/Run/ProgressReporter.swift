@@ -7,25 +7,25 @@ import MigrationEngine
 import MigrationPlanning
 
 /// The model of one run's work, fed with the run's events. It belongs to the run's thread.
-final class WorkTeller {
+final class ProgressReporter {
   private let start = ContinuousClock.now
   private var model: WorkModel?
   private var plan: (from: String, to: String, hops: Int)?
   private var chunk: ChunkProgress?
   /// Rows that earlier runs have written.
   private var rowsBefore: Int64?
-  private var lastTold: ContinuousClock.Instant?
+  private var lastReported: ContinuousClock.Instant?
   private var lastPart: WorkPart?
-  /// How long the run has halted: that time counts for no pace.
-  private let pausedTime: () -> Duration
+  /// How long the run has been paused: that time counts for no pace.
+  private let paused: () -> Duration
 
   /// No more often than this, unless another part begins.
   private static let pause = Duration.milliseconds(50)
 
-  init(pausedTime: @escaping () -> Duration) { self.pausedTime = pausedTime }
+  init(paused: @escaping () -> Duration) { self.paused = paused }
 
   /// Seconds that the run has worked.
-  private var elapsed: Double { max(0, (ContinuousClock.now - start - pausedTime()).seconds) }
+  private var elapsed: Double { max(0, (ContinuousClock.now - start - paused()).seconds) }
 
   /// The plan is complete.
   func planned(_ plan: MigrationPlan, _ execution: ChainExecution, settings: MigrationSettings, replaces: Bool) {
@@ -37,7 +37,7 @@ final class WorkTeller {
   func replaced(share: Double) { model?.advance(.replacing, share: share) }
 
   /// The progress to report after an event; nil where nothing has changed, or it was reported a moment ago.
-  func told(after event: MigrationEvent) -> MigrationEvent? {
+  func progress(after event: MigrationEvent) -> MigrationEvent? {
     guard model != nil else { return nil }
     switch event {
     case .progress(let progress):
@@ -49,21 +49,21 @@ final class WorkTeller {
     case .planned, .hopStarted, .hopFinished, .alive: break
     case .identified, .recovered, .resumed, .note, .verified, .advanced: return nil
     }
-    return tell(isLast: false)
+    return report(isLast: false)
   }
 
   /// The run has ended well; nil where it had nothing to do.
   func finished() -> MigrationEvent? {
     guard model != nil else { return nil }
     model?.finish()
-    return tell(isLast: true)
+    return report(isLast: true)
   }
 
-  private func tell(isLast: Bool) -> MigrationEvent? {
+  private func report(isLast: Bool) -> MigrationEvent? {
     guard var model, let plan else { return nil }
     let now = ContinuousClock.now
-    if !isLast, model.part == lastPart, let lastTold, now - lastTold < Self.pause { return nil }
-    (lastTold, lastPart) = (now, model.part)
+    if !isLast, model.part == lastPart, let lastReported, now - lastReported < Self.pause { return nil }
+    (lastReported, lastPart) = (now, model.part)
     let elapsed = elapsed
     let fraction = model.fraction()
     let remaining = model.remaining(at: elapsed)

@@ -16,14 +16,14 @@ struct VerboseOptions: ParsableArguments {
   var verbose = false
 
   /// The level of detail.
-  var level: NoteTeller.Level {
+  var level: NoteWriter.Level {
     let name = getenv("HOPD_LOG").map { String(cString: $0) }
-    return max(verbose ? .debug : .none, NoteTeller.Level.allCases.first { "\($0)" == name } ?? .none)
+    return max(verbose ? .debug : .none, NoteWriter.Level.allCases.first { "\($0)" == name } ?? .none)
   }
 }
 
 /// Writes notes of the engine.
-struct NoteTeller {
+struct NoteWriter {
   /// Levels of detail; each includes those before it.
   enum Level: Comparable, CaseIterable {
     case none, debug, trace

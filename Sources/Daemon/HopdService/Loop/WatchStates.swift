@@ -1,0 +1,45 @@
+// What is known of the directories of the watches.
+
+/// The directories of the watches: whether they can be read, and what was found there.
+struct WatchStates {
+  /// Watches whose directory cannot currently be read.
+  private(set) var degraded: Set<String> = []
+  /// Number of files per watch at the last scan; a watch has no entry before its first scan.
+  private var files: [String: Int] = [:]
+  /// Watches whose records may contain stores that are gone.
+  private var unseen: Set<String> = []
+
+  /// The number of files in all watches.
+  var fileCount: Int { files.values.reduce(0, &+) }
+
+  func isScanned(_ watch: String) -> Bool { files[watch] != nil }
+
+  /// A scan of a watch found so many files.
+  mutating func scanned(_ watch: String, files count: Int) { files[watch] = count }
+
+  /// The directory of a watch cannot be read now.
+  mutating func degrade(_ watch: String) {
+    files[watch] = files[watch] ?? 0
+    degraded.insert(watch)
+  }
+
+  /// The directory of a watch can be read again.
+  mutating func restore(_ watch: String) { degraded.remove(watch) }
+
+  /// The watches of a new configuration are in force.
+  mutating func configure(_ watches: [String]) {
+    degraded.formIntersection(watches)
+    files = files.filter { watches.contains($0.key) }
+  }
+
+  /// The records of these watches may contain stores that are gone.
+  mutating func markUnseen(_ watches: [String]) { unseen.formUnion(watches) }
+
+  /// Returns the watches whose records may contain stores that are gone, once every file of theirs was looked at.
+  mutating func takeUnseen(known: Int, unserved: [String]) -> [String] {
+    guard !unseen.isEmpty, known >= fileCount else { return [] }
+    let served = unseen.subtracting(unserved).filter(isScanned)
+    unseen.subtract(served)
+    return served.sorted()
+  }
+}
