@@ -237,7 +237,7 @@ extension DaemonCoordinator {
       "phase": .string("\(phase)"), "line": .string(line.text),
       "counts": .object([
         "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.looking)),
-        "waiting": .integer(Int64(counts.waiting + heldBack.count)), "migrating": .integer(Int64(counts.migrating)),
+        "waiting": .integer(Int64(counts.waiting + quarantined.count)), "migrating": .integer(Int64(counts.migrating)),
         "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
       ]),
       "work": .array(
@@ -272,7 +272,7 @@ extension DaemonCoordinator {
     ) {
       let counts = scheduler.counts
       var gauges = Metrics.Gauges()
-      gauges.queueDepth = Int64(counts.waiting + counts.migrating + heldBack.count)
+      gauges.queueDepth = Int64(counts.waiting + counts.migrating + quarantined.count)
       gauges.watches = Int64(setup.configuration.watches.count)
       gauges.unserved = Int64(unservedWatches.count)
       gauges.isPaused = pauseFile.isThere || !scheduler.pauses.isEmpty

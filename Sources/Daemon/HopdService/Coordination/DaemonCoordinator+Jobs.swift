@@ -28,7 +28,7 @@ extension DaemonCoordinator {
       return
     }
     let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
-    if bars(ticket, subject, now: now) { return }
+    if refusesSuspect(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
     let asker = ticket.step == .migrate ? askers.removeValue(forKey: ticket.store.key) : askers[ticket.store.key]
     let stop = StopSignal(parent: stopSignal)
@@ -125,7 +125,7 @@ extension DaemonCoordinator {
   }
 
   private func failed(_ job: RunningJob, _ failure: MigrationFailure, isReported: Bool, now: ContinuousClock.Instant) {
-    if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
+    if failure.error.code == .heldBack { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
     if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
@@ -158,7 +158,7 @@ extension DaemonCoordinator {
     // The scheduler gets scanned files only after they have settled, so the larger number counts.
     line.stores = max(counts.known, watches.fileCount)
     line.toLookAt = counts.looking
-    line.toDo = counts.waiting + heldBack.count
+    line.toDo = counts.waiting + quarantined.count
     line.unserved = unservedWatches
     line.deferred = counts.deferred
     line.attention = counts.attention

@@ -22,7 +22,7 @@ extension DaemonCoordinator {
     recordStart()
     reportWarnings(setup)
     reportUnserved()
-    countSuspects()
+    countCrashes()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
     let setup = setup

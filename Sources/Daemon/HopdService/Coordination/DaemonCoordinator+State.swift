@@ -132,7 +132,7 @@ extension DaemonCoordinator {
   func recordUnseen() {
     let counts = scheduler.counts
     guard let recorder = surroundings.recorder, phase == .ready, counts.looking == 0 else { return }
-    let unseen = watches.takeUnseen(known: counts.known + heldBack.count, unserved: unservedWatches)
+    let unseen = watches.takeUnseen(known: counts.known + quarantined.count, unserved: unservedWatches)
     if !unseen.isEmpty { recorder.note(.unseen(watches: unseen)) }
   }
 

@@ -82,8 +82,8 @@ package actor DaemonCoordinator {
   /// Notes of the stores at work, for the next daemon; nil if the state directory cannot be written.
   let notes: WorkNotes?
   /// Stores that were being worked on when a daemon was killed.
-  var suspects: Suspects
-  var heldBack = HeldBackStores()
+  var suspects: CrashSuspects
+  var quarantined = QuarantinedStores()
   var watcher: DirectoryWatcher?
   var watches = WatchStates()
   /// The folders of models, which are watched too.
@@ -120,7 +120,7 @@ package actor DaemonCoordinator {
     liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
-    suspects = Suspects(stateDirectory: surroundings.stateDirectory)
+    suspects = CrashSuspects(stateDirectory: surroundings.stateDirectory)
     scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
     scheduler.migrations.priorities = setup.priorities
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
@@ -168,7 +168,7 @@ package actor DaemonCoordinator {
     case .vanished(let key):
       recordGone(scheduler.store(key))
       scheduler.vanished(key)
-      heldBack.remove(key)
+      quarantined.remove(key)
     case .models(let found, let watches): loaded(found, of: watches)
     case .modelsTouched(let watch): modelsTouched(watch)
     case .modelsSeen(let watch, let finding): modelsSeen(watch, finding)
@@ -235,7 +235,7 @@ package actor DaemonCoordinator {
     if phase == .ready {
       next += [
         metrics.due, scheduler.nextAlarm(), modelRetry.due, modelFolders.nextDue, nextHour(now: now),
-        soon(1, if: throttle.isHalting), heldBack.due(isIdle: isIdle), notifier.nextStatus,
+        soon(1, if: throttle.isHalting), quarantined.due(isIdle: isIdle), notifier.nextStatus,
         running.isEmpty ? memory.due : nil,
       ]
     }

@@ -14,12 +14,12 @@ import Testing
 @testable import HopdService
 @testable import MigrationPipeline
 
-@Suite struct SuspectsTests {
+@Suite struct CrashSuspectsTests {
   /// Simulates a daemon that is killed while it works on these stores.
   private func kill(_ place: DaemonTests.Place, _ stores: [String], _ step: JobStep = .migrate) throws {
     let notes = try #require(WorkNotes(stateDirectory: place.root.appending("state"), boot: try Self.boot()))
     // The records of an earlier one are counted, as the daemon does at its start.
-    var suspects = Suspects(stateDirectory: place.root.appending("state"))
+    var suspects = CrashSuspects(stateDirectory: place.root.appending("state"))
     let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
     suspects.add(notes.unfinished) { _ in setup.modelsMark(ofWatch: "w") }
     for store in stores { _ = notes.begin(FoundStore.key(of: FilePath(place.store(store))), step) }
@@ -90,7 +90,7 @@ import Testing
     #expect(Set(names.prefix(2)) == ["c.sqlite", "d.sqlite"], "\(names)")
     #expect(atOnce.withLock { $0.most } == 1, "which of them it is, only one at a time can tell")
     // They have come through: the next death is the first again.
-    #expect(Suspects(stateDirectory: place.root.appending("state")).isEmpty)
+    #expect(CrashSuspects(stateDirectory: place.root.appending("state")).isEmpty)
     #expect(try unfinished(place, boot: Self.boot()).isEmpty)
     #expect(place.log.entries.contains { $0[.store] == place.store("a.sqlite") && $0.text.contains("(1 of 3)") })
   }
@@ -115,7 +115,7 @@ import Testing
       try place.write("stores/a.sqlite", "another")
       try await eventually("looked at") { looks.withLock { $0 }.contains("a.sqlite") }
     }
-    #expect(Suspects(stateDirectory: place.root.appending("state")).isEmpty)
+    #expect(CrashSuspects(stateDirectory: place.root.appending("state")).isEmpty)
   }
 
   @Test func aReloadGivesItAnotherChance() async throws {

@@ -15,7 +15,7 @@ extension HopdError.Code {
 }
 
 /// The suspects, saved in the state directory.
-struct Suspects {
+struct CrashSuspects {
   /// The record of one suspect.
   private struct Record: Codable {
     var store: PathText
@@ -62,7 +62,7 @@ struct Suspects {
   }
 
   /// Number of kills during work on this store in its current state; 0 if it is not a suspect or has changed since.
-  mutating func deaths(at store: FilePath, models: String) -> Int {
+  mutating func crashCount(of store: FilePath, models: String) -> Int {
     guard let record = records[store] else { return 0 }
     guard record.mark == Self.mark(store, models) else {
       clear(store)
@@ -89,9 +89,10 @@ struct Suspects {
   }
 
   /// The refusal of a store that has killed the daemon too often.
-  static func refusal(_ store: FilePath, deaths: Int) -> HopdError {
+  static func refusal(_ store: FilePath, crashCount: Int) -> HopdError {
     HopdError(
-      .storeEndsService, "hopd was killed \(deaths) times while it worked on this store, so it leaves the store alone",
+      .storeEndsService,
+      "hopd was killed \(crashCount) times while it worked on this store, so it leaves the store alone",
       at: Place(store: store),
       hint:
         "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when "
