@@ -82,14 +82,14 @@ package final class BackupKeeper: Sendable {
     }
     guard isDue || !held.isEmpty else { return }
     BlockingWork.run("backups") { [self] in
-      lookAtPins(held, work)
+      checkPins(held, work)
       if isDue { sweep(work) }
       state.withLock { _ = $0.atWork.remove(name) }
     }
   }
 
-  /// Releases stores whose pin is gone, so that they are looked at again.
-  private func lookAtPins(_ held: [FoundStore], _ work: Work) {
+  /// Releases stores whose pin is gone, so that they are inspected again.
+  private func checkPins(_ held: [FoundStore], _ work: Work) {
     for store in held where !work.stop.isStopping {
       let pins = PinStore(location: CanonicalStoreLocation(unresolved: store.key), files: LinuxFileSystem())
       if (try? pins.read()) != nil { continue }

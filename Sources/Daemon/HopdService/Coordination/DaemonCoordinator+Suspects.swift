@@ -19,7 +19,7 @@ extension DaemonCoordinator {
     for work in notes.unfinished {
       let models = setup.modelsMark(ofWatch: watch(ofStore: work.store))
       let crashes = suspects.crashCount(of: work.store, models: models)
-      let what = work.step == .look ? "looked at" : "migrated"
+      let what = work.step == .inspect ? "looked at" : "migrated"
       logger.detail(
         .warning,
         "hopd was killed while it \(what) \(work.store.printable) (\(crashes) of \(CrashSuspects.limit)); the store "
@@ -43,13 +43,13 @@ extension DaemonCoordinator {
   }
 
   private func enqueue(_ store: FoundStore, now: ContinuousClock.Instant) {
-    let goesOn = interrupted.remove(store.key) != nil
-    if scheduler.found(store, step: goesOn ? .migrate : .look, now: now) { record(store, waiting(store)) }
+    let continues = interrupted.remove(store.key) != nil
+    if scheduler.found(store, step: continues ? .migrate : .inspect, now: now) { record(store, waiting(store)) }
   }
 
   var isIdle: Bool {
     let counts = scheduler.counts
-    return counts.looking == 0 && counts.waiting == 0 && counts.migrating == 0
+    return counts.inspecting == 0 && counts.waiting == 0 && counts.migrating == 0
   }
 
   /// Queues the next suspect when it is due.

@@ -54,7 +54,7 @@ struct CrashSuspects {
       var record = records[unfinished.store] ?? Record(store: PathText(unfinished.store), mark: mark)
       // Another store under the same name, or other models, start at zero.
       if record.mark != mark { (record.looks, record.migrations) = (0, 0) }
-      if unfinished.step == .look { record.looks += 1 } else { record.migrations += 1 }
+      if unfinished.step == .inspect { record.looks += 1 } else { record.migrations += 1 }
       record.mark = mark
       records[unfinished.store] = record
     }
@@ -74,7 +74,7 @@ struct CrashSuspects {
   /// Notes that work on the store ended without a kill.
   mutating func survived(_ store: FilePath, _ step: JobStep) {
     guard var record = records[store] else { return }
-    // After a harmless look, the store's migration may still be what kills the daemon.
+    // After a harmless inspection, the store's migration may still be what kills the daemon.
     if step == .migrate { record.migrations = 0 }
     record.looks = 0
     records[store] = record.migrations == 0 ? nil : record
