@@ -227,7 +227,7 @@ import Testing
       if ["HopdService", "MigrationPipeline", "StoreFleet"].contains(source.target) {
         for call in ["StoreLocation(database:", "lstat(", "opendir("] where source.code.contains(call) {
           // The name of a store in an order or an error, and files of hopd's own in /dev/shm.
-          let others = ["DaemonCoordinator.swift", "Suspects.swift", "HopdError+Any.swift", "ClaimFile.swift"]
+          let others = ["DaemonCoordinator.swift", "CrashSuspects.swift", "HopdError+Any.swift", "ClaimFile.swift"]
           #expect(others.contains(source.name), "\(file) names a store without its directory: \(call)…)")
         }
       }

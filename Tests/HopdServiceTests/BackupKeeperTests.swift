@@ -131,7 +131,7 @@ import Testing
     let pin = RestorePin(storeUUID: "U", restored: Self.one, replaced: [Self.two], restoredAt: 1_900_000_000, job: "b2")
     try pins.write(pin)
     var work = FakeWork()
-    work.onLook = { request in
+    work.onInspect = { request in
       // As the pipeline's look does.
       let held = try? PinStore(location: location, files: LinuxFileSystem()).pin(
         against: Self.two, storeUUID: "U", digest: "one")

@@ -120,7 +120,7 @@ import Testing
     let place = try Place()
     let isDone = Mutex(false)
     let work = FakeWork(
-      onLook: { _ in
+      onInspect: { _ in
         isDone.withLock { $0 } ? .success(.current(nil)) : .success(.behind(Self.facts, target: "A 2"))
       },
       onMigrate: { request, _, observer in
@@ -150,7 +150,7 @@ import Testing
     // Neither a watchdog nor a rescan, so nothing wakes the daemon but what it has set itself.
     let place = try Place(rescan: "1h")
     let mayEnd = Mutex(false)
-    let work = FakeWork(onLook: { _ in
+    let work = FakeWork(onInspect: { _ in
       while !mayEnd.withLock({ $0 }) { usleep(1000) }
       return .success(.current(nil))
     })
@@ -173,7 +173,7 @@ import Testing
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     let work = FakeWork(
-      onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(Self.facts, target: "A 2")) },
       onMigrate: { _, stop, observer in
         observer(.hopStarted(index: 0, hops: 1, from: "A", to: "A 2"))
         while !stop.isStopping { usleep(1000) }
@@ -195,7 +195,7 @@ import Testing
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     let looks = Mutex(0)
-    let work = FakeWork(onLook: { _ in
+    let work = FakeWork(onInspect: { _ in
       looks.withLock { $0 += 1 }
       return .failure(MigrationFailure(stage: .identify, error: HopdError(.noRoute, "no way")))
     })
@@ -249,7 +249,8 @@ import Testing
     let mayEnd = Mutex(false)
     let runs = Mutex(0)
     let work = FakeWork(
-      onLook: { _ in runs.withLock { $0 } == 0 ? .success(.behind(Self.facts, target: "A 2")) : .success(.current(nil))
+      onInspect: { _ in
+        runs.withLock { $0 } == 0 ? .success(.behind(Self.facts, target: "A 2")) : .success(.current(nil))
       },
       onMigrate: { request, _, _ in
         runs.withLock { $0 += 1 }
@@ -274,7 +275,7 @@ import Testing
     let place = try Place()
     try place.write("pause", "")
     try place.write("stores/a.sqlite", "x")
-    let work = FakeWork(onLook: { _ in .success(.behind(Self.facts, target: "A 2")) })
+    let work = FakeWork(onInspect: { _ in .success(.behind(Self.facts, target: "A 2")) })
     try await running(place, try place.coordinator(work)) {
       try await eventually("queued") { !place.log.all(.storeQueued).isEmpty }
       try await eventually("told") {
@@ -290,7 +291,7 @@ import Testing
     let place = try Place()
     let mayMove = Mutex(true)
     let work = FakeWork(
-      onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(Self.facts, target: "A 2")) },
       onMigrate: { _, stop, observer in
         while !stop.isStopping {
           if mayMove.withLock({ $0 }) { observer(.verifying) }
@@ -317,7 +318,7 @@ import Testing
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     let work = FakeWork(
-      onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(Self.facts, target: "A 2")) },
       onMigrate: { _, _, _ in
         .failure(MigrationFailure(stage: .migrate, error: HopdError(.noSpace, "no space on /srv")))
       })
@@ -337,7 +338,7 @@ import Testing
     try place.write("stores/b.sqlite", "x")
     let stores = place.root.appending("stores")
     let work = FakeWork(
-      onLook: { request in
+      onInspect: { request in
         #expect(request.location.fileName == "b.sqlite")
         return .success(.current(nil))
       },
@@ -345,11 +346,11 @@ import Testing
       },
       recovered: [
         RecoveredStore(
-          store: stores.appending("a.sqlite"), sentence: "the new store is in place", failure: nil, goesOn: true),
+          store: stores.appending("a.sqlite"), sentence: "the new store is in place", failure: nil, continues: true),
         RecoveredStore(
           store: "/elsewhere/c.sqlite", sentence: nil,
           failure: MigrationFailure(stage: .recover, error: HopdError(.storeQuarantined, "the store is missing")),
-          goesOn: false),
+          continues: false),
       ])
     try await running(place, try place.coordinator(work)) {
       try await eventually("reported") { place.log.all(.storeMigrated).count == 1 }

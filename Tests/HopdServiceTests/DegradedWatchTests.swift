@@ -48,7 +48,7 @@ import Testing
 
   private func looks() -> (work: FakeWork, names: @Sendable () -> [String]) {
     let names = Names()
-    let work = FakeWork(onLook: { request in
+    let work = FakeWork(onInspect: { request in
       names.list.withLock { $0.append(request.location.fileName) }
       return .success(.current(nil))
     })

@@ -28,7 +28,7 @@ import Testing
   private func run(_ queue: inout JobScheduler) -> [String] {
     var names: [String] = []
     while let ticket = queue.start() {
-      let outcome: JobOutcome = ticket.step == .look ? .behind : .migrated
+      let outcome: JobOutcome = ticket.step == .inspect ? .behind : .migrated
       _ = queue.finished(ticket.store.key, outcome, now: now)
       if ticket.step == .migrate { names.append(ticket.store.key.lastComponent?.string ?? "") }
     }
@@ -56,7 +56,7 @@ import Testing
       let names = run(&queue)
       #expect(names == ["a", "e"])
     }
-    #expect(queue.hurried.isEmpty)
+    #expect(queue.prioritized.isEmpty)
     let done2 = queue.order(key("nothing"), first: true)
     #expect(!done2)
   }

@@ -13,7 +13,7 @@ private final class Queue {
   private var value: JobScheduler
 
   init(jobs: Int, rules: [String: RetryRule]) { value = JobScheduler(jobs: jobs, rules: rules) }
-  @discardableResult func found(_ store: FoundStore, step: JobStep = .look, now: JobScheduler.Instant) -> Bool {
+  @discardableResult func found(_ store: FoundStore, step: JobStep = .inspect, now: JobScheduler.Instant) -> Bool {
     value.found(store, step: step, now: now)
   }
   func vanished(_ key: FilePath) { value.vanished(key) }
@@ -46,7 +46,7 @@ private final class Queue {
   private func migrating() throws -> Queue {
     let queue = scheduler()
     queue.found(a, now: start)
-    #expect(queue.start()?.step == .look)
+    #expect(queue.start()?.step == .inspect)
     #expect(queue.finished(a.key, .behind, now: start) == .queued)
     #expect(queue.start()?.step == .migrate)
     return queue
@@ -99,7 +99,7 @@ private final class Queue {
     #expect(queue.counts.known == 4999)
     // Other models: every one is looked at again, and rests again.
     queue.configure(jobs: 1, rules: ["w": rule])
-    #expect(queue.counts.looking == 4999)
+    #expect(queue.counts.inspecting == 4999)
     lookAtAll()
     #expect(queue.busyCount == 0)
     // A watch that is gone takes its stores with it.
@@ -147,7 +147,7 @@ private final class Queue {
     var migrated: [FilePath] = []
     var ordinals: [Int] = []
     while let ticket = queue.start() {
-      if ticket.step == .look {
+      if ticket.step == .inspect {
         looked.append(ticket.store.key)
         queue.finished(ticket.store.key, .behind, now: start)
       } else {
@@ -194,7 +194,7 @@ private final class Queue {
     let queue = try migrating()
     queue.found(b, now: start)
     let ticket = try #require(queue.start())
-    #expect(ticket.store.key == b.key && ticket.step == .look)
+    #expect(ticket.store.key == b.key && ticket.step == .inspect)
     #expect(queue.finished(b.key, .behind, now: start) == .queued)
     #expect(queue.start() == nil)
   }
@@ -202,7 +202,7 @@ private final class Queue {
   @Test func migrationsHeldBackWaitWhileLooksGoOn() throws {
     let queue = scheduler()
     queue.found(a, now: start)
-    #expect(queue.start(haltingMigrations: true)?.step == .look)
+    #expect(queue.start(haltingMigrations: true)?.step == .inspect)
     queue.finished(a.key, .behind, now: start)
     #expect(queue.start(haltingMigrations: true) == nil)
     #expect(queue.start()?.step == .migrate)
@@ -213,7 +213,7 @@ private final class Queue {
     queue.found(.sample("a.sqlite", size: 2), now: start)
     #expect(queue.start() == nil)
     #expect(queue.finished(a.key, .migrated, now: start) == .settled)
-    #expect(queue.start()?.step == .look)
+    #expect(queue.start()?.step == .inspect)
   }
 
   @Test func aStoreFoundAgainUnchangedWhileAtWorkIsDone() throws {
@@ -250,7 +250,7 @@ private final class Queue {
     queue.finished(a.key, .refused(reason: "no-route"), now: start)
     queue.configure(jobs: 1, rules: ["w": rule])
     let ticket = try #require(queue.start())
-    #expect(ticket.step == .look)
+    #expect(ticket.step == .inspect)
     // The same refusal of the same file is reported once, whatever the reloads.
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: at(5)) == .refused(isNews: false))
   }
@@ -416,7 +416,7 @@ private final class Queue {
     var size: Int64 = 1
     var atWork: [JobTicket] = []
     func end(_ outcome: JobOutcome) -> String? {
-      guard let ticket = atWork.last, ticket.step == .look || outcome != .behind else { return nil }
+      guard let ticket = atWork.last, ticket.step == .inspect || outcome != .behind else { return nil }
       atWork.removeLast()
       queue.finished(ticket.store.key, outcome, now: now)
       if case .running = queue.state(of: ticket.store.key) { return "still running after its end" }
@@ -472,7 +472,7 @@ private final class Queue {
       }
     }
     let counts = queue.counts
-    if counts.looking != 0 || counts.toDo != 0 { return "counts do not come to rest: \(counts)" }
+    if counts.inspecting != 0 || counts.toDo != 0 { return "counts do not come to rest: \(counts)" }
     if queue.nextAlarm() != nil { return "an alarm is left" }
     return nil
   }

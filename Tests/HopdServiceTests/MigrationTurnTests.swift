@@ -87,11 +87,11 @@ import Testing
       let ticket = queue.start()
       _ = queue.finished(ticket?.store.key ?? "", outcome, now: now)
     }
-    #expect(queue.counts.looking == 0 && queue.counts.attention == 3)
+    #expect(queue.counts.inspecting == 0 && queue.counts.attention == 3)
     queue.modelsChanged(ofWatch: "a")
-    #expect(queue.counts.looking == 3 && queue.state(of: "/srv/b1") == .failed)
+    #expect(queue.counts.inspecting == 3 && queue.state(of: "/srv/b1") == .failed)
     queue.modelsChanged(ofWatch: "nothing")
-    #expect(queue.counts.looking == 3)
+    #expect(queue.counts.inspecting == 3)
   }
 
   /// Random arrivals, priorities, pauses and hours: every store that may begin does, none twice, and none is overtaken

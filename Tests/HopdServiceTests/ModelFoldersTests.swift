@@ -63,7 +63,7 @@ import Testing
     var coordinator: DaemonCoordinator {
       get throws {
         try place.coordinator(
-          FakeWork(onLook: { [self] request in
+          FakeWork(onInspect: { [self] request in
             seen.withLock { $0 = request.catalog.versions.map(\.model.name) }
             looks.withLock { $0 += 1 }
             return .failure(

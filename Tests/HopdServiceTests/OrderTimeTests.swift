@@ -27,7 +27,7 @@ import Testing
       DaemonCoordinator.Surroundings(
         source: source, stateDirectory: state, pauseFile: place.root.appending("pause"),
         notifier: ServiceNotifier(socketPath: place.manager.path),
-        work: FakeWork(onLook: { _ in .success(.current(DaemonTests.facts)) }), logger: place.log.logger,
+        work: FakeWork(onInspect: { _ in .success(.current(DaemonTests.facts)) }), logger: place.log.logger,
         recorder: recorder), setup: try DaemonSetup(source.load()))
     let handler = ControlRequestHandler(coordinator: daemon, stateDirectory: state, logger: place.log.logger)
     let socket = place.root.appending("socket")

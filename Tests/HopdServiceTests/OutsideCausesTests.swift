@@ -36,7 +36,7 @@ import Testing
     let isMended = Mutex(false)
     let tries = Mutex(0)
     let work = FakeWork(
-      onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { request, _, _ in
         tries.withLock { $0 += 1 }
         return isMended.withLock { $0 }
@@ -72,7 +72,7 @@ import Testing
     try place.write("stores/a.sqlite", "x")
     let tries = Mutex(0)
     let work = FakeWork(
-      onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { _, _, _ in
         tries.withLock { $0 += 1 }
         return .failure(MigrationFailure(stage: .lock, error: HopdError(.noPermission, "not now")))

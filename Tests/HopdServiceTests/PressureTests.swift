@@ -80,7 +80,7 @@ import Testing
       get throws {
         let chunks = chunks
         let work = FakeWork(
-          onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
+          onInspect: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
           onMigrate: { _, stop, observer in
             while !stop.isStopping {
               if !stop.isPaused { chunks.add() }

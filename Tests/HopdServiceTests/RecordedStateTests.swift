@@ -44,8 +44,8 @@ import Testing
   /// Work whose result depends on the name of the store.
   private static func work(mayEnd: @escaping @Sendable () -> Bool = { true }) -> FakeWork {
     FakeWork(
-      onLook: { request in
-        func failed(_ code: HopdError.Code, _ message: String) -> Result<LookResult, MigrationFailure> {
+      onInspect: { request in
+        func failed(_ code: HopdError.Code, _ message: String) -> Result<InspectionResult, MigrationFailure> {
           .failure(
             MigrationFailure(stage: .identify, error: HopdError(code, message, hint: "do this"), from: "A", to: "A 2"))
         }
@@ -92,7 +92,7 @@ import Testing
     #expect(found["old.sqlite"]?.version == "A 2")
     let jobs = try reader(place).jobs(of: place.store("old.sqlite"))
     #expect(jobs.count == 1)
-    #expect(jobs.first?.result == "migrated" && jobs.first?.rows == 30 && jobs.first?.asker == "hopd")
+    #expect(jobs.first?.result == "migrated" && jobs.first?.rows == 30 && jobs.first?.requester == "hopd")
     #expect(jobs.first?.backup == "/srv/.a.hopd-backups/1/a.sqlite")
     #expect(try reader(place).jobs(of: place.store("refused.sqlite")).map(\.result) == ["refused"])
     // A store that is full again and again is one line, not one for each attempt.

@@ -90,16 +90,18 @@ final class ManagerSocket: Sendable {
 
 /// Work that does what a test prescribes.
 struct FakeWork: StoreWork {
-  var onLook: @Sendable (MigrationRequest) -> Result<LookResult, MigrationFailure> = { _ in .success(.current(nil)) }
+  var onInspect: @Sendable (MigrationRequest) -> Result<InspectionResult, MigrationFailure> = { _ in
+    .success(.current(nil))
+  }
   var onMigrate:
     @Sendable (MigrationRequest, StopSignal, (MigrationEvent) -> Void) -> Result<MigrationReport, MigrationFailure> = {
       request, _, _ in .success(.sample(request.location.database))
     }
   var recovered: [RecoveredStore] = []
 
-  func look(
+  func inspect(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(MigrationFailure) -> LookResult { try onLook(request).get() }
+  ) throws(MigrationFailure) -> InspectionResult { try onInspect(request).get() }
 
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void

@@ -50,7 +50,7 @@ import Testing
     line.stores = 12344
     line.toDo = 3
     #expect(line.text == "watching 12 344 stores, 3 to do")
-    line.toLookAt = 9
+    line.toInspect = 9
     line.deferred = 2
     line.attention = 1
     line.isPaused = true

@@ -42,9 +42,9 @@ import Testing
       seen.list.withLock { $0.append(found) }
     }
 
-    func look(
+    func inspect(
       _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-    ) throws(MigrationFailure) -> LookResult {
+    ) throws(MigrationFailure) -> InspectionResult {
       note()
       return .behind(DaemonTests.facts, target: "A 2")
     }
@@ -63,7 +63,7 @@ import Testing
       let store = FilePath("/elsewhere/r.sqlite")
       _ = around(store) {
         note()
-        return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: false)
+        return RecoveredStore(store: store, sentence: nil, failure: nil, continues: false)
       }
       return []
     }
@@ -80,7 +80,7 @@ import Testing
     let store = FoundStore.key(of: FilePath(place.store("a.sqlite")))
     #expect(
       work.all == [
-        [UnfinishedWork(store: "/elsewhere/r.sqlite", step: .migrate)], [UnfinishedWork(store: store, step: .look)],
+        [UnfinishedWork(store: "/elsewhere/r.sqlite", step: .migrate)], [UnfinishedWork(store: store, step: .inspect)],
         [UnfinishedWork(store: store, step: .migrate)],
       ])
   }
@@ -91,7 +91,7 @@ import Testing
     try place.write("stores/a.sqlite", "x")
     let mayEnd = Mutex(false)
     let work = FakeWork(
-      onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { _, _, _ in
         for _ in 0..<5000 where !mayEnd.withLock({ $0 }) { usleep(2000) }
         return .failure(MigrationFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")))

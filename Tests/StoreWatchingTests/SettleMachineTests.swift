@@ -59,7 +59,7 @@ import Testing
         machine.observed("f", disk, now: now)
       case "A"..."I": disk = content(event)
       case "m": machine.touched("f", now: now)
-      case "n": machine.nudged("f", now: now)
+      case "n": machine.sideFileChanged("f", now: now)
       case "x", "X":
         disk = nil
         if event == "x", machine.observed("f", nil, now: now) { output = "v" }
@@ -70,7 +70,7 @@ import Testing
       default: break
       }
       for name in machine.due(now: now) {
-        switch machine.looked(name, disk, now: now) {
+        switch machine.inspected(name, disk, now: now) {
         case .settled: output = "S"
         case .vanished: output = "v"
         default: break
@@ -110,7 +110,7 @@ import Testing
           machine.observed(0, nil, now: now)
         default: break
         }
-        for name in machine.due(now: now) where machine.looked(name, disk, now: now) == .settled {
+        for name in machine.due(now: now) where machine.inspected(name, disk, now: now) == .settled {
           reported = disk
           if tick - quietSince < 3 { Issue.record("\(history): reported too early, at \(tick)") }
         }
@@ -128,7 +128,7 @@ import Testing
     let later = start.advanced(by: .seconds(3))
     let due = machine.due(now: later)
     #expect(due.count == 100_000)
-    for name in due { _ = machine.looked(name, content("1"), now: later) }
+    for name in due { _ = machine.inspected(name, content("1"), now: later) }
     #expect(machine.count == 100_000)
     #expect(machine.unsettledCount == 0)
     #expect(machine.nextDeadline == nil)

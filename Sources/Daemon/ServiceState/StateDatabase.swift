@@ -205,7 +205,7 @@ private final class StateBatch {
       [
         .text(job.job), .text(job.path), .integer(try name(job.watch)), .integer(job.began), .integer(job.ended),
         try job.from.map { .integer(try name($0)) } ?? .null, try job.to.map { .integer(try name($0)) } ?? .null,
-        .integer(job.rows), .integer(job.microseconds), .text(job.asker), .text(job.result),
+        .integer(job.rows), .integer(job.microseconds), .text(job.requester), .text(job.result),
         job.code.map { .text($0) } ?? .null, job.reason.map { .text(Self.clipped($0)) } ?? .null,
         job.backup.map { .text($0) } ?? .null,
       ])

@@ -193,7 +193,7 @@ package final class StateReader {
       JobRecord(
         job: row.text(at: 0) ?? "", path: row.text(at: 1) ?? "", watch: row.text(at: 2) ?? "",
         began: row.integer(at: 3), ended: row.integer(at: 4), from: row.text(at: 5), to: row.text(at: 6),
-        rows: row.integer(at: 7), microseconds: row.integer(at: 8), asker: row.text(at: 9) ?? "",
+        rows: row.integer(at: 7), microseconds: row.integer(at: 8), requester: row.text(at: 9) ?? "",
         result: row.text(at: 10) ?? "", code: row.text(at: 11), reason: row.text(at: 12), backup: row.text(at: 13))
     }
   }

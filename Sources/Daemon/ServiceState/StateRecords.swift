@@ -126,7 +126,7 @@ package struct JobRecord: Sendable, Hashable {
   /// Its duration in microseconds.
   package var microseconds: Int64
   /// Its requester: `hopd`, or the user of a command.
-  package var asker: String
+  package var requester: String
   /// `migrated`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`, as `HOPD_RESULT` of the journal.
   package var result: String
   /// The error's code and reason; nil if the job succeeded.
@@ -138,7 +138,7 @@ package struct JobRecord: Sendable, Hashable {
   /// Makes a job's record.
   package init(
     job: String, path: String, watch: String, began: Int64, ended: Int64, from: String? = nil, to: String? = nil,
-    rows: Int64 = 0, microseconds: Int64 = 0, asker: String = "hopd", result: String, code: String? = nil,
+    rows: Int64 = 0, microseconds: Int64 = 0, requester: String = "hopd", result: String, code: String? = nil,
     reason: String? = nil, backup: String? = nil
   ) {
     self.job = job
@@ -150,7 +150,7 @@ package struct JobRecord: Sendable, Hashable {
     self.to = to
     self.rows = rows
     self.microseconds = microseconds
-    self.asker = asker
+    self.requester = requester
     self.result = result
     self.code = code
     self.reason = reason

@@ -108,14 +108,14 @@ struct DirectoryScan: Sendable {
   }
 
   /// Returns the current state of a file below the watched directory; nil if it is gone or not a regular file.
-  func look(at relative: [UInt8]) -> FileObservation? {
+  func inspect(at relative: [UInt8]) -> FileObservation? {
     guard let root = try? watch.root.open(), let (folder, name) = place(of: relative, in: root) else { return nil }
-    return look(at: name, in: folder)
+    return inspect(at: name, in: folder)
   }
 
   /// Returns the current state of the file with its side files; nil if it is gone or not a regular file. `hasSides` is
   /// false if its directory was just listed and had none: this saves a call of stat(2) for each.
-  func look(at name: [UInt8], in folder: OpenDirectory, hasSides: Bool = true) -> FileObservation? {
+  func inspect(at name: [UInt8], in folder: OpenDirectory, hasSides: Bool = true) -> FileObservation? {
     guard let status = Self.status(name, in: folder), status.st_mode & S_IFMT == S_IFREG else { return nil }
     var sides: UInt64 = 0
     for (suffix, isNoisy) in suffixes where !isNoisy {

@@ -67,14 +67,14 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
 
   /// Notes that an event named the file, which has not been inspected since. Does not add unknown files.
   package mutating func touched(_ name: Name, now: ContinuousClock.Instant) {
-    guard var state = states[name] ?? aroused(name) else { return }
+    guard var state = states[name] ?? reactivated(name) else { return }
     move(name, &state, now: now)
     states[name] = state
   }
 
   /// Notes a change of a side file that readers change too (-shm): it extends the settle time of a file in motion; a
   /// file at rest stays at rest.
-  package mutating func nudged(_ name: Name, now: ContinuousClock.Instant) {
+  package mutating func sideFileChanged(_ name: Name, now: ContinuousClock.Instant) {
     if states[name]?.deadline != nil { touched(name, now: now) }
   }
 
@@ -94,7 +94,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       resting[name]?.scan = scan
       return false
     }
-    guard var state = states[name] ?? aroused(name) else {
+    guard var state = states[name] ?? reactivated(name) else {
       var state = State(digest: digest, scan: scan)
       move(name, &state, now: now)
       states[name] = state
@@ -117,7 +117,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return true
   }
 
-  /// Returns the files that are due, at most `limit`; the caller must inspect each and call `looked`.
+  /// Returns the files that are due, at most `limit`; the caller must inspect each and call `inspected`.
   package mutating func due(now: ContinuousClock.Instant, limit: Int = .max) -> [Name] {
     var names: [Name] = []
     while names.count < limit, let first = heap.min, first.deadline <= now, let entry = heap.popMin() {
@@ -153,7 +153,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   }
 
   /// Takes in the inspection of a due file.
-  package mutating func looked(
+  package mutating func inspected(
     _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
   ) -> Verdict {
     guard var state = states[name] else { return .forgotten }
@@ -200,7 +200,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   }
 
   /// Puts a file at rest back in motion, because an event named it.
-  private mutating func aroused(_ name: Name) -> State? {
+  private mutating func reactivated(_ name: Name) -> State? {
     guard let rest = resting.removeValue(forKey: name) else { return nil }
     return State(digest: rest.digest, isReported: true, hasChanged: false, scan: rest.scan)
   }

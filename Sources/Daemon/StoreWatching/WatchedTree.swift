@@ -129,8 +129,8 @@ final class WatchedTree {
       }
       transfers.arrived(name)
       let place = (try? watch.root.open()).flatMap { scan.place(of: name, in: $0) }
-      let observation = place.flatMap { scan.look(at: $0.name, in: $0.folder) }
-      switch machine.looked(name, observation, now: now) {
+      let observation = place.flatMap { scan.inspect(at: $0.name, in: $0.folder) }
+      switch machine.inspected(name, observation, now: now) {
       case .settled:
         emit(
           .settled(
@@ -176,12 +176,12 @@ final class WatchedTree {
     switch scan.kind(event.name) {
     case .side(let main, let isNoisy):
       let name = DirectoryScan.join(directory, main)
-      if isNoisy { machine.nudged(name, now: now) } else { machine.touched(name, now: now) }
+      if isNoisy { machine.sideFileChanged(name, now: now) } else { machine.touched(name, now: now) }
     case .candidate:
       let isGone = event.has(IN_DELETE) || event.has(IN_MOVED_FROM)
       // A deleted file may exist again by the time its event is read, so lstat(2) decides.
       if isGone || event.has(IN_CREATE) || event.has(IN_MOVED_TO) || !machine.knows(relative) {
-        if machine.observed(relative, scan.look(at: relative), now: now) { reportVanished(relative) }
+        if machine.observed(relative, scan.inspect(at: relative), now: now) { reportVanished(relative) }
       }
       machine.touched(relative, now: now)
     case .transfer(let main):
@@ -276,7 +276,7 @@ final class WatchedTree {
         let relative = DirectoryScan.join(directory, name)
         // Files that are not regular or are gone by now are left to endScan, which forgets what was not seen.
         let hasSides = listing.withSides.contains(name)
-        if let observation = scan.look(at: name, in: folder, hasSides: hasSides) {
+        if let observation = scan.inspect(at: name, in: folder, hasSides: hasSides) {
           machine.observed(relative, observation, now: now)
         }
       }

@@ -51,7 +51,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   /// Time of the next attempt, in UTC.
   case next = "HOPD_NEXT_ATTEMPT"
   /// The user who gave an order, as `user 0`.
-  case asker = "HOPD_ASKER"
+  case requester = "HOPD_ASKER"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"
   /// Number of the system's error.

@@ -13,7 +13,7 @@ extension HopdError.Code {
 enum ProcessLimits {
   /// Throws `.limitsTooLow` unless the process can have the threads and memory that the daemon needs.
   static func check(jobs: Int, memory: Int64) throws(HopdError) {
-    // Signals, the loop, the watcher, logging; a look and a migration per job. Measured with jobs = 2: 11 threads.
+    // Signals, the loop, the watcher, logging; an inspection and a migration per job. With jobs = 2: 11 threads.
     let threads = 8 &+ 2 &* min(max(1, jobs), 64)
     try checkMemory(min(max(32 << 20, memory), 256 << 20))
     try checkThreads(threads)

@@ -33,7 +33,7 @@ extension ControlValue {
       "result": .string(job.result), "from": .optional(job.from), "to": .optional(job.to),
       "rows": .integer(job.rows), "began": .string(BackupRecord.time(job.began)),
       "ended": .string(BackupRecord.time(job.ended)), "seconds": .number(Double(job.microseconds) / 1e6),
-      "askedBy": .string(job.asker), "code": .optional(job.code), "reason": .optional(job.reason),
+      "askedBy": .string(job.requester), "code": .optional(job.code), "reason": .optional(job.reason),
       "backup": .optional(job.backup),
     ])
   }

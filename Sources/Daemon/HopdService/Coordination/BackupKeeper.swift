@@ -20,7 +20,7 @@ package final class BackupKeeper: Sendable {
     /// Time of the next sweep of each watch; a watch without an entry is due.
     var due: [String: ContinuousClock.Instant] = [:]
     var atWork: Set<String> = []
-    var heldBack: [FilePath: FoundStore] = [:]
+    var pinned: [FilePath: FoundStore] = [:]
     let started = ContinuousClock.now
     /// Wall clock and monotonic time at the last sweep, to detect a clock that jumps ahead.
     var clock: (wall: Int64, time: ContinuousClock.Instant)
@@ -57,7 +57,7 @@ package final class BackupKeeper: Sendable {
   }
 
   /// Notes that a store is held back: its pin is checked at each rescan.
-  func heldBack(_ store: FoundStore) { state.withLock { $0.heldBack[store.key] = store } }
+  func pinned(_ store: FoundStore) { state.withLock { $0.pinned[store.key] = store } }
 
   /// Whether no sweep or check of pins is running.
   var isIdle: Bool { state.withLock { $0.atWork.isEmpty } }
@@ -66,7 +66,7 @@ package final class BackupKeeper: Sendable {
   func configured() {
     state.withLock {
       $0.due = [:]
-      $0.heldBack = [:]
+      $0.pinned = [:]
     }
   }
 
@@ -75,25 +75,25 @@ package final class BackupKeeper: Sendable {
     let now = ContinuousClock.now
     let name = work.watch.name
     let (isDue, held) = state.withLock { state -> (Bool, [FoundStore]) in
-      let held = state.heldBack.values.filter { $0.watch == name }
+      let held = state.pinned.values.filter { $0.watch == name }
       let isDue = state.due[name].map { $0 <= now } ?? true
       guard isDue || !held.isEmpty, state.atWork.insert(name).inserted else { return (false, []) }
       return (isDue, held)
     }
     guard isDue || !held.isEmpty else { return }
     BlockingWork.run("backups") { [self] in
-      lookAtPins(held, work)
+      checkPins(held, work)
       if isDue { sweep(work) }
       state.withLock { _ = $0.atWork.remove(name) }
     }
   }
 
-  /// Releases stores whose pin is gone, so that they are looked at again.
-  private func lookAtPins(_ held: [FoundStore], _ work: Work) {
+  /// Releases stores whose pin is gone, so that they are inspected again.
+  private func checkPins(_ held: [FoundStore], _ work: Work) {
     for store in held where !work.stop.isStopping {
       let pins = PinStore(location: CanonicalStoreLocation(unresolved: store.key), files: LinuxFileSystem())
       if (try? pins.read()) != nil { continue }
-      state.withLock { $0.heldBack[store.key] = nil }
+      state.withLock { $0.pinned[store.key] = nil }
       work.released(store)
     }
   }

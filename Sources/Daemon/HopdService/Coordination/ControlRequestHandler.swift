@@ -193,6 +193,6 @@ private final class RateLimitedLogger: Sendable {
     logger.event(
       .controlProblem,
       "a client of the control socket (\(who)) \(problem.rawValue); its connection was closed. Told once an hour",
-      fields: peer.map { [.asker: "user \($0.user)"] } ?? [:])
+      fields: peer.map { [.requester: "user \($0.user)"] } ?? [:])
   }
 }

@@ -14,7 +14,7 @@ import SystemdSupport
 extension DaemonCoordinator {
   /// Handles a request and sends the reply.
   func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
-    let asker = "user \(peer.user)"
+    let requester = "user \(peer.user)"
     let reply: ControlReply?
     switch request {
     case .status: reply = ControlReply(.object(["status": status()]))
@@ -23,18 +23,18 @@ extension DaemonCoordinator {
     case _ where phase != .ready:
       reply = .notPossible(
         "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "try again")
-    case .retry(let stores, let failed): reply = retried(failed ? nil : stores, asker)
+    case .retry(let stores, let failed): reply = retried(failed ? nil : stores, requester)
     case .pause(let name): reply = paused(name)
     case .resume(let name, let global): reply = resumed(name, global: global)
-    case .cancel(let store): reply = cancelled(store, asker)
-    case .next(let store): reply = hurried(store, asker)
+    case .cancel(let store): reply = cancelled(store, requester)
+    case .next(let store): reply = prioritized(store, requester)
     case .reload:
       reloading.notify(answer)
       reply = nil
     case .set(let key, let value): reply = hasSet(key, value)
     }
     if let sentence = request.sentence, reply?.error == nil {
-      logger.event(.orderGiven, "\(asker) orders: \(sentence)", fields: [.asker: asker])
+      logger.event(.orderGiven, "\(requester) orders: \(sentence)", fields: [.requester: requester])
     }
     if case .reload = request { beginReload() }
     guard let reply else { return }
@@ -53,7 +53,7 @@ extension DaemonCoordinator {
   private static let unknownHint = "it must be in a watched directory; `hopctl list` shows all stores"
 
   /// Retries stores; nil means all that have failed or are deferred.
-  private func retried(_ stores: [NamedStore]?, _ asker: String) -> ControlReply {
+  private func retried(_ stores: [NamedStore]?, _ requester: String) -> ControlReply {
     for store in stores ?? [] where scheduler.store(store.key) == nil {
       return .notFound(store.name, hint: Self.unknownHint)
     }
@@ -64,7 +64,7 @@ extension DaemonCoordinator {
       guard let store = scheduler.store(key) else { continue }
       let stand = stand(of: store)
       if scheduler.order(key, first: false), stand != .waiting, stand != .paused {
-        askers[key] = asker
+        requesters[key] = requester
         if stand != .current { record(store, waiting(store)) }
       }
       if stand == .again { again.append(store.path.printable) }
@@ -76,7 +76,7 @@ extension DaemonCoordinator {
 
   /// The state of a store when an order arrives.
   private enum Stand: String {
-    /// At its target: there is nothing to migrate. It is still looked at, because its file may have changed unnoticed.
+    /// At its target: there is nothing to migrate. It is still inspected, because its file may have changed unnoticed.
     case current
     case running, waiting, paused
     /// Failed or deferred: it is retried.
@@ -92,15 +92,15 @@ extension DaemonCoordinator {
     }
   }
 
-  private func hurried(_ named: NamedStore, _ asker: String) -> ControlReply {
+  private func prioritized(_ named: NamedStore, _ requester: String) -> ControlReply {
     guard let store = scheduler.store(named.key) else { return .notFound(named.name, hint: Self.unknownHint) }
     let isRunning = running[named.key]?.ticket.step == .migrate
     let isCurrent = stand(of: store) == .current
     if !isRunning {
       scheduler.order(named.key, first: true)
       if !isCurrent {
-        askers[named.key] = asker
-        running[named.key]?.asker = asker
+        requesters[named.key] = requester
+        running[named.key]?.requester = requester
         record(store, waiting(store))
       }
     }
@@ -108,14 +108,14 @@ extension DaemonCoordinator {
     return ControlReply(.object(["state": .string(state)]))
   }
 
-  private func cancelled(_ named: NamedStore, _ asker: String) -> ControlReply {
+  private func cancelled(_ named: NamedStore, _ requester: String) -> ControlReply {
     guard let store = scheduler.store(named.key) else { return .notFound(named.name, hint: Self.unknownHint) }
     scheduler.changePauses { $0.pause(store: named.key) }
     recordPaused()
     let job = running[named.key].flatMap { $0.ticket.step == .migrate ? $0 : nil }
     if job != nil {
       running[named.key]?.isCancelled = true
-      running[named.key]?.asker = asker
+      running[named.key]?.requester = requester
       job?.stop.stop()
     } else if case .waiting? = scheduler.state(of: named.key) {
       record(store, waiting(store))
@@ -127,9 +127,10 @@ extension DaemonCoordinator {
   func reportCancelled(_ job: RunningJob) {
     let name = job.subject.store.printable
     logger.event(
-      .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",
+      .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.requester) ordered",
       fields: [
-        .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted", .asker: job.asker,
+        .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted",
+        .requester: job.requester,
         .hint: "hopctl resume \(job.subject.store.string.quotedForShell) continues from the checkpoint",
       ])
   }
@@ -236,8 +237,8 @@ extension DaemonCoordinator {
       "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
       "phase": .string("\(phase)"), "line": .string(line.text),
       "counts": .object([
-        "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.looking)),
-        "waiting": .integer(Int64(counts.waiting + heldBack.count)), "migrating": .integer(Int64(counts.migrating)),
+        "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.inspecting)),
+        "waiting": .integer(Int64(counts.waiting + quarantined.count)), "migrating": .integer(Int64(counts.migrating)),
         "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
       ]),
       "work": .array(
@@ -260,7 +261,7 @@ extension DaemonCoordinator {
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
-      "rowsPerSecond": .number(rate), "remaining": .optional(progress?.remaining), "askedBy": .string(job.asker),
+      "rowsPerSecond": .number(rate), "remaining": .optional(progress?.remaining), "askedBy": .string(job.requester),
     ])
   }
 
@@ -272,7 +273,7 @@ extension DaemonCoordinator {
     ) {
       let counts = scheduler.counts
       var gauges = Metrics.Gauges()
-      gauges.queueDepth = Int64(counts.waiting + counts.migrating + heldBack.count)
+      gauges.queueDepth = Int64(counts.waiting + counts.migrating + quarantined.count)
       gauges.watches = Int64(setup.configuration.watches.count)
       gauges.unserved = Int64(unservedWatches.count)
       gauges.isPaused = pauseFile.isThere || !scheduler.pauses.isEmpty

@@ -28,17 +28,19 @@ extension DaemonCoordinator {
       return
     }
     let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
-    if bars(ticket, subject, now: now) { return }
+    if refusesSuspect(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
-    let asker = ticket.step == .migrate ? askers.removeValue(forKey: ticket.store.key) : askers[ticket.store.key]
+    let requester =
+      ticket.step == .migrate ? requesters.removeValue(forKey: ticket.store.key) : requesters[ticket.store.key]
     let stop = StopSignal(parent: stopSignal)
     running[ticket.store.key] = RunningJob(
-      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime(), asker: asker ?? "hopd", stop: stop)
+      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime(), requester: requester ?? "hopd",
+      stop: stop)
     let work = surroundings.work
     switch ticket.step {
-    case .look:
-      run("look", ticket, order, Message.looked) { request throws(MigrationFailure) in
-        try work.look(request, stop: stop) { monitor.beat() }
+    case .inspect:
+      run("inspect", ticket, order, Message.inspected) { request throws(MigrationFailure) in
+        try work.inspect(request, stop: stop) { monitor.beat() }
       }
     case .migrate:
       record(ticket.store, .migrating)
@@ -83,10 +85,10 @@ extension DaemonCoordinator {
     }
   }
 
-  func looked(_ key: FilePath, _ result: Result<LookResult, MigrationFailure>) {
+  func inspected(_ key: FilePath, _ result: Result<InspectionResult, MigrationFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
     survived(job.ticket)
-    defer { if scheduler.isSettled(key) { askers[key] = nil } }
+    defer { if scheduler.isSettled(key) { requesters[key] = nil } }
     let reporter = MigrationReporter(job.subject, logger: logger)
     let now = ContinuousClock.now
     switch result {
@@ -99,7 +101,7 @@ extension DaemonCoordinator {
         record(job.ticket.store, waiting(job.ticket.store), version: facts.version, target: target)
         reporter.queued(facts, to: target)
       }
-    // A cancelled look is not reported.
+    // A cancelled inspection is not reported.
     case .failure(let failure): failed(job, failure, isReported: failure.error.code != .interrupted, now: now)
     }
   }
@@ -125,7 +127,7 @@ extension DaemonCoordinator {
   }
 
   private func failed(_ job: RunningJob, _ failure: MigrationFailure, isReported: Bool, now: ContinuousClock.Instant) {
-    if failure.error.code == .pinned { backups.heldBack(job.ticket.store) }
+    if failure.error.code == .pinned { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
     if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
@@ -157,8 +159,8 @@ extension DaemonCoordinator {
     line.batch = scheduler.batch
     // The scheduler gets scanned files only after they have settled, so the larger number counts.
     line.stores = max(counts.known, watches.fileCount)
-    line.toLookAt = counts.looking
-    line.toDo = counts.waiting + heldBack.count
+    line.toInspect = counts.inspecting
+    line.toDo = counts.waiting + quarantined.count
     line.unserved = unservedWatches
     line.deferred = counts.deferred
     line.attention = counts.attention

@@ -28,12 +28,12 @@ extension DaemonCoordinator {
   }
 
   /// Inspects models that have been quiet for long enough.
-  func lookAtModels(now: ContinuousClock.Instant) {
+  func inspectModels(now: ContinuousClock.Instant) {
     guard !reloading.isRunning else { return }
     for name in modelFolders.takeDue(now: now) {
       guard let watch = setup.configuration.watch(named: name), let inForce = setup.watchModels(name) else { continue }
       BlockingWork.run("models") { [self] in
-        post(.modelsSeen(watch, ModelFolders.look(at: watch, inForce: inForce)))
+        post(.modelsSeen(watch, ModelFolders.inspect(watch, inForce: inForce)))
       }
     }
   }
@@ -43,7 +43,7 @@ extension DaemonCoordinator {
     guard setup.configuration.watch(named: watch.name) == watch, let before = setup.watchModels(watch.name) else {
       return
     }
-    let mustReport = modelFolders.looked(watch.name, finding, quiet: quiet(watch), now: .now)
+    let mustReport = modelFolders.inspected(watch.name, finding, quiet: quiet(watch), now: .now)
     switch finding {
     case .moving, .same(nil): break
     case .same(let models?): setup.replace(watch.name, models)

@@ -66,7 +66,7 @@ extension DaemonCoordinator {
     throttle.reset()
     modelFolders.forgetAll()
     recordConfiguration()
-    pardonSuspects(now: .now)
+    resetSuspects(now: .now)
     watcher?.update(watchedDirectories)
     reportLeases()
     throttle.warnIfMissing(setup.configuration.throttle)

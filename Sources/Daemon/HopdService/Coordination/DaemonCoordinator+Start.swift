@@ -22,7 +22,7 @@ extension DaemonCoordinator {
     recordStart()
     reportWarnings(setup)
     reportUnserved()
-    countSuspects()
+    countCrashes()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
     let setup = setup
@@ -39,7 +39,7 @@ extension DaemonCoordinator {
           around: { store, recover in
             // A suspect is recovered when its turn comes: every migration begins with recovery.
             if suspects.contains(store) {
-              return RecoveredStore(store: store, goesOn: true)
+              return RecoveredStore(store: store, continues: true)
             }
             let slot = notes?.begin(store, .migrate)
             defer { if let slot { notes?.end(slot) } }
@@ -62,7 +62,7 @@ extension DaemonCoordinator {
       if let failure = store.failure {
         reporter.failed(failure, .refused(isNews: true), now: .now)
       }
-      if store.goesOn { interrupted.insert(store.store) }
+      if store.continues { interrupted.insert(store.store) }
     }
   }
 

@@ -40,7 +40,7 @@ extension DaemonCoordinator {
     guard let recorder = surroundings.recorder else { return }
     let error = failure.error
     record(job.ticket.store, failure, verdict, now: now)
-    // A look with the same result as the last one is not recorded as a job.
+    // An inspection with the same result as the last one is not recorded as a job.
     guard error.code != .interrupted || job.ticket.step == .migrate, verdict.isNews || job.ticket.step == .migrate
     else { return }
     let ended = Self.wallTime()
@@ -49,7 +49,7 @@ extension DaemonCoordinator {
         JobRecord(
           job: job.subject.job, path: job.subject.store.printable, watch: job.subject.watch, began: job.began,
           ended: ended, from: failure.from, to: failure.to,
-          microseconds: (ended &- job.began) &* 1_000_000, asker: job.asker,
+          microseconds: (ended &- job.began) &* 1_000_000, requester: job.requester,
           result: verdict.result(error, stage: failure.stage), code: error.code.name, reason: error.headline)))
   }
 
@@ -88,7 +88,7 @@ extension DaemonCoordinator {
         JobRecord(
           job: report.job, path: job.subject.store.printable, watch: job.subject.watch, began: job.began,
           ended: Self.wallTime(), from: report.from, to: report.to, rows: rows,
-          microseconds: Int64(MigrationReporter.microseconds(report.seconds)) ?? 0, asker: job.asker,
+          microseconds: Int64(MigrationReporter.microseconds(report.seconds)) ?? 0, requester: job.requester,
           result: MigrationResult.migrated.rawValue, backup: report.backup?.printable)))
   }
 
@@ -120,7 +120,7 @@ extension DaemonCoordinator {
     self.watches.markUnseen(watches)
   }
 
-  /// Records everything again after the database was lost. Each store is looked at again, because only the store itself
+  /// Records everything again after the database was lost. Each store is inspected again, because only the store itself
   /// shows its version.
   func recordAnew() {
     recordStart()
@@ -128,11 +128,11 @@ extension DaemonCoordinator {
       jobs: setup.configuration.daemon.jobs, rules: setup.retryRules, priorities: setup.priorities)
   }
 
-  /// Records as gone the stores that were not found, once every file of a watch was looked at.
+  /// Records as gone the stores that were not found, once every file of a watch was inspected.
   func recordUnseen() {
     let counts = scheduler.counts
-    guard let recorder = surroundings.recorder, phase == .ready, counts.looking == 0 else { return }
-    let unseen = watches.takeUnseen(known: counts.known + heldBack.count, unserved: unservedWatches)
+    guard let recorder = surroundings.recorder, phase == .ready, counts.inspecting == 0 else { return }
+    let unseen = watches.takeUnseen(known: counts.known + quarantined.count, unserved: unservedWatches)
     if !unseen.isEmpty { recorder.note(.unseen(watches: unseen)) }
   }
 

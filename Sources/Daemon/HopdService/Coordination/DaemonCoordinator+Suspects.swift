@@ -13,63 +13,64 @@ import SystemdSupport
 
 extension DaemonCoordinator {
   /// Counts and logs the unfinished work of the previous daemon.
-  func countSuspects() {
+  func countCrashes() {
     guard let notes, !notes.unfinished.isEmpty else { return }
     suspects.add(notes.unfinished) { setup.modelsMark(ofWatch: watch(ofStore: $0)) }
     for work in notes.unfinished {
-      let deaths = suspects.deaths(at: work.store, models: setup.modelsMark(ofWatch: watch(ofStore: work.store)))
-      let what = work.step == .look ? "looked at" : "migrated"
+      let models = setup.modelsMark(ofWatch: watch(ofStore: work.store))
+      let crashes = suspects.crashCount(of: work.store, models: models)
+      let what = work.step == .inspect ? "looked at" : "migrated"
       logger.detail(
         .warning,
-        "hopd was killed while it \(what) \(work.store.printable) (\(deaths) of \(Suspects.limit)); the store comes "
-          + "behind all others",
-        fields: [.store: work.store.printable, .count: String(deaths)])
+        "hopd was killed while it \(what) \(work.store.printable) (\(crashes) of \(CrashSuspects.limit)); the store "
+          + "comes behind all others",
+        fields: [.store: work.store.printable, .count: String(crashes)])
     }
   }
 
   /// Takes in a settled store: a suspect waits, any other store is queued.
   func admit(_ store: FoundStore, now: ContinuousClock.Instant) {
-    heldBack.noteFound(now: now)
+    quarantined.noteFound(now: now)
     if !suspects.isEmpty {
-      let deaths = suspects.deaths(at: store.key, models: setup.modelsMark(ofWatch: store.watch))
-      if deaths > 0, deaths < Suspects.limit {
+      let crashCount = suspects.crashCount(of: store.key, models: setup.modelsMark(ofWatch: store.watch))
+      if crashCount > 0, crashCount < CrashSuspects.limit {
         record(store, .waiting)
-        return heldBack.append(store, now: now)
+        return quarantined.append(store, now: now)
       }
-      heldBack.remove(store.key)
+      quarantined.remove(store.key)
     }
     enqueue(store, now: now)
   }
 
   private func enqueue(_ store: FoundStore, now: ContinuousClock.Instant) {
-    let goesOn = interrupted.remove(store.key) != nil
-    if scheduler.found(store, step: goesOn ? .migrate : .look, now: now) { record(store, waiting(store)) }
+    let continues = interrupted.remove(store.key) != nil
+    if scheduler.found(store, step: continues ? .migrate : .inspect, now: now) { record(store, waiting(store)) }
   }
 
   var isIdle: Bool {
     let counts = scheduler.counts
-    return counts.looking == 0 && counts.waiting == 0 && counts.migrating == 0
+    return counts.inspecting == 0 && counts.waiting == 0 && counts.migrating == 0
   }
 
   /// Queues the next suspect when it is due.
   func releaseSuspects(now: ContinuousClock.Instant) {
-    guard let due = heldBack.due(isIdle: isIdle), due <= now, let store = heldBack.next(now: now) else { return }
+    guard let due = quarantined.due(isIdle: isIdle), due <= now, let store = quarantined.next(now: now) else { return }
     enqueue(store, now: now)
   }
 
   /// Clears all suspects, because another configuration is in force.
-  func pardonSuspects(now: ContinuousClock.Instant) {
+  func resetSuspects(now: ContinuousClock.Instant) {
     suspects.clear()
-    for store in heldBack.removeAll() { enqueue(store, now: now) }
+    for store in quarantined.removeAll() { enqueue(store, now: now) }
   }
 
   /// Refuses a store that has killed the daemon too often; returns true if it did.
-  func bars(_ ticket: JobTicket, _ subject: MigrationReporter.Subject, now: ContinuousClock.Instant) -> Bool {
+  func refusesSuspect(_ ticket: JobTicket, _ subject: MigrationReporter.Subject, now: ContinuousClock.Instant) -> Bool {
     guard !suspects.isEmpty else { return false }
-    let deaths = suspects.deaths(at: ticket.store.key, models: setup.modelsMark(ofWatch: ticket.store.watch))
-    guard deaths >= Suspects.limit else { return false }
+    let crashCount = suspects.crashCount(of: ticket.store.key, models: setup.modelsMark(ofWatch: ticket.store.watch))
+    guard crashCount >= CrashSuspects.limit else { return false }
     let failure = MigrationFailure(
-      stage: .identify, error: Suspects.refusal(ticket.store.path, deaths: deaths))
+      stage: .identify, error: CrashSuspects.refusal(ticket.store.path, crashCount: crashCount))
     let verdict = scheduler.finished(ticket.store.key, JobOutcome(failure), now: now)
     record(ticket.store, failure, verdict, now: now)
     MigrationReporter(subject, logger: logger).failed(failure, verdict, now: now)

@@ -49,7 +49,7 @@ package actor DaemonCoordinator {
     case recovered(Result<[RecoveredStore], HopdError>)
     case watch(WatchEvent, FoundStore?)
     case vanished(FilePath)
-    case looked(FilePath, Result<LookResult, MigrationFailure>)
+    case inspected(FilePath, Result<InspectionResult, MigrationFailure>)
     case migrated(FilePath, Result<MigrationReport, MigrationFailure>)
     case models([String: Result<WatchModels, HopdError>], of: [Configuration.Watch])
     case modelsTouched(String)
@@ -75,15 +75,15 @@ package actor DaemonCoordinator {
   var setup: DaemonSetup
   var scheduler: JobScheduler
   var running: [FilePath: RunningJob] = [:]
-  /// Stores whose interrupted job continues or whose report is still missing: they are migrated without a look.
+  /// Stores whose interrupted job continues or whose report is still missing: they are migrated without an inspection.
   var interrupted: Set<FilePath> = []
   /// The user who ordered the next job of a store; no entry for a job of the daemon.
-  var askers: [FilePath: String] = [:]
+  var requesters: [FilePath: String] = [:]
   /// Notes of the stores at work, for the next daemon; nil if the state directory cannot be written.
   let notes: WorkNotes?
   /// Stores that were being worked on when a daemon was killed.
-  var suspects: Suspects
-  var heldBack = HeldBackStores()
+  var suspects: CrashSuspects
+  var quarantined = QuarantinedStores()
   var watcher: DirectoryWatcher?
   var watches = WatchStates()
   /// The folders of models, which are watched too.
@@ -120,7 +120,7 @@ package actor DaemonCoordinator {
     liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
-    suspects = Suspects(stateDirectory: surroundings.stateDirectory)
+    suspects = CrashSuspects(stateDirectory: surroundings.stateDirectory)
     scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
     scheduler.migrations.priorities = setup.priorities
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
@@ -168,11 +168,11 @@ package actor DaemonCoordinator {
     case .vanished(let key):
       recordGone(scheduler.store(key))
       scheduler.vanished(key)
-      heldBack.remove(key)
+      quarantined.remove(key)
     case .models(let found, let watches): loaded(found, of: watches)
     case .modelsTouched(let watch): modelsTouched(watch)
     case .modelsSeen(let watch, let finding): modelsSeen(watch, finding)
-    case .looked(let key, let result): looked(key, result)
+    case .inspected(let key, let result): inspected(key, result)
     case .migrated(let key, let result): migrated(key, result)
     case .reload: beginReload()
     case .reloaded(let result): reloaded(result)
@@ -188,7 +188,7 @@ package actor DaemonCoordinator {
     let now = ContinuousClock.now
     if phase == .ready {
       retryModels(now: now)
-      lookAtModels(now: now)
+      inspectModels(now: now)
       releaseSuspects(now: now)
       dispatch(now: now)
     }
@@ -235,7 +235,7 @@ package actor DaemonCoordinator {
     if phase == .ready {
       next += [
         metrics.due, scheduler.nextAlarm(), modelRetry.due, modelFolders.nextDue, nextHour(now: now),
-        soon(1, if: throttle.isHalting), heldBack.due(isIdle: isIdle), notifier.nextStatus,
+        soon(1, if: throttle.isHalting), quarantined.due(isIdle: isIdle), notifier.nextStatus,
         running.isEmpty ? memory.due : nil,
       ]
     }
@@ -245,7 +245,7 @@ package actor DaemonCoordinator {
 
 extension FoundStore {
   /// The current state of a settled file; nil if it is gone again. A file whose status cannot be read is not gone: the
-  /// look that follows either fails with the same error, which is reported and retried, or succeeds.
+  /// inspection that follows either fails with the same error, which is reported and retried, or succeeds.
   init?(_ file: SettledFile) {
     let mark: StoreMark
     do {

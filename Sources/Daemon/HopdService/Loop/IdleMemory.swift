@@ -1,5 +1,5 @@
-// Returns memory while the daemon is idle: looks, migrations and scans of large directories need much that an idle
-// daemon does not, and what a tick used is not needed until the next.
+// Returns memory while the daemon is idle: inspections, migrations and scans of large directories need much that an
+// idle daemon does not, and what a tick used is not needed until the next.
 
 import MigrationPipeline
 

@@ -20,7 +20,7 @@ struct PauseFile {
       isThere = true
     } else if errno == ENOENT || errno == ENOTDIR {
       isThere = false
-    }  // else it cannot be looked at, and what was known stays true
+    }  // else it cannot be inspected, and what was known stays true
     guard isThere != wasThere else { return }
     logger.notice(
       isThere

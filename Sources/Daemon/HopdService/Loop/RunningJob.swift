@@ -10,11 +10,11 @@ struct RunningJob {
   /// When it began, in seconds since 1970.
   let began: Int64
   /// Who ordered it.
-  var asker: String
+  var requester: String
   /// Stops this job; its parent stops all jobs.
   let stop: StopSignal
   var isCancelled = false
 
-  /// Whether it migrates a store, and not only looks at it.
+  /// Whether it migrates a store, and not only inspects it.
   var isMigration: Bool { ticket.step == .migrate }
 }

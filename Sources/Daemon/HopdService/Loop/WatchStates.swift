@@ -35,7 +35,7 @@ struct WatchStates {
   /// The records of these watches may contain stores that are gone.
   mutating func markUnseen(_ watches: [String]) { unseen.formUnion(watches) }
 
-  /// Returns the watches whose records may contain stores that are gone, once every file of theirs was looked at.
+  /// Returns the watches whose records may contain stores that are gone, once every file of theirs was inspected.
   mutating func takeUnseen(known: Int, unserved: [String]) -> [String] {
     guard !unseen.isEmpty, known >= fileCount else { return [] }
     let served = unseen.subtracting(unserved).filter(isScanned)

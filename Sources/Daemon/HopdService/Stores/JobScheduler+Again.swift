@@ -1,10 +1,10 @@
-// Looks at stores again after a change of the configuration or of models.
+// Inspects stores again after a change of the configuration or of models.
 
 import HopdConfiguration
 import SystemPackage
 
 extension JobScheduler {
-  /// Applies a new configuration: every store of a watch that still exists is looked at again; stores of other watches
+  /// Applies a new configuration: every store of a watch that still exists is inspected again; stores of other watches
   /// are forgotten. Running jobs continue.
   package mutating func configure(jobs: Int, rules: [String: RetryRule], priorities: [String: Int] = [:]) {
     self.jobs = max(1, jobs)
@@ -12,13 +12,13 @@ extension JobScheduler {
     migrations.priorities = priorities
     wakeAllResting { _ in true }
     watchNames = []
-    lookAgain { _ in true }
+    inspectAgain { _ in true }
   }
 
-  /// Applies new models of a watch: each of its stores is looked at again, including refused ones.
+  /// Applies new models of a watch: each of its stores is inspected again, including refused ones.
   package mutating func modelsChanged(ofWatch watch: String) {
     wakeAllResting { $0 == watch }
-    lookAgain { $0 == watch }
+    inspectAgain { $0 == watch }
   }
 
   private mutating func wakeAllResting(_ isMeant: (String) -> Bool) {
@@ -30,23 +30,23 @@ extension JobScheduler {
     }
   }
 
-  private mutating func lookAgain(_ isMeant: (String) -> Bool) {
+  private mutating func inspectAgain(_ isMeant: (String) -> Bool) {
     // In the order of their last turn, so that the store that has waited longest is still first.
     for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) })
     where isMeant(entry.store.watch) {
       let isWatched = rules[entry.store.watch] != nil
       switch entry.state {
       case .running:
-        entries[key]?.mustLookAgain = isWatched
+        entries[key]?.mustInspectAgain = isWatched
         if !isWatched { entries[key]?.isGone = true }
       case _ where !isWatched: forget(key)
       case .waiting: break
       case .deferred, .done, .failed, .needsAttention:
-        entries[key]?.forgive()
+        entries[key]?.resetFailures()
         // `reported` stays, so that only a new result is reported. A deferred store keeps its job.
         var isDeferred = false
         if case .deferred = entry.state { isDeferred = true }
-        enqueue(key, .look, newJob: !isDeferred)
+        enqueue(key, .inspect, newJob: !isDeferred)
       }
     }
   }

@@ -8,16 +8,16 @@ import StoreReplacement
 import SystemPackage
 
 extension JobScheduler {
-  /// Starts the next piece of work; nil if nothing waits or every slot is taken. Looks continue while migrations are
-  /// held back.
+  /// Starts the next piece of work; nil if nothing waits or every slot is taken. Inspections continue while migrations
+  /// are halted.
   package mutating func start(haltingMigrations isHalted: Bool = false) -> JobTicket? {
     if !isHalted, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
       return begin(item.key, .migrate, ordinal: lastOrdinal)
     }
-    if runningLooks < jobs, let key = Self.next(&looks, .look, entries) {
-      runningLooks += 1
-      return begin(key, .look, ordinal: 0)
+    if runningInspections < jobs, let key = Self.next(&inspections, .inspect, entries) {
+      runningInspections += 1
+      return begin(key, .inspect, ordinal: 0)
     }
     return nil
   }
@@ -53,22 +53,22 @@ extension JobScheduler {
   /// Takes in the outcome of a piece of work; returns what follows.
   package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
     guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
-    if step == .look { runningLooks -= 1 }
+    if step == .inspect { runningInspections -= 1 }
     defer {
       if counts.migrating == 0, counts.waiting == 0 { lastOrdinal = 0 }
     }
     let again = entry.foundAgain
-    let mustLookAgain = entry.mustLookAgain || again != nil
+    let mustInspectAgain = entry.mustInspectAgain || again != nil
     if let again { entry.store = again }
     entry.foundAgain = nil
-    entry.mustLookAgain = false
+    entry.mustInspectAgain = false
     entries[key] = entry
     if entry.isGone || outcome == .gone { return finishedGone(key, outcome, entry, again) }
     switch outcome {
     case .current, .migrated, .gone:
-      entries[key]?.forgive()
+      entries[key]?.resetFailures()
       entries[key]?.reported = nil
-      settle(key, .done, lookAgain: mustLookAgain)
+      settle(key, .done, inspectAgain: mustInspectAgain)
       return .settled
     case .behind:
       enqueue(key, .migrate, newJob: false)
@@ -86,7 +86,7 @@ extension JobScheduler {
       guard entry.failures &+ 1 < rule(of: entry).attempts else {
         entries[key]?.failures = entry.failures &+ 1
         _ = report(key, "gave up \(code)")
-        settle(key, .needsAttention, lookAgain: mustLookAgain)
+        settle(key, .needsAttention, inspectAgain: mustInspectAgain)
         return .gaveUp(attempts: entry.failures &+ 1)
       }
       return tryAgain(key, step, entry, code, attempts: rule(of: entry).attempts, now: now)
@@ -98,7 +98,7 @@ extension JobScheduler {
       return verdict
     case .refused(let reason):
       let isNews = report(key, reason)
-      settle(key, .failed, lookAgain: mustLookAgain)
+      settle(key, .failed, inspectAgain: mustInspectAgain)
       return .refused(isNews: isNews)
     }
   }
@@ -111,7 +111,7 @@ extension JobScheduler {
     if let again, !entry.isGone {
       entries[key] = Entry(store: again, state: .done, job: 0)
       counts.known += 1
-      enqueue(key, .look, newJob: true)
+      enqueue(key, .inspect, newJob: true)
     }
     return outcome == .gone ? .forgotten : verdictOfGone(outcome)
   }

@@ -22,11 +22,11 @@ extension JobScheduler {
   @discardableResult
   package mutating func order(_ key: FilePath, first: Bool) -> Bool {
     guard let store = store(key) else { return false }
-    var step = JobStep.look
+    var step = JobStep.inspect
     switch state(of: key) {
-    case .running(.look)? where first:
-      // Its migration comes first after the look.
-      hurried.insert(key)
+    case .running(.inspect)? where first:
+      // Its migration comes first after the inspection.
+      prioritized.insert(key)
       return true
     case .running?, nil: return false
     case .waiting(let known)?, .deferred(let known, _)?: step = known
@@ -35,10 +35,10 @@ extension JobScheduler {
     case .failed?, .needsAttention?: break
     }
     if case .waiting? = state(of: key), !first { return true }
-    entries[key]?.forgive()
+    entries[key]?.resetFailures()
     entries[key]?.reported = nil
-    if first { hurried.insert(key) }
-    enqueue(key, step, newJob: step == .look)
+    if first { prioritized.insert(key) }
+    enqueue(key, step, newJob: step == .inspect)
     return true
   }
 

@@ -26,8 +26,8 @@ package struct JobScheduler: Sendable {
     var job: UInt64
     /// Number of its item in a queue: items with another number are stale.
     var turn: UInt64 = 0
-    /// The configuration changed during the work, so the store must be looked at again.
-    var mustLookAgain = false
+    /// The configuration changed during the work, so the store must be inspected again.
+    var mustInspectAgain = false
     var isGone = false
     /// The store's past, which few stores have.
     private var past: [Past] = []
@@ -60,10 +60,10 @@ package struct JobScheduler: Sendable {
     }
 
     /// Resets the counters: the next attempt is the first one again.
-    mutating func forgive() { (self.failures, self.busyTimes) = (0, 0) }
+    mutating func resetFailures() { (self.failures, self.busyTimes) = (0, 0) }
 
     /// Whether the store is at its target and has no past.
-    var isAtRest: Bool { state == .done && past.isEmpty && !mustLookAgain && !isGone }
+    var isAtRest: Bool { state == .done && past.isEmpty && !mustInspectAgain && !isGone }
   }
 
   /// A store at its target. There may be a hundred thousand of them.
@@ -99,19 +99,19 @@ package struct JobScheduler: Sendable {
   var resting: [FilePath: Resting] = [:]
   /// Names of watches that stores at rest belong to.
   var watchNames: [String] = []
-  var looks: Deque<Item> = []
+  var inspections: Deque<Item> = []
   var migrations = MigrationLine()
   /// Stale items are skipped.
   var alarms = Heap<Alarm>()
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
-  var runningLooks = 0
+  var runningInspections = 0
   /// Watches and stores whose migrations are paused.
   var pauses = Pauses()
   /// Watches whose migrations do not begin at this hour.
   var closed: Set<String> = []
   /// Stores that an operator put first.
-  var hurried: Set<FilePath> = []
+  var prioritized: Set<FilePath> = []
   var lastOrdinal = 0
   /// How many stores are in which state.
   package var counts = Counts()
@@ -128,7 +128,7 @@ package struct JobScheduler: Sendable {
   ///
   /// A file that was settled or refused is skipped until it changes, so that rescans cost and log nothing.
   @discardableResult
-  package mutating func found(_ store: FoundStore, step: JobStep = .look, now: Instant) -> Bool {
+  package mutating func found(_ store: FoundStore, step: JobStep = .inspect, now: Instant) -> Bool {
     if let known = resting[store.key] {
       let watch = watchNames[Int(known.watch)]
       guard watch == store.watch || rules[watch] == nil else { return false }
@@ -167,7 +167,7 @@ package struct JobScheduler: Sendable {
       return false
     case .done, .failed, .needsAttention:
       guard !isSame else { return false }
-      entries[store.key]?.forgive()
+      entries[store.key]?.resetFailures()
       enqueue(store.key, step, newJob: true)
       return true
     }
@@ -245,12 +245,12 @@ package struct JobScheduler: Sendable {
     return report != entry.reported
   }
 
-  mutating func settle(_ key: FilePath, _ state: JobState, lookAgain: Bool) {
+  mutating func settle(_ key: FilePath, _ state: JobState, inspectAgain: Bool) {
     set(key, state)
-    hurried.remove(key)
-    if lookAgain {
+    prioritized.remove(key)
+    if inspectAgain {
       entries[key]?.failures = 0
-      enqueue(key, .look, newJob: true)
+      enqueue(key, .inspect, newJob: true)
     } else if let entry = entries[key], entry.isAtRest {
       resting[key] = rest(entry.store)
       remove(key)
@@ -288,10 +288,10 @@ package struct JobScheduler: Sendable {
     entries[key]?.turn = lastTurn
     set(key, .waiting(step))
     let item = Item(key: key, turn: lastTurn)
-    let isFirst = hurried.contains(key)
+    let isFirst = prioritized.contains(key)
     switch step {
-    case .look where isFirst: looks.prepend(item)
-    case .look: looks.append(item)
+    case .inspect where isFirst: inspections.prepend(item)
+    case .inspect: inspections.append(item)
     case .migrate where isFirst: migrations.putFirst(item)
     case .migrate: migrations.append(item, of: entries[key]?.store.watch ?? "")
     }
@@ -319,7 +319,7 @@ package struct JobScheduler: Sendable {
 
   mutating func forget(_ key: FilePath) {
     guard let entry = entries[key] else { return }
-    hurried.remove(key)
+    prioritized.remove(key)
     remove(key)
     count(entry.state, -1)
     counts.known -= 1
@@ -334,7 +334,7 @@ package struct JobScheduler: Sendable {
 
   private mutating func count(_ state: JobState, _ change: Int) {
     switch state {
-    case .waiting(.look), .running(.look): counts.looking += change
+    case .waiting(.inspect), .running(.inspect): counts.inspecting += change
     case .waiting(.migrate): counts.waiting += change
     case .running(.migrate): counts.migrating += change
     case .deferred: counts.deferred += change

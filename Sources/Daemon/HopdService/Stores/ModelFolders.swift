@@ -1,5 +1,5 @@
 // Watches the folders of models like those of stores, to read the models again when their files have been quiet for a
-// while. Pure except for `look`, which reads files and blocks.
+// while. Pure except for `inspect`, which reads files and blocks.
 
 import ConfigurationInspection
 import Diagnostics
@@ -29,7 +29,7 @@ struct ModelFolders: Sendable {
     var due: Instant?
     /// Files that could not be read, and whether that was reported: another program may still be writing them.
     var broken: (mark: ModelsMark, isReported: Bool)?
-    var isLooking = false
+    var isInspecting = false
   }
 
   private var watches: [String: Watch] = [:]
@@ -71,23 +71,23 @@ struct ModelFolders: Sendable {
   mutating func forgetAll() { watches = [:] }
 
   /// When the next inspection is due.
-  var nextDue: Instant? { watches.values.filter { !$0.isLooking }.compactMap(\.due).min() }
+  var nextDue: Instant? { watches.values.filter { !$0.isInspecting }.compactMap(\.due).min() }
 
-  /// Returns the watches whose inspection is due, and marks them as being inspected until `looked`.
+  /// Returns the watches whose inspection is due, and marks them as being inspected until `inspected`.
   mutating func takeDue(now: Instant) -> [String] {
-    let due = watches.filter { !$0.value.isLooking && $0.value.due.map { $0 <= now } == true }.keys.sorted()
+    let due = watches.filter { !$0.value.isInspecting && $0.value.due.map { $0 <= now } == true }.keys.sorted()
     for watch in due {
       watches[watch]?.due = nil
-      watches[watch]?.isLooking = true
+      watches[watch]?.isInspecting = true
     }
     return due
   }
 
   /// Takes in the result of an inspection; true if its failure is to be reported now.
-  mutating func looked(_ watch: String, _ finding: Finding, quiet: Duration, now: Instant) -> Bool {
+  mutating func inspected(_ watch: String, _ finding: Finding, quiet: Duration, now: Instant) -> Bool {
     var known = watches[watch] ?? Watch()
     defer { watches[watch] = known }
-    known.isLooking = false
+    known.isInspecting = false
     switch finding {
     case .same, .changed: known.broken = nil
     case .moving: known.due = known.due ?? now.advanced(by: quiet)
@@ -106,7 +106,7 @@ struct ModelFolders: Sendable {
   }
 
   /// Inspects the models of a watch; `inForce` are its current ones.
-  static func look(at watch: Configuration.Watch, inForce: WatchModels) -> Finding {
+  static func inspect(_ watch: Configuration.Watch, inForce: WatchModels) -> Finding {
     if ModelsMark.times(of: watch) == inForce.mark.times { return .same(nil) }
     let mark = ModelsMark(of: watch)
     if mark.content == inForce.mark.content {

@@ -62,11 +62,11 @@ package struct StoreMark: Sendable, Hashable {
   var changed: StoreMark { StoreMark(inode: inode, place: place, digest: ~digest) }
 }
 
-/// A kind of work on a store. Looks have their own slots, so that a long migration never delays the look at a new
-/// store.
+/// A kind of work on a store. Inspections have their own slots, so that a long migration never delays the inspection of
+/// a new store.
 package enum JobStep: String, Sendable, Hashable, CaseIterable {
   /// Identify the store's version, without a change of its data.
-  case look
+  case inspect
   /// Migrate the store to its target.
   case migrate
 }
@@ -76,9 +76,9 @@ package struct JobTicket: Sendable, Hashable {
   /// The store, as last found.
   package let store: FoundStore
   package let step: JobStep
-  /// Number of the job: the same from the first look until the store is at its target or hopd gives up.
+  /// Number of the job: the same from the first inspection until the store is at its target or hopd gives up.
   package let job: UInt64
-  /// Position among the migrations since the queue was last empty, from 1; 0 for a look.
+  /// Position among the migrations since the queue was last empty, from 1; 0 for an inspection.
   package let ordinal: Int
 }
 
@@ -86,7 +86,7 @@ package struct JobTicket: Sendable, Hashable {
 package enum JobOutcome: Sendable, Hashable {
   /// The store is at its target.
   case current
-  /// A look found that the store needs a migration.
+  /// An inspection found that the store needs a migration.
   case behind
   /// The store was migrated.
   case migrated
@@ -144,8 +144,8 @@ extension JobScheduler {
   package struct Counts: Sendable, Hashable {
     /// Stores known.
     package var known = 0
-    /// Stores that wait for a look or are being looked at.
-    package var looking = 0
+    /// Stores that wait for an inspection or are being inspected.
+    package var inspecting = 0
     /// Stores that wait for their migration.
     package var waiting = 0
     /// Stores in migration.

@@ -21,7 +21,7 @@ enum StoreArrival {
     do {
       keepsLog = try StoreReader.withUnchangedStore(at: location) { _ in try StoreReader.keepsWriteAheadLog(location) }
     } catch {
-      // The look that follows reports what is wrong with the file.
+      // The inspection that follows reports what is wrong with the file.
       return
     }
     guard keepsLog, location.sharedMemory.linkStatus() != nil, location.writeAheadLog.linkStatus() == nil else {

@@ -1,4 +1,4 @@
-// Notes which stores are being looked at or migrated, in a file that outlives the process. If the daemon is killed
+// Notes which stores are being inspected or migrated, in a file that outlives the process. If the daemon is killed
 // during the work (by a signal, for lack of memory, by the watchdog), the next one reads there which stores were being
 // worked on. The notes cost two writes into the page cache for each piece of work, and no sync: they need not survive a
 // crash of the machine.
@@ -58,7 +58,7 @@ package final class WorkNotes: Sendable {
     }
     let path = PathText.bytes(of: store)
     guard path.count <= Self.slotSize - 4 else { return slot }
-    let note: [UInt8] = [UInt8(path.count & 255), UInt8(path.count >> 8), step == .look ? 1 : 2, 0] + path
+    let note: [UInt8] = [UInt8(path.count & 255), UInt8(path.count >> 8), step == .inspect ? 1 : 2, 0] + path
     _ = pwrite(descriptor, note, note.count, Self.offset(slot))
     return slot
   }
@@ -100,7 +100,7 @@ package final class WorkNotes: Sendable {
       let path = bytes(descriptor, count: length, at: offset(slot) + 4)
       guard path.count == length, !path.contains(0) else { return nil }
       let store = FilePath(platformString: path.map { CChar(bitPattern: $0) } + [0])
-      return UnfinishedWork(store: store, step: head[2] == 1 ? .look : .migrate)
+      return UnfinishedWork(store: store, step: head[2] == 1 ? .inspect : .migrate)
     }
   }
 

@@ -47,7 +47,7 @@ package struct Metrics: Sendable, Hashable {
     }
   }
 
-  /// Counts a migration or a look with another result.
+  /// Counts a migration or an inspection with another result.
   package mutating func ended(_ result: String) { migrations[result, default: 0] &+= 1 }
 
   /// Counts an overflow of the kernel's event queue.

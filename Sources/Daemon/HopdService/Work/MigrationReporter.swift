@@ -35,14 +35,14 @@ package struct MigrationReporter: Sendable {
 
   // MARK: Before the migration
 
-  /// Reports that a look found a store that needs a migration.
+  /// Reports that an inspection found a store that needs a migration.
   package func queued(_ facts: StoreFacts, to target: String) {
     logger.event(
       .storeQueued, "\(name) has version \(facts.version) and waits for its migration to \(target)",
       fields: fields([.storeUUID: facts.uuid, .from: facts.version, .to: target]))
   }
 
-  /// Reports that a look found a current store.
+  /// Reports that an inspection found a current store.
   package func current(_ facts: StoreFacts?) {
     logger.event(
       .storeCurrent, "\(name) is current" + (facts.map { " (\($0.version))" } ?? ""),
@@ -224,7 +224,7 @@ package struct MigrationReporter: Sendable {
     }
   }
 
-  /// Reports that a run or a look ended with an error; the verdict contains what follows, and whether it is news.
+  /// Reports that a run or an inspection ended with an error; the verdict says what follows, and whether it is news.
   package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     let error = failure.error.located(Place(store: subject.store))
     guard let entry = entry(failure, error, verdict, now: now) else {

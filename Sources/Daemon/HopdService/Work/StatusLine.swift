@@ -28,8 +28,8 @@ package struct StatusLine: Sendable, Hashable {
   package var batch = 0
   /// Stores found.
   package var stores = 0
-  /// Stores that wait for a look.
-  package var toLookAt = 0
+  /// Stores that wait for an inspection.
+  package var toInspect = 0
   /// Stores that wait for their migration.
   package var toDo = 0
   /// Stores that are in use, or failed and are retried.
@@ -65,9 +65,9 @@ package struct StatusLine: Sendable, Hashable {
 
   private var idleText: String {
     var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
-    if toLookAt > 0 { text += ", \(Self.grouped(toLookAt)) to look at" }
+    if toInspect > 0 { text += ", \(Self.grouped(toInspect)) to look at" }
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
-    let current = stores &- toLookAt &- toDo &- deferred &- attention
+    let current = stores &- toInspect &- toDo &- deferred &- attention
     if deferred &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
     let trouble = troubleText
     return trouble.isEmpty ? text : "\(text), \(trouble)"

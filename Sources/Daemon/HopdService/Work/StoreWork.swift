@@ -1,6 +1,6 @@
-// The blocking work on a store: a look, a migration, recovery. It runs on threads of its own, never on Swift's pool,
-// whose few threads the watchdog and the signals need. It is behind a protocol, so that the coordinator can be tested
-// without a store.
+// The blocking work on a store: an inspection, a migration, recovery. It runs on threads of its own, never on Swift's
+// pool, whose few threads the watchdog and the signals need. It is behind a protocol, so that the coordinator can be
+// tested without a store.
 
 import Diagnostics
 import Dispatch
@@ -15,8 +15,8 @@ import SQLite
 import StoreReplacement
 import SystemPackage
 
-/// The result of a look.
-package enum LookResult: Sendable {
+/// The result of an inspection.
+package enum InspectionResult: Sendable {
   /// The store is at its target.
   case current(StoreFacts?)
   /// The store needs a migration to the version `target`.
@@ -32,16 +32,16 @@ package struct RecoveredStore: Sendable {
   /// The error of a store that needs an administrator or could not be recovered now.
   package var failure: MigrationFailure?
   /// Whether its job must continue, or its report is still missing.
-  package var goesOn = false
+  package var continues = false
 }
 
 /// The blocking work of the daemon.
 package protocol StoreWork: Sendable {
   /// Identifies the store's version. Calls `beat` while it reads. It changes no data, but first completes what SQLite
   /// or an earlier migration left: it rolls back a hot journal and sets a late log aside.
-  func look(
+  func inspect(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(MigrationFailure) -> LookResult
+  ) throws(MigrationFailure) -> InspectionResult
   /// Migrates the store to its target.
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
@@ -59,9 +59,9 @@ package struct PipelineWork: StoreWork {
   private static let valueFloor: Int64 = 256 << 20
   private let pipeline = MigrationPipeline()
 
-  package func look(
+  package func inspect(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
-  ) throws(MigrationFailure) -> LookResult {
+  ) throws(MigrationFailure) -> InspectionResult {
     var facts: StoreFacts?
     func failure(_ error: HopdError) -> MigrationFailure {
       MigrationFailure(
@@ -72,7 +72,7 @@ package struct PipelineWork: StoreWork {
       let location = request.location
       try StoreArrival.requireComplete(location.store)
       try pipeline.rollBackHotJournal(location, stateDirectory: request.stateDirectory)
-      // Thrown as a retryable error: the next look finds the store without its late log.
+      // Thrown as a retryable error: the next inspection finds the store without its late log.
       if let late = try pipeline.setLateLogAside(
         location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job,
         keepAlive: {
@@ -109,7 +109,7 @@ package struct PipelineWork: StoreWork {
     do throws(HopdError) { try StoreArrival.requireComplete(request.location.store) } catch {
       throw MigrationFailure(stage: .lock, error: error)
     }
-    // The daemon queues only stores that a look found to be behind.
+    // The daemon queues only stores that an inspection found to be behind.
     var request = request
     request.isKnownBehind = true
     request.engine.valueMax = max(PipelineWork.valueFloor, request.engine.memoryLimit)
@@ -143,11 +143,11 @@ package struct PipelineWork: StoreWork {
       switch outcome?.decision {
       case nil, .nothingToDo: return RecoveredStore(store: path)
       // Not reported here: the migration reports that it resumes.
-      case .resume: return RecoveredStore(store: path, goesOn: true)
+      case .resume: return RecoveredStore(store: path, continues: true)
       case .startAgain:
         return RecoveredStore(
-          store: path, sentence: "the old store is in place and leftovers are removed", goesOn: true)
-      case .completed: return RecoveredStore(store: path, sentence: "the new store is in place", goesOn: true)
+          store: path, sentence: "the old store is in place and leftovers are removed", continues: true)
+      case .completed: return RecoveredStore(store: path, sentence: "the new store is in place", continues: true)
       case .quarantine:
         let error = outcome?.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
         let intent = outcome?.intent

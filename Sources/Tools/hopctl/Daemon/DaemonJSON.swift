@@ -31,7 +31,7 @@ extension JobRecord {
     [
       "job": job, "store": path, "watch": watch, "result": result, "from": from, "to": to, "rows": rows,
       "began": BackupRecord.time(began), "ended": BackupRecord.time(ended), "seconds": Double(microseconds) / 1e6,
-      "askedBy": asker, "code": code, "reason": reason, "backup": backup,
+      "askedBy": requester, "code": code, "reason": reason, "backup": backup,
     ]
   }
 }

@@ -92,7 +92,7 @@ enum StoreText {
       "\(BackupRecord.time(job.ended))", result(job.result), "\(versions(job.from, job.to))",
       job.rows > 0 ? "\(MessageFormatter.count(job.rows, "row", "rows"))" : "",
       job.result == "migrated" ? "\(MessageFormatter.duration(Double(job.microseconds) / 1e6))" : "",
-      job.asker == "user 0" ? "root" : "\(job.asker)", "\(job.path)",
+      job.requester == "user 0" ? "root" : "\(job.requester)", "\(job.path)",
     ]
   }
 

@@ -14,7 +14,7 @@ extension HopdError.Code {
 }
 
 /// The suspects, saved in the state directory.
-struct Suspects {
+struct CrashSuspects {
   /// The record of one suspect.
   private struct Record: Codable {
     var store: PathText
@@ -50,7 +50,7 @@ struct Suspects {
       var record = records[unfinished.store] ?? Record(store: PathText(unfinished.store), mark: mark)
       // Another store under the same name, or other models, start at zero.
       if record.mark != mark { (record.looks, record.migrations) = (0, 0) }
-      if unfinished.step == .look { record.looks += 1 } else { record.migrations += 1 }
+      if unfinished.step == .inspect { record.looks += 1 } else { record.migrations += 1 }
       record.mark = mark
       records[unfinished.store] = record
     }
@@ -58,7 +58,7 @@ struct Suspects {
   }
 
   /// Number of kills during work on this store in its current state; 0 if it is not a suspect or has changed since.
-  mutating func deaths(at store: FilePath, models: String) -> Int {
+  mutating func crashCount(of store: FilePath, models: String) -> Int {
     guard let record = records[store] else { return 0 }
     guard record.mark == Self.mark(store, models) else {
       clear(store)
@@ -70,7 +70,7 @@ struct Suspects {
   /// Notes that work on the store ended without a kill.
   mutating func survived(_ store: FilePath, _ step: JobStep) {
     guard var record = records[store] else { return }
-    // After a harmless look, the store's migration may still be what kills the daemon.
+    // After a harmless inspection, the store's migration may still be what kills the daemon.
     if step == .migrate { record.migrations = 0 }
     record.looks = 0
     records[store] = record.migrations == 0 ? nil : record
@@ -85,9 +85,10 @@ struct Suspects {
   }
 
   /// The refusal of a store that has killed the daemon too often.
-  static func refusal(_ store: FilePath, deaths: Int) -> HopdError {
+  static func refusal(_ store: FilePath, crashCount: Int) -> HopdError {
     HopdError(
-      .storeEndsService, "hopd was killed \(deaths) times while it worked on this store, so it leaves the store alone",
+      .storeEndsService,
+      "hopd was killed \(crashCount) times while it worked on this store, so it leaves the store alone",
       at: Place(store: store),
       hint:
         "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when "

@@ -3,7 +3,7 @@
 import SystemPackage
 
 /// Suspects that wait until all other work is done.
-struct HeldBackStores {
+struct QuarantinedStores {
   private var stores: [FoundStore] = []
   /// When a file last settled, suspect or not: more may follow.
   private var lastFound: ContinuousClock.Instant?

@@ -14,12 +14,12 @@ import Testing
 @testable import HopdService
 @testable import MigrationPipeline
 
-@Suite struct SuspectsTests {
+@Suite struct CrashSuspectsTests {
   /// Simulates a daemon that is killed while it works on these stores.
   private func kill(_ place: DaemonTests.Place, _ stores: [String], _ step: JobStep = .migrate) throws {
     let notes = try #require(WorkNotes(stateDirectory: place.root.appending("state"), boot: try Self.boot()))
     // The records of an earlier one are counted, as the daemon does at its start.
-    var suspects = Suspects(stateDirectory: place.root.appending("state"))
+    var suspects = CrashSuspects(stateDirectory: place.root.appending("state"))
     let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
     suspects.add(notes.unfinished) { _ in setup.modelsMark(ofWatch: "w") }
     for store in stores { _ = notes.begin(FoundStore.key(of: FilePath(place.store(store))), step) }
@@ -44,22 +44,22 @@ import Testing
     do {
       let notes = try #require(WorkNotes(stateDirectory: state, boot: "b"))
       #expect(notes.unfinished.isEmpty)
-      let slots = [notes.begin("/srv/a", .look), notes.begin("/srv/b", .migrate), notes.begin(long, .migrate)]
+      let slots = [notes.begin("/srv/a", .inspect), notes.begin("/srv/b", .migrate), notes.begin(long, .migrate)]
       notes.end(slots[0])
-      _ = notes.begin("/srv/c", .look)
+      _ = notes.begin("/srv/c", .inspect)
     }
     #expect(
       try unfinished(place) == [
         UnfinishedWork(store: "/srv/b", step: .migrate), UnfinishedWork(store: long, step: .migrate),
-        UnfinishedWork(store: "/srv/c", step: .look),
+        UnfinishedWork(store: "/srv/c", step: .inspect),
       ])
     // They are read once.
     #expect(try unfinished(place).isEmpty)
-    do { _ = try #require(WorkNotes(stateDirectory: state, boot: "b")).begin("/srv/a", .look) }
+    do { _ = try #require(WorkNotes(stateDirectory: state, boot: "b")).begin("/srv/a", .inspect) }
     #expect(try unfinished(place, boot: "another").isEmpty, "a machine that was started anew was not killed by a store")
     do {
       let notes = try #require(WorkNotes(stateDirectory: state, boot: "b"))
-      _ = notes.begin("/srv/a", .look)
+      _ = notes.begin("/srv/a", .inspect)
       notes.stop()
     }
     #expect(try unfinished(place).isEmpty, "a daemon that was asked to end was not killed by a store")
@@ -74,7 +74,7 @@ import Testing
     let order = Mutex<[String]>([])
     let atOnce = Mutex((now: 0, most: 0))
     let work = FakeWork(
-      onLook: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
+      onInspect: { _ in .success(.behind(DaemonTests.facts, target: "A 2")) },
       onMigrate: { request, _, _ in
         order.withLock { $0.append(request.location.fileName) }
         let isSuspect = ["a.sqlite", "b.sqlite"].contains(request.location.fileName)
@@ -90,7 +90,7 @@ import Testing
     #expect(Set(names.prefix(2)) == ["c.sqlite", "d.sqlite"], "\(names)")
     #expect(atOnce.withLock { $0.most } == 1, "which of them it is, only one at a time can tell")
     // They have come through: the next death is the first again.
-    #expect(Suspects(stateDirectory: place.root.appending("state")).isEmpty)
+    #expect(CrashSuspects(stateDirectory: place.root.appending("state")).isEmpty)
     #expect(try unfinished(place, boot: Self.boot()).isEmpty)
     #expect(place.log.entries.contains { $0[.store] == place.store("a.sqlite") && $0.text.contains("(1 of 3)") })
   }
@@ -98,9 +98,9 @@ import Testing
   @Test func afterThreeDeathsTheStoreIsRefusedAndTheOthersAreServed() async throws {
     let place = try DaemonTests.Place()
     for name in ["a.sqlite", "b.sqlite"] { try place.write("stores/\(name)", "x") }
-    for _ in 0..<3 { try kill(place, ["a.sqlite"], .look) }
+    for _ in 0..<3 { try kill(place, ["a.sqlite"], .inspect) }
     let looks = Mutex<[String]>([])
-    let work = FakeWork(onLook: { request in
+    let work = FakeWork(onInspect: { request in
       looks.withLock { $0.append(request.location.fileName) }
       return .success(.current(nil))
     })
@@ -115,7 +115,7 @@ import Testing
       try place.write("stores/a.sqlite", "another")
       try await eventually("looked at") { looks.withLock { $0 }.contains("a.sqlite") }
     }
-    #expect(Suspects(stateDirectory: place.root.appending("state")).isEmpty)
+    #expect(CrashSuspects(stateDirectory: place.root.appending("state")).isEmpty)
   }
 
   @Test func aReloadGivesItAnotherChance() async throws {
@@ -155,7 +155,7 @@ import Testing
     let store = FoundStore.key(of: FilePath(place.store("a.sqlite")))
     let work = FakeWork(
       recovered: [
-        RecoveredStore(store: store, sentence: "recovered at the start", failure: nil, goesOn: false)
+        RecoveredStore(store: store, sentence: "recovered at the start", failure: nil, continues: false)
       ])
     try await DaemonTests().running(place, try place.coordinator(work)) {
       // It goes straight to the migration, which begins with the recovery.
