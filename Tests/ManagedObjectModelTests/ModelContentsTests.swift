@@ -7,7 +7,7 @@ import Testing
 @Suite struct ModelContentsTests {
   @Test func everyAttributeTypeIsRead() throws {
     for type in AttributeType.allCases where type != .composite {
-      let written = type.xmlName.map { "attributeType='\($0)'" } ?? ""
+      let written = type == .undefined ? "" : "attributeType='\(type.name)'"
       let model = try read("<entity name='A'><attribute name='x' \(written)/></entity>")
       #expect(model.entity(named: "A")?.attributes.first?.type == type)
     }

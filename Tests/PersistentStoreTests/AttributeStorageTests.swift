@@ -27,7 +27,7 @@ import Testing
       .nan,
     ]
     for type in [AttributeType.double, .float, .date] {
-      let column = try #require(type.column).declaredType
+      let column = try #require(type.traits.column).declaredType
       for number in numbers {
         guard let real = type.real(number) else {
           #expect(number.isNaN || type == .float && abs(number) > 3.4e38, "\(type) \(number)")

@@ -23,11 +23,11 @@ package enum StorageForm {
   /// Returns the same for attributes without external storage.
   static func stored(_ value: ExpressionValue, as type: AttributeType) throws(HopdError) -> SQLiteValue {
     if value.isNull { return .null }
-    switch type {
-    case .integer16, .integer32, .integer64, .boolean:
+    switch type.form {
+    case .integer, .boolean:
       guard value.asDouble != nil else { throw unfit(type) }
-      return .integer(try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.xmlName ?? "its attribute"))
-    case .double, .date, .float:
+      return .integer(try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.name))
+    case .real, .date:
       guard let number = value.asDouble else { throw unfit(type) }
       // NaN is stored as nil, as Core Data stores the NaN that an NSExpression computes.
       if number.isNaN { return .null }
@@ -52,7 +52,7 @@ package enum StorageForm {
     case .binary, .transformable:
       guard case .data(let bytes) = value else { throw unfit(type) }
       return .blob(bytes)
-    case .undefined, .objectID, .composite: throw unfit(type)
+    case .other: throw unfit(type)
     }
   }
 
@@ -73,14 +73,14 @@ package enum StorageForm {
 
   /// Returns the value of an attribute from its column.
   package static func value(_ stored: SQLiteValue, of attribute: Attribute) -> ExpressionValue {
-    switch (stored, attribute.type) {
+    switch (stored, attribute.type.form) {
     case (.null, _): return .null
     case (.integer(let value), .boolean): return value == 0 || value == 1 ? .boolean(value == 1) : .integer(value)
     case (.integer(let value), .date): return .date(Double(value))
     case (.real(let value), .date): return .date(value)
     case (.integer(let value), .decimal): return .decimal(DecimalNumber(value))
     case (.real(let value), .decimal): return DecimalNumber(value).map { .decimal($0) } ?? .double(value)
-    case (.integer(let value), .double), (.integer(let value), .float): return .double(Double(value))
+    case (.integer(let value), .real): return .double(Double(value))
     case (.integer(let value), _): return .integer(value)
     case (.real(let value), _): return .double(value)
     case (.text(let value), _): return .string(value)
@@ -91,6 +91,6 @@ package enum StorageForm {
   }
 
   private static func unfit(_ type: AttributeType) -> HopdError {
-    .mismatch("a value of another kind is meant for an attribute of type \(type.xmlName ?? "undefined")")
+    .mismatch("a value of another kind is meant for an attribute of type \(type.name)")
   }
 }

@@ -9,30 +9,30 @@ enum ValueCast {
   /// Returns the value as `target`; nil stays nil.
   static func apply(_ target: CastTarget, to value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
-    switch target {
-    case .string:
+    switch target.type?.form {
+    case .string?:
       guard let text = text(of: value) else { throw .cast(to: "text") }
       return .string(text)
-    case .number: return try number(value)
-    case .decimal:
+    case .decimal?:
       if case .string(let text) = value {
         guard isNumber(text), let decimal = DecimalNumber(text) else { throw .cast(to: "a decimal number") }
         return .decimal(decimal)
       }
       guard let decimal = Arithmetic.decimal(value) else { throw .cast(to: "a decimal number") }
       return .decimal(decimal)
-    case .date:
+    case .date?:
       // There is no agreed text of a date.
       if case .string = value { throw .cast(to: "a date") }
       guard let seconds = value.asDouble else { throw .cast(to: "a date") }
       return .date(seconds)
-    case .integer16: return .integer(try integer(value, in: Int64(Int16.min)...Int64(Int16.max), "16 bits"))
-    case .integer32: return .integer(try integer(value, in: Int64(Int32.min)...Int64(Int32.max), "32 bits"))
-    case .integer64: return .integer(try integer(value, in: .min ... .max, "64 bits"))
-    case .double, .float:
+    case .integer?:
+      let size = target.type?.traits.bits ?? 64
+      return .integer(try integer(value, in: target.type?.integers ?? .min ... .max, "\(size) bits"))
+    case .boolean?: return .boolean(try integer(value, in: 0...1, "a Boolean") == 1)
+    case .real?:
       guard let real = try number(value).asDouble else { throw .cast(to: "a number") }
-      return Arithmetic.number(target == .float ? try float(real) : real)
-    case .boolean: return .boolean(try integer(value, in: 0...1, "a Boolean") == 1)
+      return Arithmetic.number(target.type == .float ? try float(real) : real)
+    default: return try number(value)
     }
   }
 

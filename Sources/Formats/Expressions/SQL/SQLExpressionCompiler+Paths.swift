@@ -61,17 +61,16 @@ extension SQLExpressionCompiler {
   }
 
   func kind(of attribute: Attribute) -> SQLKind {
-    switch attribute.type {
+    switch attribute.type.form {
     case .boolean: .boolean
-    case .integer16, .integer32, .integer64: .integer(attribute.type.integers ?? .min ... .max)
-    case .double: .real
-    case .float: .float
+    case .integer: .integer(attribute.type.integers ?? .min ... .max)
+    case .real: attribute.type.traits.isFloat ? .float : .real
     case .decimal: .decimal
     case .string, .uri: .string
     case .date: .date
     case .uuid: .uuid
     case .binary: attribute.hasExternalForm ? .carried(isExternal: true) : .data
-    case .transformable, .undefined, .objectID, .composite: .carried(isExternal: false)
+    case .transformable, .other: .carried(isExternal: false)
     }
   }
 

@@ -11,22 +11,22 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLExpression {
     if value.kind == .null { return value.sql }
     let wanted = kind(of: attribute)
-    switch (value.kind, attribute.type) {
+    switch (value.kind, attribute.type.form) {
     case (.carried, _): throw NotCompilable("content that is only carried has no other form")
     case (.object, _): throw NotCompilable("an object is used where the value of an attribute is required")
-    case (.boolean, .boolean), (.float, .float), (.float, .double), (.real, .double), (.string, .string),
-      (.string, .uri), (.uuid, .uuid), (.date, .date), (.decimal, .decimal), (.boolean, .decimal), (.integer, .decimal):
+    // Other numbers need not fit a float.
+    case (_, .real) where attribute.type.traits.isFloat && value.kind != .float: break
+    case (.boolean, .boolean), (.boolean, .integer), (.float, .real), (.real, .real), (.string, .string),
+      (.string, .uri), (.uuid, .uuid), (.date, .date), (.decimal, .decimal), (.boolean, .decimal), (.integer, .decimal),
+      (.data, .transformable):
       return value.sql
     case (.data, .binary):
       return attribute.hasExternalForm ? ExternalDataForm.inlineExpression(ofPlain: value.sql) : value.sql
-    case (.data, .transformable): return value.sql
-    case (.boolean, .integer16), (.boolean, .integer32), (.boolean, .integer64): return value.sql
-    case (.integer(let range), .integer16), (.integer(let range), .integer32), (.integer(let range), .integer64),
-      (.integer(let range), .boolean):
+    case (.integer(let range), .integer), (.integer(let range), .boolean):
       if let limits = wanted.range, limits.contains(range.lowerBound), limits.contains(range.upperBound) {
         return value.sql
       }
-    case (.boolean, .double), (.integer, .double), (.number, .double), (.date, .double), (.boolean, .date),
+    case (.boolean, .real), (.integer, .real), (.number, .real), (.date, .real), (.boolean, .date),
       (.integer, .date), (.number, .date), (.real, .date), (.float, .date):
       return "CAST(\(value.sql) AS REAL)"
     default: break

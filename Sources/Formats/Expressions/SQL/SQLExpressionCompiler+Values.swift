@@ -291,31 +291,28 @@ extension SQLExpressionCompiler {
     default: break
     }
     let kind: SQLKind
-    switch target {
-    case .string:
+    switch target.type?.form {
+    case .string?:
       if operand.kind == .string { return operand }
       kind = .string
-    case .number:
+    case nil:
       switch operand.kind {
       case .boolean: return SQLFragment(sql: operand.sql, kind: .integer(0...1))
       case .integer, .real, .float, .number: return operand
       case .date: return SQLFragment(sql: operand.real, kind: .real)
       default: kind = .number
       }
-    case .date, .double:
-      if operand.kind.valueClass == .number {
-        return SQLFragment(sql: operand.real, kind: target == .date ? .date : .real)
-      }
-      kind = target == .date ? .date : .real
-    case .float:
+    case .real? where target.type == .float:
       if operand.kind == .float { return operand }
       kind = .float
-    case .boolean:
+    case .date?, .real?:
+      kind = target == .date ? .date : .real
+      if operand.kind.valueClass == .number { return SQLFragment(sql: operand.real, kind: kind) }
+    case .boolean?:
       if operand.kind == .boolean { return operand }
       kind = .boolean
-    case .integer16, .integer32, .integer64, .decimal:
-      let type: AttributeType = target == .integer16 ? .integer16 : target == .integer32 ? .integer32 : .integer64
-      let wanted = type.integers ?? .min ... .max
+    default:
+      let wanted = target.type?.integers ?? .min ... .max
       if let range = operand.kind.range, wanted.contains(range.lowerBound), wanted.contains(range.upperBound) {
         return SQLFragment(sql: operand.sql, kind: .integer(range))
       }

@@ -120,7 +120,7 @@ extension ExpressionTyping {
   }
 
   private func attributeWords(_ attribute: Attribute) -> String {
-    attribute.type.xmlName.map { "of type \($0)" } ?? "without a type"
+    attribute.type == .undefined ? "without a type" : "of type \(attribute.type.name)"
   }
 
   private func conversionHint(_ node: ExpressionNode, from: ValueKind, to type: AttributeType) -> String {

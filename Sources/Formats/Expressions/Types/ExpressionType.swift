@@ -87,23 +87,15 @@ package enum ValueKind: Sendable, Hashable {
 extension AttributeType {
   /// The kind of the type's values.
   package var kind: ValueKind {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
+    switch form {
+    case .integer, .boolean, .real, .decimal: .number
     case .string: .string
     case .date: .date
     case .binary: .binary
     case .uuid: .uuid
     case .uri: .uri
     case .transformable: .transformable
-    case .undefined, .objectID, .composite: .other
-    }
-  }
-
-  /// Whether the type is one of the integers, or a boolean, which counts as 0 and 1.
-  package var isInteger: Bool {
-    switch self {
-    case .integer16, .integer32, .integer64, .boolean: true
-    default: false
+    case .other: .other
     }
   }
 
@@ -111,22 +103,16 @@ extension AttributeType {
   /// 64-bit integer.
   package static func arithmetic(_ left: AttributeType, _ right: AttributeType) -> AttributeType {
     if left == .decimal || right == .decimal { return .decimal }
-    return left.isInteger && right.isInteger ? .integer64 : .double
+    return left.integers != nil && right.integers != nil ? .integer64 : .double
   }
 }
 
 extension CastTarget {
-  /// Returns the function's result type for an operand of that type. NSNumber keeps whole numbers whole; all else
-  /// becomes a Double.
-  package func type(from operand: AttributeType?) -> AttributeType {
+  /// The type of the result; nil for NSNumber, whose type depends on the operand.
+  package var type: AttributeType? {
     switch self {
     case .string: .string
-    case .number:
-      switch operand {
-      case .boolean?: .integer64
-      case .integer16?, .integer32?, .integer64?, .float?: operand ?? .double
-      default: .double
-      }
+    case .number: nil
     case .decimal: .decimal
     case .date: .date
     case .integer16: .integer16
@@ -136,5 +122,13 @@ extension CastTarget {
     case .float: .float
     case .boolean: .boolean
     }
+  }
+
+  /// Returns the type of the result for an operand of that type. NSNumber keeps whole numbers whole; all else becomes a
+  /// Double.
+  package func type(from operand: AttributeType?) -> AttributeType {
+    if let type { return type }
+    guard let operand, operand.integers != nil || operand == .float else { return .double }
+    return operand == .boolean ? .integer64 : operand
   }
 }

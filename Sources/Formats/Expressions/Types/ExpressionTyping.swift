@@ -317,7 +317,7 @@ extension ExpressionTyping {
   private mutating func integers(_ operands: [ExpressionNode], _ node: ExpressionNode) -> Bool {
     for operand in operands {
       guard let type = number(operand, node) else { return false }
-      guard type.isInteger else {
+      guard type.integers != nil else {
         invalid("“\(node)” wants integers", hint: "write CAST(x, 'Integer 64')")
         return false
       }

@@ -88,14 +88,12 @@ enum CompiledProperties {
   ) throws(HopdError) -> AttributeDefault? {
     let value = try object.value("NSDefaultValue")
     if value.isNull { return nil }
-    switch type {
-    case .integer16, .integer32, .integer64:
+    switch type.form {
+    case .integer:
       if let whole = value.integer { return .integer(whole) }
       if let number = number(value) { return .integer(Int64(exactly: number.rounded(.towardZero)) ?? 0) }
     case .boolean: if let number = number(value) { return .boolean(number != 0) }
-    case .double: if let number = number(value), number.isFinite { return .double(number) }
-    case .float:
-      if let number = number(value), number.isFinite { return .double(Double(Float(number))) }
+    case .real: if let number = number(value), number.isFinite { return .double(type.traits.rounded(number)) }
     case .decimal: if let text = try decimal(value) { return .decimal(text) }
     case .string: if let text = value.string { return .string(text) }
     case .date: if case .date(let seconds) = value, seconds.isFinite { return .date(seconds) }
@@ -114,7 +112,7 @@ enum CompiledProperties {
     case .binary:
       // With external storage a value begins with a prefix byte for its location, which a default cannot have.
       if case .data(let bytes) = value, (try object.integer("NSFlagsKey") ?? 0) & 4 == 0 { return .binary(bytes) }
-    case .undefined, .transformable, .objectID, .composite: break
+    case .other, .transformable: break
     }
     // An object of the app's own class, or one that does not fit the type: it can be reported, but not written.
     return .archived(className: value.object?.className ?? value.kind)

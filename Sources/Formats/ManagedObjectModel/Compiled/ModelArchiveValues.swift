@@ -15,20 +15,12 @@ extension ModelArchive {
   /// and the compiler omits it (docs/formats/model-files.md, "Model cache archives").
   mutating func valueClass(of attribute: Attribute, in entity: Entity) -> String? {
     switch attribute.type {
-    case .integer16, .integer32, .integer64, .double, .float, .boolean: return "NSNumber"
-    case .decimal: return "NSDecimalNumber"
-    case .string: return "NSString"
-    case .date: return "NSDate"
-    case .binary: return "NSData"
-    case .uuid: return "NSUUID"
-    case .uri: return "NSURL"
-    case .undefined, .transformable: return nil
     case .composite where !attribute.elements.isEmpty && !attribute.isNestedComposite: return "NSDictionary"
     case .objectID, .composite:
       refuse(
-        "the archived form of an attribute of type \(attribute.type.xmlName ?? "") is not known", entity.name,
-        attribute.name)
+        "the archived form of an attribute of type \(attribute.type.name) is not known", entity.name, attribute.name)
       return nil
+    default: return attribute.type.traits.valueClass
     }
   }
 
@@ -85,9 +77,9 @@ extension ModelArchive {
     for (text, isMinimum) in [(attribute.minimum, true), (attribute.maximum, false)] {
       guard let text else { continue }
       let limit: PropertyListValue? =
-        switch attribute.type {
-        case .integer16, .integer32, .integer64, .string: Int64(text).map { .integer($0) }
-        case .double, .float: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
+        switch attribute.type.form {
+        case .integer, .string: Int64(text).map { .integer($0) }
+        case .real: Double(text).flatMap { $0.isFinite ? .real($0) : nil }
         default: nil
         }
       guard let limit else {

@@ -18,26 +18,39 @@ package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case objectID = 2000
   case composite = 2100
 
-  /// The name in `.xcdatamodel` XML; nil for undefined, for which the XML attribute is omitted.
-  package var xmlName: String? {
+  /// The row of the type.
+  package var traits: AttributeTypeTraits {
     switch self {
-    case .undefined: nil
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
-    case .binary: "Binary"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
-    case .objectID: "Object ID"
-    case .composite: "Composite"
+    case .undefined: .init("Undefined", .other)
+    case .integer16: .init("Integer 16", .integer, bits: 16, column: ("INTEGER", group: 0), valueClass: "NSNumber")
+    case .integer32: .init("Integer 32", .integer, bits: 32, column: ("INTEGER", group: 0), valueClass: "NSNumber")
+    case .integer64: .init("Integer 64", .integer, bits: 64, column: ("INTEGER", group: 0), valueClass: "NSNumber")
+    case .decimal: .init("Decimal", .decimal, column: ("DECIMAL", group: 3), valueClass: "NSDecimalNumber")
+    case .double: .init("Double", .real, bits: 64, column: ("FLOAT", group: 2), valueClass: "NSNumber")
+    case .float: .init("Float", .real, bits: 32, column: ("FLOAT", group: 2), valueClass: "NSNumber")
+    case .string: .init("String", .string, column: ("VARCHAR", group: 4), valueClass: "NSString")
+    case .boolean: .init("Boolean", .boolean, column: ("INTEGER", group: 0), valueClass: "NSNumber")
+    case .date: .init("Date", .date, column: ("TIMESTAMP", group: 2), valueClass: "NSDate")
+    case .binary: .init("Binary", .binary, column: ("BLOB", group: 7), valueClass: "NSData")
+    case .uuid: .init("UUID", .uuid, column: ("BLOB", group: 5), valueClass: "NSUUID")
+    case .uri: .init("URI", .uri, column: ("VARCHAR", group: 4), valueClass: "NSURL")
+    case .transformable: .init("Transformable", .transformable, column: ("BLOB", group: 6))
+    case .objectID: .init("Object ID", .other)
+    case .composite: .init("Composite", .other)
     }
+  }
+
+  /// The name that Xcode shows.
+  package var name: String { traits.name }
+  /// The form of the values.
+  package var form: AttributeForm { traits.form }
+  /// The values of an integer or Boolean; nil for other forms.
+  package var integers: ClosedRange<Int64>? { traits.integers }
+
+  /// Finds the type with that name in `.xcdatamodel` XML; nil for an unknown name.
+  package init?(xmlName: String) {
+    guard let type = Self.allCases.first(where: { $0.name == xmlName && $0 != .undefined }) else { return nil }
+    self = type
   }
 }
 

@@ -12,23 +12,17 @@ extension AttributeDefault {
       return
     }
     guard let text, !text.isEmpty || type == .string else { return nil }
-    switch type {
-    case .integer16, .integer32, .integer64: self = .integer(Self.leadingInteger(text))
+    switch type.form {
+    case .integer: self = .integer(Self.leadingInteger(text))
     case .boolean: self = .boolean(Self.isTrue(text))
-    case .double:
-      let number = Double(text) ?? 0
-      self = .double(number.isFinite ? number : 0)
-    case .float:
-      // Rounded to the precision of the stored value.
-      let number = Float(text) ?? 0
-      self = .double(number.isFinite ? Double(number) : 0)
+    // Rounded to the precision of the stored value.
+    case .real: self = .double(type.traits.real(text) ?? 0)
     case .decimal: self = .decimal(DecimalText.normalized(text) ?? "0")
-    case .string: self = .string(text)
-    case .uri: self = .string(text)
+    case .string, .uri: self = .string(text)
     case .uuid:
       guard let bytes = UUIDText.bytes(of: text) else { return nil }
       self = .uuid(bytes)
-    case .undefined, .date, .binary, .transformable, .objectID, .composite: return nil
+    case .other, .date, .binary, .transformable: return nil
     }
   }
 

@@ -96,18 +96,18 @@ struct ValidationBound {
 
   /// The bound of an attribute of that type; nil if the text is not a number or the type has no bounds.
   init?(_ text: String, type: AttributeType) {
-    switch type {
-    case .integer16, .integer32, .integer64, .string:
+    switch type.form {
+    case .integer, .string:
       guard let number = Double(text), let whole = Int64(text) ?? Int64(exactly: number.rounded(.towardZero)) else {
         return nil
       }
       self.text = String(whole)
-    case .double, .date:
-      guard let number = Double(text), number.isFinite else { return nil }
-      self.text = Self.text(number)
-    case .float:
+    case .real where type.traits.isFloat:
       guard let number = Float(text), number.isFinite else { return nil }
       self.text = number == number.rounded() && abs(number) < 1e7 ? Self.text(Double(number)) : "\(number)"
+    case .real, .date:
+      guard let number = Double(text), number.isFinite else { return nil }
+      self.text = Self.text(number)
     case .decimal:
       guard let decimal = DecimalText.normalized(text) else { return nil }
       self.text = decimal

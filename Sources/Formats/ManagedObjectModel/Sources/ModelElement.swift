@@ -78,14 +78,6 @@ struct ModelElement {
   ]
 }
 
-extension AttributeType {
-  /// Finds the type with that name in XML; nil for an unknown name.
-  init?(xmlName: String) {
-    guard let type = AttributeType.allCases.first(where: { $0.xmlName == xmlName }) else { return nil }
-    self = type
-  }
-}
-
 extension Relationship.DeleteRule {
   /// Finds the rule with that name in XML; nil for an unknown name.
   init?(xmlName: String) {

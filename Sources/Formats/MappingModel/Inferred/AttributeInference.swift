@@ -59,7 +59,7 @@ extension InferenceRun {
     // A number continues as the same number; the rows decide whether each value fits.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
       findings.add(
-        "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "
+        "the type changes from \(before.type.name) to \(attribute.type.name), and the values have no form of the "
           + "new type",
         entity: entity, property: attribute.name,
         hint: answer)
@@ -68,7 +68,7 @@ extension InferenceRun {
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
       findings.add(
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
-          + "\(attribute.type.title); how its values would be stored is not known",
+          + "\(attribute.type.name); how its values would be stored is not known",
         entity: entity, property: attribute.name,
         hint: answer)
     }
@@ -76,19 +76,13 @@ extension InferenceRun {
 
   /// Refuses attributes whose values hopd cannot make, continued or new.
   mutating func checkStorableAttributes(of entity: Entity) {
-    for attribute in destination.storedAttributes(of: entity) {
-      guard [.composite, .undefined, .objectID].contains(attribute.type) else { continue }
+    for attribute in destination.storedAttributes(of: entity) where attribute.type.form == .other {
       findings.add(
-        "it is stored with the type \(attribute.type.title)"
+        "it is stored with the type \(attribute.type.name)"
           + (attribute.type == .composite ? ", with composites inside or without elements" : "")
           + ", whose form in a store is not known",
         entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
         hint: "make the attribute transient or give it another type")
     }
   }
-}
-
-extension AttributeType {
-  /// The name that Xcode shows.
-  package var title: String { xmlName ?? "Undefined" }
 }

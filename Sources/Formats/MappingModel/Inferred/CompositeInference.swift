@@ -33,7 +33,7 @@ extension InferenceRun {
 
   private static func kinds(of entity: Entity, in model: ManagedObjectModel) -> [Kind] {
     model.storedAttributes(of: entity).filter { !$0.isElement }.map {
-      Kind(name: $0.name, identifier: $0.renamingIdentifier, isComposite: false, title: $0.type.title)
+      Kind(name: $0.name, identifier: $0.renamingIdentifier, isComposite: false, title: $0.type.name)
     }
       + model.allComposites(of: entity).values.filter { !$0.isTransient }.sorted { $0.name < $1.name }.map {
         Kind(name: $0.name, identifier: $0.renamingIdentifier, isComposite: true, title: "Composite")

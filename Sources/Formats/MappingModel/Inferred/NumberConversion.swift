@@ -3,16 +3,6 @@
 
 import ManagedObjectModel
 
-extension AttributeType {
-  /// Whether it is a type of NSNumber or NSDecimalNumber, including Boolean.
-  package var isNumber: Bool {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
-    default: false
-    }
-  }
-}
-
 /// A change of an attribute from one number type to another.
 package struct NumberConversion: Sendable, Hashable {
   /// The type that the attribute gets.
@@ -20,7 +10,7 @@ package struct NumberConversion: Sendable, Hashable {
 
   /// The change; nil if the type stays the same, or if one of the two is not a number.
   package init?(from: AttributeType, to: AttributeType) {
-    guard from != to, from.isNumber, to.isNumber else { return nil }
+    guard from != to, from.form.isNumber, to.form.isNumber else { return nil }
     type = to
   }
 
@@ -37,19 +27,13 @@ package struct NumberConversion: Sendable, Hashable {
   }
 
   private func fits(integer value: Int64) -> Bool {
-    switch type {
-    case .boolean: value == 0 || value == 1
-    case .integer16: Int16(exactly: value) != nil
-    case .integer32: Int32(exactly: value) != nil
-    case .float, .double: Double(exactly: value) != nil
-    default: true
-    }
+    type.integers?.contains(value) ?? (type.form != .real || Double(exactly: value) != nil)
   }
 
   private func fits(real value: Double) -> Bool {
-    switch type {
-    case .boolean, .integer16, .integer32, .integer64: Int64(exactly: value).map(fits(integer:)) ?? false
-    case .float: value.isInfinite || value.magnitude <= Double(Float.greatestFiniteMagnitude)
+    switch type.form {
+    case .boolean, .integer: Int64(exactly: value).map(fits(integer:)) ?? false
+    case .real where type.traits.isFloat: value.isInfinite || value.magnitude <= Double(Float.greatestFiniteMagnitude)
     case .decimal: value.magnitude < 1e127
     default: !value.isNaN
     }

@@ -308,7 +308,7 @@ struct StoreSchemaBuilder {
 
   /// Returns the column group and the declared type (docs/formats/store-layout.md, "Column order" and "Column types").
   private mutating func bucketAndType(of attribute: Attribute, in entity: Entity) -> (Int, String)? {
-    if let column = attribute.type.column { return (column.group, column.declaredType) }
+    if let column = attribute.type.traits.column { return (column.group, column.declaredType) }
     refuse(
       attribute.type == .composite
         ? "no store shows a composite with composites inside, or without elements"

@@ -38,6 +38,18 @@ package enum ValidationErrorCode: Int, Sendable, Hashable, CaseIterable {
   }
 }
 
+extension AttributeForm {
+  /// The codes of values outside of a maximum and a minimum; nil for forms without bounds.
+  package var boundCodes: (above: ValidationErrorCode, below: ValidationErrorCode)? {
+    switch self {
+    case .integer, .real, .decimal: (.numberTooLarge, .numberTooSmall)
+    case .date: (.dateTooLate, .dateTooSoon)
+    case .string: (.stringTooLong, .stringTooShort)
+    default: nil
+    }
+  }
+}
+
 /// One requirement on the objects of one concrete entity.
 package struct ValidationRule: Sendable, Hashable {
   /// Concrete entity, and the property; a constraint of several attributes has all their names, with commas.
@@ -82,7 +94,7 @@ extension AttributeType {
   /// Returns a bound of an attribute of this type as the limit of its stored values; nil if it is no number.
   package func limit(_ bound: String, isMaximum: Bool) -> Double? {
     guard let limit = Double(bound), limit.isFinite else { return nil }
-    guard self == .float, let nearest = Float(bound), nearest.isFinite else { return limit }
+    guard traits.isFloat, let nearest = Float(bound), nearest.isFinite else { return limit }
     // Core Data rounds the values of a Float, 0.1 to 0.10000000149011612, and a value may be its own bound. Only
     // outwards, because a column may also hold 0.1 as it was written.
     return isMaximum ? max(limit, Double(nearest)) : min(limit, Double(nearest))
@@ -132,37 +144,25 @@ private struct RuleBuilder {
     let value = "d." + quoted(column)
     if !attribute.isOptional { add(.missingValue, name, "\(value) IS NULL", column: column) }
     // A value in external storage is neither a number nor a text.
-    switch attribute.type {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal:
-      bounds(attribute, name, column, value, isAbove: .numberTooLarge, isBelow: .numberTooSmall)
-    case .date: bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
-    case .string:
-      let length = "\(ValidationRule.lengthFunction)(\(value))"
-      bounds(attribute, name, column, length, isAbove: .stringTooLong, isBelow: .stringTooShort)
-      if let pattern = attribute.regularExpression, !pattern.isEmpty {
-        let matches = "\(ValidationRule.matchesFunction)(\(value), \(SQLiteValue.text(pattern).literal))"
-        add(.patternMismatch, name, "\(value) IS NOT NULL AND \(matches) = 0", column: column)
-      }
-    default: break
-    }
-  }
-
-  /// Nil is never out of bounds: comparisons with NULL are never true.
-  private mutating func bounds(
-    _ attribute: Attribute, _ name: String, _ column: String, _ value: String, isAbove: ValidationErrorCode,
-    isBelow: ValidationErrorCode
-  ) {
+    guard let codes = attribute.type.form.boundCodes else { return }
+    let isText = attribute.type.form == .string
+    let measure = isText ? "\(ValidationRule.lengthFunction)(\(value))" : value
+    // Nil is never out of bounds: comparisons with NULL are never true.
     if let maximum = attribute.maximum.flatMap({ Self.literal($0, attribute.type, isMaximum: true) }) {
-      add(isAbove, name, "\(value) > \(maximum)", column: column)
+      add(codes.above, name, "\(measure) > \(maximum)", column: column)
     }
     if let minimum = attribute.minimum.flatMap({ Self.literal($0, attribute.type, isMaximum: false) }) {
-      add(isBelow, name, "\(value) < \(minimum)", column: column)
+      add(codes.below, name, "\(measure) < \(minimum)", column: column)
+    }
+    if isText, let pattern = attribute.regularExpression, !pattern.isEmpty {
+      let matches = "\(ValidationRule.matchesFunction)(\(value), \(SQLiteValue.text(pattern).literal))"
+      add(.patternMismatch, name, "\(value) IS NOT NULL AND \(matches) = 0", column: column)
     }
   }
 
   /// A bound as an SQL literal; bounds are kept as text (`ValidationBound`).
   private static func literal(_ bound: String, _ type: AttributeType, isMaximum: Bool) -> String? {
-    if type != .float, let whole = Int64(bound) { return SQLiteValue.integer(whole).literal }
+    if !type.traits.isFloat, let whole = Int64(bound) { return SQLiteValue.integer(whole).literal }
     return type.limit(bound, isMaximum: isMaximum).map { SQLiteValue.real($0).literal }
   }
 

@@ -6,40 +6,12 @@ import ManagedObjectModel
 import SQLite
 
 extension AttributeType {
-  /// The values of an integer or Boolean column; nil for other types.
-  package var integers: ClosedRange<Int64>? {
-    switch self {
-    case .boolean: 0...1
-    case .integer16: Int64(Int16.min)...Int64(Int16.max)
-    case .integer32: Int64(Int32.min)...Int64(Int32.max)
-    case .integer64: .min ... .max
-    default: nil
-    }
-  }
-
-  /// The declared type of the column, and its group in Core Data's column order; nil for types whose column no store
-  /// shows.
-  package var column: (declaredType: String, group: Int)? {
-    switch self {
-    case .integer16, .integer32, .integer64, .boolean: ("INTEGER", 0)
-    case .date: ("TIMESTAMP", 2)
-    case .double, .float: ("FLOAT", 2)
-    case .decimal: ("DECIMAL", 3)
-    case .string, .uri: ("VARCHAR", 4)
-    case .uuid: ("BLOB", 5)
-    case .transformable: ("BLOB", 6)
-    case .binary: ("BLOB", 7)
-    case .undefined, .objectID, .composite: nil
-    }
-  }
-
   /// Returns a number as a Double or Float column stores it; nil if the column cannot store it: NaN, which SQLite would
   /// store as NULL, and a finite number beyond the range of floats.
   package func real(_ number: Double) -> Double? {
     if number.isNaN { return nil }
-    guard self == .float else { return number }
-    let float = Float(number)
-    return float.isFinite || !number.isFinite ? Double(float) : nil
+    let real = traits.rounded(number)
+    return real.isFinite || !number.isFinite ? real : nil
   }
 }
 

@@ -71,15 +71,17 @@ struct SampleValues {
   // MARK: Usual values
 
   private mutating func plausible(_ attribute: Attribute) -> SQLiteValue {
-    switch attribute.type {
-    case .integer16, .integer32, .integer64:
+    switch attribute.type.form {
+    case .integer:
       let range = integers(attribute)
       let low = max(range.lowerBound, min(range.upperBound, 0))
       let width = range.upperBound.subtractingReportingOverflow(low)
       return .integer(low &+ random.below(min(999, width.overflow ? 999 : width.partialValue) + 1))
     case .boolean: return .integer(random.below(2))
-    case .double: return .real(bounded(Double(random.below(1_000_000)) / 64, attribute))
-    case .float: return .real(bounded(Double(Float(random.below(100_000)) / 8), attribute))
+    case .real:
+      let isFloat = attribute.type.traits.isFloat
+      let number = isFloat ? Double(random.below(100_000)) / 8 : Double(random.below(1_000_000)) / 64
+      return .real(bounded(number, attribute))
     case .decimal:
       let cents = bounded(Double(random.below(100_000)) / 100, attribute)
       return .real((cents * 100).rounded() / 100)
@@ -89,7 +91,7 @@ struct SampleValues {
     case .uuid: return .blob(uuid())
     case .binary: return attribute.stored(bytes(Int(1 + random.below(48))))
     case .transformable: return .blob(archives[Int(random.below(Int64(archives.count)))])
-    case .undefined, .objectID, .composite: return .null
+    case .other: return .null
     }
   }
 
@@ -97,32 +99,31 @@ struct SampleValues {
   private mutating func everyday(_ attribute: Attribute, ordinal: Int64) -> SQLiteValue {
     if attribute.isOptional, ordinal % 5 == 3 { return .null }
     let place = ordinal % 1_000_000
-    switch attribute.type {
-    case .integer16, .integer32, .integer64:
-      let step: Int64 =
-        attribute.type == .integer16 ? 1009 : attribute.type == .integer32 ? 100_000_007 : 1_000_000_000_039
+    switch attribute.type.form {
+    case .integer:
+      let bits = attribute.type.traits.bits
       let range = integers(attribute)
-      let most: Int64 = attribute.type == .integer16 ? 32_767 : Int64(Int32.max)
-      let value = attribute.type == .integer64 ? place * step : place * step % most
+      let step: Int64 = bits < 32 ? 1009 : bits < 64 ? 100_000_007 : 1_000_000_000_039
+      // The remainder keeps them in the range of the type; the largest of 64 bits are far below its end.
+      let value = place * step % (Int64.max >> (64 - bits))
       return .integer(max(range.lowerBound, min(range.upperBound, value)))
-    case .double, .float, .decimal: return .real(bounded(Double(place) + 0.25, attribute))
-    case .boolean, .date, .string, .uri, .uuid, .binary, .transformable, .undefined, .objectID, .composite:
-      return ordinary(attribute, ordinal: ordinal)
+    case .real, .decimal: return .real(bounded(Double(place) + 0.25, attribute))
+    default: return ordinary(attribute, ordinal: ordinal)
     }
   }
 
   /// A value like those of most rows: it differs from row to row, and fits every type of its family.
   private mutating func ordinary(_ attribute: Attribute, ordinal: Int64) -> SQLiteValue {
-    switch attribute.type {
-    case .integer16, .integer32, .integer64:
+    switch attribute.type.form {
+    case .integer:
       let range = integers(attribute)
       let low = max(range.lowerBound, min(range.upperBound, 0))
       return .integer(min(range.upperBound, low.addingReportingOverflow(ordinal).partialValue))
-    case .double, .float, .decimal: return .real(bounded(Double(ordinal), attribute))
+    case .real, .decimal: return .real(bounded(Double(ordinal), attribute))
     case .date: return .real(bounded(600_000_000 + Double(ordinal), attribute))
     case .string: return .text(fitted("\(word()) \(ordinal)", attribute))
     case .uri, .uuid: return unique(attribute, key: ordinal) ?? .null
-    case .boolean, .binary, .transformable, .undefined, .objectID, .composite: return plausible(attribute)
+    case .boolean, .binary, .transformable, .other: return plausible(attribute)
     }
   }
 
@@ -130,8 +131,8 @@ struct SampleValues {
 
   /// Returns limit number 1…6 of a type; nil if it has none of that number.
   private mutating func limit(_ index: Int, of attribute: Attribute) -> SQLiteValue? {
-    switch attribute.type {
-    case .integer16, .integer32, .integer64:
+    switch attribute.type.form {
+    case .integer:
       let range = integers(attribute)
       return switch index {
       case 1: .integer(range.lowerBound)
@@ -141,17 +142,14 @@ struct SampleValues {
       default: nil
       }
     case .boolean: return .integer(Int64(index & 1))
-    case .double:
-      let numbers = [
-        -Double.greatestFiniteMagnitude, Double.greatestFiniteMagnitude, 0, Double.leastNonzeroMagnitude, 0.1 + 0.2,
+    case .real:
+      let doubles: [Double] = [
+        -.greatestFiniteMagnitude, .greatestFiniteMagnitude, 0, .leastNonzeroMagnitude, 0.1 + 0.2,
         9_007_199_254_740_992,
       ]
-      return .real(bounded(numbers[(index + 5) % 6], attribute))
-    case .float:
-      let numbers: [Float] = [
-        -.greatestFiniteMagnitude, .greatestFiniteMagnitude, 0, .leastNonzeroMagnitude, 0.1, -1.5,
-      ]
-      return .real(bounded(Double(numbers[(index + 5) % 6]), attribute))
+      let floats: [Float] = [-.greatestFiniteMagnitude, .greatestFiniteMagnitude, 0, .leastNonzeroMagnitude, 0.1, -1.5]
+      let place = (index + 5) % 6
+      return .real(bounded(attribute.type.traits.isFloat ? Double(floats[place]) : doubles[place], attribute))
     case .decimal:
       return .real(bounded([-99_999_999.99, 99_999_999.99, 0, 0.01, 0.1, 1e15][(index + 5) % 6], attribute))
     case .date:
@@ -164,7 +162,7 @@ struct SampleValues {
     case .uuid: return .blob([UInt8](repeating: index & 1 == 0 ? 0xff : 0, count: 16))
     case .binary: return attribute.stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6])
     case .transformable: return .blob(archives[index % archives.count])
-    case .undefined, .objectID, .composite: return nil
+    case .other: return nil
     }
   }
 
@@ -172,12 +170,12 @@ struct SampleValues {
 
   /// Returns a value that no other row `key` of the table has; nil if the type has too few.
   mutating func unique(_ attribute: Attribute, key: Int64) -> SQLiteValue? {
-    switch attribute.type {
-    case .integer16: return key <= 65_535 ? .integer(key - 32_768) : nil
-    case .integer32: return key <= Int64(Int32.max) ? .integer(key) : nil
-    case .integer64: return .integer(key)
-    case .double, .date, .decimal: return .real(Double(key))
-    case .float: return key <= 1 << 24 ? .real(Double(key)) : nil
+    let bits = attribute.type.traits.bits
+    switch attribute.type.form {
+    case .integer where bits < 32: return key <= 65_535 ? .integer(key - 32_768) : nil
+    case .integer: return key <= Int64.max >> (64 - bits) ? .integer(key) : nil
+    case .real where attribute.type.traits.isFloat: return key <= 1 << 24 ? .real(Double(key)) : nil
+    case .real, .date, .decimal: return .real(Double(key))
     case .string:
       // Length limits are kept if they allow a number of a dozen digits.
       return .text(key == 3 ? "é🧪-\(key)" : "\(word())-\(key)")
@@ -189,7 +187,7 @@ struct SampleValues {
     case .binary:
       let digits = (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * (7 - $0))) }
       return attribute.stored(digits)
-    case .boolean, .transformable, .undefined, .objectID, .composite: return nil
+    case .boolean, .transformable, .other: return nil
     }
   }
 

@@ -78,13 +78,7 @@ private struct NarrowerBound {
   let isLength: Bool
 
   static func all(from before: Attribute?, to after: Attribute) -> [NarrowerBound] {
-    let codes: (above: ValidationErrorCode, below: ValidationErrorCode)
-    switch after.type {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal: codes = (.numberTooLarge, .numberTooSmall)
-    case .date: codes = (.dateTooLate, .dateTooSoon)
-    case .string: codes = (.stringTooLong, .stringTooShort)
-    default: return []
-    }
+    guard let codes = after.type.form.boundCodes else { return [] }
     func words(_ text: String?) -> String { after.type == .date ? "" : text.map { " (\($0))" } ?? "" }
     func bound(_ text: String?, isMaximum: Bool, isNarrower: (Double) -> Bool) -> NarrowerBound? {
       guard let limit = text.flatMap({ after.type.limit($0, isMaximum: isMaximum) }), isNarrower(limit) else {

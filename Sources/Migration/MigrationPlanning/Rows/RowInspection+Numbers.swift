@@ -48,7 +48,7 @@ extension RowInspection {
         "SELECT count(*), min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number) AND \(misfit)")
     }
     let place = Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute)
-    let change = "the type changes from \(type.title) to \(conversion.type.title)"
+    let change = "the type changes from \(type.name) to \(conversion.type.name)"
     if found.count > 0 {
       findings.add(
         .numberDoesNotFit,
@@ -78,19 +78,20 @@ extension NumberConversion {
     let isNumber = "typeof(\(value)) IN ('integer', 'real')"
     // The largest 64-bit integer would pass the first test: its rounded form saturates back to it.
     let isExactReal = "CAST(CAST(\(value) AS REAL) AS INTEGER) = \(value) AND \(value) <> 9223372036854775807"
+    let range = type.integers ?? .min ... .max
     let fits =
-      switch type {
+      switch type.form {
       case .boolean: "\(value) IN (0, 1)"
-      case .integer16: "\(integer) = \(value) AND \(value) BETWEEN -32768 AND 32767"
-      case .integer32: "\(integer) = \(value) AND \(value) BETWEEN -2147483648 AND 2147483647"
+      case .integer where type.traits.bits < 64:
+        "\(integer) = \(value) AND \(value) BETWEEN \(range.lowerBound) AND \(range.upperBound)"
       // 2^63 as a real would saturate.
-      case .integer64:
+      case .integer:
         "\(integer) = \(value) AND (typeof(\(value)) = 'integer'"
           + " OR (\(value) >= -9223372036854775808.0 AND \(value) < 9223372036854775807.0))"
-      case .float:
+      case .real where type.traits.isFloat:
         "CASE typeof(\(value)) WHEN 'integer' THEN \(isExactReal) "
           + "ELSE abs(\(value)) <= \(Double(Float.greatestFiniteMagnitude)) OR abs(\(value)) = 9e999 END"
-      case .double: "typeof(\(value)) = 'real' OR (\(isExactReal))"
+      case .real: "typeof(\(value)) = 'real' OR (\(isExactReal))"
       // NSDecimal's exponent ends at 127.
       default: "typeof(\(value)) = 'integer' OR abs(\(value)) < 1e127"
       }

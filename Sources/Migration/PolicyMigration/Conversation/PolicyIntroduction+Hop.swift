@@ -47,7 +47,7 @@ extension PolicyIntroduction {
       var properties: [String: PolicyProperty] = [:]
       // hopd computes counts, so policies do not write them.
       for slot in shape.attributes where !slot.isComputed {
-        properties[slot.name] = PolicyProperty(kind: slot.form.attribute.type.xmlName ?? "Undefined")
+        properties[slot.name] = PolicyProperty(kind: slot.form.attribute.type.name)
       }
       for slot in shape.toOnes {
         properties[slot.name] = PolicyProperty(kind: "to-one", destination: slot.link.target)

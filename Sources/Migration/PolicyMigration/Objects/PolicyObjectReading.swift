@@ -106,7 +106,7 @@ final class PolicyRowForm {
     }
     throw HopdError(
       .policyFailed,
-      "what is stored is no \(form.attribute.type.xmlName ?? "value"), so it cannot be given to a policy (Core Data "
+      "what is stored is no \(form.attribute.type.name), so it cannot be given to a policy (Core Data "
         + "134170)",
       at: place, hint: "correct the value with the old app, or restore a backup")
   }

@@ -349,7 +349,7 @@ extension PolicyObjectWriter {
     }
     guard let stored = slot.form.stored(value) else {
       throw speaker.failure(
-        "the attribute is of type \(slot.form.attribute.type.xmlName ?? "Undefined"), and the policy sent "
+        "the attribute is of type \(slot.form.attribute.type.name), and the policy sent "
           + "\(value.kind), which is of another type or beyond the range (docs/POLICIES.md, “Values”)", at: id,
         property: slot.name)
     }

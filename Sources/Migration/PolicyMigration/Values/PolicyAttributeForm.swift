@@ -18,13 +18,12 @@ struct PolicyAttributeForm: Sendable {
   func value(
     _ stored: SQLiteValue, external: (ExternalFileName) throws -> [UInt8]
   ) throws -> PolicyValue? {
-    switch (attribute.type, stored) {
+    switch (attribute.type.form, stored) {
     case (_, .null): .null
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
-      .integer(number)
+    case (.integer, .integer(let number)): .integer(number)
     case (.boolean, .integer(let number)): .boolean(number != 0)
-    case (.double, .real(let number)), (.float, .real(let number)): .double(number)
-    case (.double, .integer(let number)), (.float, .integer(let number)): .double(Double(number))
+    case (.real, .real(let number)): .double(number)
+    case (.real, .integer(let number)): .double(Double(number))
     // Whole seconds may be stored as integers (docs/formats/store-layout.md, "Values in columns").
     case (.date, .real(let seconds)): .date(seconds)
     case (.date, .integer(let seconds)): .date(Double(seconds))
@@ -51,16 +50,13 @@ struct PolicyAttributeForm: Sendable {
 
   /// Returns the column's content for a value of a policy; nil if it has another type or does not fit.
   func stored(_ value: PolicyValue) -> SQLiteValue? {
-    switch (attribute.type, value) {
+    switch (attribute.type.form, value) {
     case (_, .null): .null
-    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)),
-      (.boolean, .integer(let number)):
+    case (.integer, .integer(let number)), (.boolean, .integer(let number)):
       attribute.type.integers?.contains(number) == true ? .integer(number) : nil
-    case (.integer16, .boolean(let flag)), (.integer32, .boolean(let flag)), (.integer64, .boolean(let flag)),
-      (.boolean, .boolean(let flag)):
-      .integer(flag ? 1 : 0)
-    case (.double, .double(let number)), (.float, .double(let number)): attribute.type.real(number).map { .real($0) }
-    case (.double, .integer(let number)), (.float, .integer(let number)):
+    case (.integer, .boolean(let flag)), (.boolean, .boolean(let flag)): .integer(flag ? 1 : 0)
+    case (.real, .double(let number)): attribute.type.real(number).map { .real($0) }
+    case (.real, .integer(let number)):
       Double(exactly: number).flatMap(attribute.type.real).map { .real($0) }
     case (.date, .date(let seconds)): seconds.isFinite ? .real(seconds) : nil
     // Decimal columns have NUMERIC affinity, which converts the text to a number.

@@ -132,7 +132,7 @@ struct HopDifference {
       result.append(
         PropertyDifference(
           kind: .removed, name: name, isRelationship: false,
-          changes: [.init("\(gone.type.title)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
+          changes: [.init("\(gone.type.name)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
           outcome: "its values are dropped"))
     }
     return result
@@ -166,7 +166,7 @@ struct HopDifference {
       }
     return PropertyDifference(
       kind: .added, name: attribute.name, isRelationship: false,
-      changes: [.init("\(attribute.type.title)\(attribute.isOptional ? ", optional" : "")")], effect: effect,
+      changes: [.init("\(attribute.type.name)\(attribute.isOptional ? ", optional" : "")")], effect: effect,
       outcome: outcome)
   }
 
@@ -280,10 +280,11 @@ extension Relationship {
 extension NumberConversion {
   /// Whether the old type has values that the new type cannot hold.
   static func canLose(from old: AttributeType, to new: AttributeType) -> Bool {
-    let order: [AttributeType: Int] = [.boolean: 0, .integer16: 1, .integer32: 2, .integer64: 3]
-    if let before = order[old], let after = order[new] { return after < before }
-    if old == .float, new == .double { return false }
-    if let before = order[old], before < 3, new == .double || new == .decimal { return false }
-    return true
+    let (before, after) = (old.traits, new.traits)
+    if let numbers = before.integers {
+      if let kept = after.integers { return !kept.contains(numbers) }
+      return before.bits > 32 || after.isFloat
+    }
+    return before.form != after.form || before.bits > after.bits
   }
 }

@@ -138,7 +138,7 @@ extension DefinitionChange {
   /// Returns the changes between two definitions of an attribute, except for its name.
   package static func between(_ old: Attribute, _ new: Attribute) -> [DefinitionChange] {
     var changes = DefinitionChanges(old: old, new: new)
-    changes.note(\.type) { "type \($0.title) → \($1.title)" }
+    changes.note(\.type) { "type \($0.name) → \($1.name)" }
     changes.note(\.isOptional) { $1 ? "required → optional" : "optional → required" }
     changes.note(\.isTransient) { $1 ? "stored → transient" : "transient → stored" }
     changes.note(\.derivationExpression) { "derivation \($0 ?? "none") → \($1 ?? "none")" }

@@ -35,7 +35,7 @@ extension Attribute {
   package var xml: String {
     var text = "<attribute name=\"\(name.inXML)\""
     if isOptional { text += " optional=\"YES\"" }
-    if let type = type.xmlName { text += " attributeType=\"\(type)\"" }
+    if type != .undefined { text += " attributeType=\"\(type.name)\"" }
     switch defaultValue {
     case .integer(let number)?: text += " defaultValueString=\"\(number)\""
     case .boolean(let value)?: text += " defaultValueString=\"\(value ? "YES" : "NO")\""

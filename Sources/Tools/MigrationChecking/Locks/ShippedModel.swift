@@ -150,7 +150,7 @@ extension ShippedEntity {
   }
 
   private static func words(of attribute: Attribute) -> String {
-    var words = [attribute.type.title]
+    var words = [attribute.type.name]
     if attribute.isOptional { words.append("optional") }
     if attribute.isTransient { words.append("transient") }
     if attribute.allowsExternalStorage { words.append("external") }

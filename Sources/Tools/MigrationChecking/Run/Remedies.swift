@@ -87,7 +87,7 @@ struct Remedies {
   private func standard(_ error: HopdError) -> Remedy? {
     guard error.code == .missingRequiredValue, let (owner, attribute) = attribute(error) else { return nil }
     var (with, optional) = (attribute, attribute)
-    with.defaultValue = attribute.defaultValue ?? attribute.type.plainDefault
+    with.defaultValue = attribute.defaultValue ?? attribute.type.form.plainDefault
     optional.isOptional = true
     let place = "in \(destination.name), entity \(owner.name):\n"
     if isUnique(attribute.name, of: owner) {
@@ -188,17 +188,17 @@ struct Remedies {
   }
 }
 
-extension AttributeType {
+extension AttributeForm {
   /// A default to start with; nil if a model's file cannot hold one.
   fileprivate var plainDefault: AttributeDefault? {
     switch self {
-    case .integer16, .integer32, .integer64: .integer(0)
+    case .integer: .integer(0)
     case .boolean: .boolean(false)
-    case .double, .float: .double(0)
+    case .real: .double(0)
     case .decimal: .decimal("0")
     case .string: .string("")
     case .date: .date(0)
-    case .binary, .uuid, .uri, .transformable, .undefined, .objectID, .composite: nil
+    case .binary, .uuid, .uri, .transformable, .other: nil
     }
   }
 }

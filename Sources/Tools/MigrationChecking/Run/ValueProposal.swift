@@ -12,7 +12,7 @@ struct ValueProposal {
   /// Proposes a value; `earlier` is the attribute that continues as this one, `suspected` the name of a removed one
   /// that looks like it.
   init(of attribute: Attribute, from earlier: Attribute?, suspected: String?, isUnique: Bool) {
-    let constant = attribute.type.constant
+    let constant = attribute.type.form.constant
     if let earlier {
       let value = "$source.\(earlier.name)"
       guard earlier.type != attribute.type else {
@@ -57,13 +57,13 @@ struct ValueProposal {
     of value: String, from old: AttributeType, to new: AttributeType
   ) -> (String, String)? {
     let converted = "each value is converted"
-    switch (old, new) {
-    case (.string, .integer16), (.string, .integer32), (.string, .integer64):
+    switch (old.form, new.form) {
+    case (.string, .integer):
       return (
         bounded("\(value).longLongValue", new),
         "each text is read as a number, or as 0 if it is not one; a plain 0 would drop all values"
       )
-    case (.string, .double), (.string, .float):
+    case (.string, .real):
       return ("\(value).doubleValue", "each text is read as a number, or as 0 if it is not one")
     case (.string, .boolean):
       return ("\(value).boolValue", "YES where the text begins with y, t or a digit from 1 to 9")
@@ -73,21 +73,20 @@ struct ValueProposal {
       )
     case (.uuid, .string): return ("\(value).UUIDString", converted)
     case (.uri, .string): return ("\(value).absoluteString", converted)
-    case (.date, .double), (.date, .float): return ("\(value).timeIntervalSinceReferenceDate", "in seconds since 2001")
-    case (.date, .integer64):
+    case (.date, .real): return ("\(value).timeIntervalSinceReferenceDate", "in seconds since 2001")
+    case (.date, .integer) where new.traits.bits == 64:
       return (
         "trunc:(\(value).timeIntervalSinceReferenceDate)",
         "in whole seconds since 2001; what is less than one is dropped"
       )
-    case (let old, .string) where old.isNumber || old == .boolean: return ("\(value).stringValue", converted)
+    case (let old, .string) where old.isNumber: return ("\(value).stringValue", converted)
+    case (.boolean, _): return nil
     case (let old, .date) where old.isNumber:
       return ("CAST(\(value), 'NSDate')", "the numbers are taken as seconds since 2001")
-    case (.double, .integer16), (.double, .integer32), (.float, .integer16), (.float, .integer32),
-      (.double, .integer64), (.float, .integer64), (.decimal, .integer16), (.decimal, .integer32),
-      (.decimal, .integer64):
+    case (.real, .integer), (.decimal, .integer):
       return (bounded("trunc:(\(value))", new), "digits after the point are dropped, and larger numbers are cut")
     case (let old, .boolean) where old.isNumber: return ("TERNARY(\(value) == 0, NO, YES)", "YES for all but 0")
-    case (let old, let new) where old.isNumber && new.isNumber:
+    case (let old, let form) where old.isNumber && form.isNumber:
       return (bounded(value, new), "numbers beyond the range of the type are cut to its limit")
     default: return nil
     }
@@ -95,29 +94,23 @@ struct ValueProposal {
 
   /// Returns the value limited to the range of an integer type.
   private static func bounded(_ value: String, _ type: AttributeType) -> String {
-    let limits: [AttributeType: (String, String)] = [
-      .integer16: ("-32768", "32767"), .integer32: ("-2147483648", "2147483647"),
-    ]
-    guard let (least, most) = limits[type] else { return value }
+    guard type.traits.bits < 64, let range = type.integers else { return value }
+    let (least, most) = (range.lowerBound, range.upperBound)
     return "TERNARY(\(value) > \(most), \(most), TERNARY(\(value) < \(least), \(least), \(value)))"
   }
 }
 
-extension AttributeType {
-  fileprivate var isNumber: Bool {
-    [.integer16, .integer32, .integer64, .double, .float, .decimal].contains(self)
-  }
-
+extension AttributeForm {
   /// A constant of the type, in the syntax of expressions; nil if there is none.
   fileprivate var constant: String? {
     switch self {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal: "0"
+    case .integer, .real, .decimal: "0"
     case .boolean: "NO"
     case .string: "''"
     case .date: "now()"
     case .uuid: "CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
     case .binary: "CAST('', 'NSData')"
-    case .uri, .transformable, .undefined, .objectID, .composite: nil
+    case .uri, .transformable, .other: nil
     }
   }
 }

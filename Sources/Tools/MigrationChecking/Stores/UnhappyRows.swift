@@ -49,11 +49,11 @@ struct UnhappyRows {
 
   /// Returns a value beyond the bounds of an attribute; nil if it has no bounds.
   private func beyond(_ attribute: Attribute) -> SQLiteValue? {
-    switch attribute.type {
-    case .integer16, .integer32, .integer64:
+    switch attribute.type.form {
+    case .integer:
       if let maximum = attribute.maximum.flatMap({ Int64($0) }), maximum < 32_000 { return .integer(maximum + 1) }
       return attribute.minimum.flatMap { Int64($0) }.flatMap { $0 > -32_000 ? .integer($0 - 1) : nil }
-    case .double, .float, .decimal:
+    case .real, .decimal:
       return attribute.maximum.flatMap { Double($0) }.map { .real($0 + 1) }
     case .string:
       guard let maximum = attribute.maximum.flatMap({ Int($0) }), (0..<100_000).contains(maximum) else { return nil }
