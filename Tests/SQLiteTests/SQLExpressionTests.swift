@@ -17,41 +17,21 @@ import Testing
     #expect([SQLExpression]().joined(separator: ", ").text.isEmpty)
   }
 
-  /// A column is in the list as often as it is read; other tables' columns have other aliases.
-  @Test func columnsAreCounted() {
+  /// Only a column alone is known as one.
+  @Test func columnsAreKnown() {
     let column = SQLExpression.column("ZA")
     let sum: SQLExpression = "(\(column) + \(column) + \(SQLExpression.column("ZA", of: "t")))"
-    #expect(sum.reads.map(\.alias) == ["s", "s", "t"] && sum.reads.allSatisfy { $0.column == "ZA" })
     #expect(column.column(of: "s") == "ZA" && column.column(of: "t") == nil && sum.column(of: "s") == nil)
-    // A name with quotes is quoted in the text and plain in the list.
+    // A name with quotes is quoted in the text, and plain for others.
     let odd = SQLExpression.column("Z\"A")
     #expect(odd.text == "s.\"Z\"\"A\"" && odd.column(of: "s") == "Z\"A")
   }
 
-  /// The position of a column is known, whatever a neighbouring literal looks like.
-  @Test func columnsAreReplaced() {
-    let (column, other) = (SQLExpression.column("ZÄ"), SQLExpression.column("ZB", of: "t"))
-    let literal = SQLExpression.value(.text("é s.\"ZÄ\""))
-    let sum: SQLExpression = "(\(literal) || \(column) || \(other) || \(column))"
-    let once = sum.replacing(columnsOf: "s", by: ["ZÄ": .integer(7)])
-    #expect(once.text == "('é s.\"ZÄ\"' || 7 || t.\"ZB\" || 7)")
-    // The traits of a replacement are known like those of the original.
-    let product: SQLExpression = "\(SQLExpression.column("ZC")) * 2"
-    let twice = sum.replacing(columnsOf: "s", by: ["ZÄ": product])
-      .replacing(columnsOf: "s", by: ["ZC": .column("ZD")]).replacing(columnsOf: "t", by: ["ZB": .null])
-    #expect(twice.text == "('é s.\"ZÄ\"' || (s.\"ZD\" * 2) || NULL || (s.\"ZD\" * 2))")
-    #expect(twice.reads.map(\.column) == ["ZD", "ZD"])
-    #expect((sum + sum).replacing(columnsOf: "s", by: ["ZÄ": .null]).text.firstRange(of: "s.\"ZÄ\" ||") == nil)
-    #expect(column.replacing(columnsOf: "s", by: ["ZÄ": literal]) == literal)
-    #expect(column.replacing(columnsOf: "s", by: [:]).isNull && literal.replacing(columnsOf: "s", by: [:]) == literal)
-  }
-
-  /// A SELECT reads tables, and its columns stay known.
+  /// A SELECT reads tables.
   @Test func queriesAskTables() {
     let query = SQLExpression.query("SELECT max(\(SQLExpression.column("ZA", of: "t"))) FROM t")
     let sum: SQLExpression = "1 + \(query)"
     #expect(sum.text == "1 + (SELECT max(t.\"ZA\") FROM t)" && sum.traits == .readsTables)
-    #expect(sum.replacing(columnsOf: "t", by: ["ZA": .integer(1)]).text == "1 + (SELECT max(1) FROM t)")
   }
 
   /// Only values are constant and never NULL.

@@ -134,7 +134,7 @@ final class DiskWorld {
       from: StoreVersionMark(name: "One", digest: "one"), to: StoreVersionMark(name: "Two", digest: "two"),
       storeUUID: nil, startedAt: now)
     try intents.write(intent)
-    let verified = VerifiedStore(staged: try stage(store, area), version: "Two", versionHashes: [:], checks: [])
+    let verified = VerifiedStore(staged: try stage(store, area), checks: [])
     let quarantine = QuarantineFile(area: area, files: disk)
     do {
       if scenario.hasQuarantine {

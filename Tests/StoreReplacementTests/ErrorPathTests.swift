@@ -134,8 +134,7 @@ struct ErrorPathTests {
     let intent = try world.intent(store, area, source: source)
     let swap = StoreSwap(
       files: world.plain, intents: try world.intents(world.plain), identify: TestWorld.identify)
-    let elsewhere = VerifiedStore(
-      staged: world.home.appending("elsewhere"), version: "Two", versionHashes: [:], checks: [])
+    let elsewhere = VerifiedStore(staged: world.home.appending("elsewhere"), checks: [])
     #expect(
       code { _ = try swap.replace(store, with: elsewhere, intent: intent, backup: .none, now: 0) } == .internalError)
   }

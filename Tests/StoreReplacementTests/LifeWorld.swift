@@ -118,7 +118,7 @@ final class LifeWorld {
     try intents.write(intent)
     let staged = try stage(store, area, target)
     let result = try swap().replace(
-      store, with: VerifiedStore(staged: staged, version: target, versionHashes: [:], checks: []), intent: intent,
+      held, with: VerifiedStore(staged: staged, checks: []), intent: intent,
       backup: rule, now: now)
     try pins.remove()
     try intents.remove(store.location, afterSuccess: true)

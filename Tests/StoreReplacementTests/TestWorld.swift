@@ -111,7 +111,7 @@ final class TestWorld {
       try target.run("INSERT INTO book(id, title) VALUES(?, ?)", [.integer(row.0), .text(row.1 ?? "")])
     }
     try target.execute("COMMIT")
-    return VerifiedStore(staged: path, version: "Two", versionHashes: [:], checks: [])
+    return VerifiedStore(staged: path, checks: [])
   }
 
   /// A staged file as an interrupted run leaves one, with three bytes.

@@ -40,9 +40,6 @@ package struct KeyedArchive: Sendable {
   private let entries: [Entry]
   private let top: [String: PropertyListValue]
 
-  /// Number of objects in the archive; bounded by the limits of its reading.
-  package var count: Int { entries.count }
-
   /// Decodes the archive in `bytes`; throws if they are not a keyed archive. The content of its objects is checked on
   /// request.
   package static func decode(

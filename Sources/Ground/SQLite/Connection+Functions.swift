@@ -24,9 +24,6 @@ extension Connection {
       }, Unmanaged.passUnretained(box).toOpaque())
   }
 
-  /// Calls the progress handler once, for waits outside of SQLite; false if it stops the work.
-  package func mayContinue() -> Bool { progress?.body() ?? true }
-
   /// Registers a function of `argumentCount` arguments that always returns NULL.
   ///
   /// Core Data's triggers for derived attributes call functions that exist only in processes with Core Data

@@ -83,8 +83,6 @@ package final class Statement {
 
   /// Number of result columns.
   package var columnCount: Int32 { sqlite3_column_count(handle) }
-  /// Name of a result column.
-  package func name(at index: Int32) -> String { sqlite3_column_name(handle, index).map { String(cString: $0) } ?? "" }
   /// Whether the column is NULL in this row.
   package func isNull(at index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
   /// Whether the column of this row holds an integer.
@@ -117,35 +115,5 @@ package final class Statement {
     case SQLITE_BLOB: .blob(blob(at: index) ?? [])
     default: .null
     }
-  }
-
-  // MARK: Values without a copy
-
-  /// The column's value; text and bytes are in SQLite's memory.
-  package enum Place {
-    case null
-    case integer(Int64)
-    case real(Double)
-    /// Valid until the next step, reset, or conversion of the column.
-    case text(UnsafeRawBufferPointer)
-    case blob(UnsafeRawBufferPointer)
-  }
-
-  /// Calls `body` with the stored value of the column; `body` must not keep its pointers.
-  package func withPlace<T>(at index: Int32, _ body: (Place) throws -> T) rethrows -> T {
-    switch sqlite3_column_type(handle, index) {
-    case SQLITE_INTEGER: try body(.integer(integer(at: index)))
-    case SQLITE_FLOAT: try body(.real(real(at: index)))
-    case SQLITE_TEXT:
-      try body(.text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
-    case SQLITE_BLOB:
-      try body(.blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
-    default: try body(.null)
-    }
-  }
-
-  /// Number of bytes of the column, to be called after its pointer is read. 0 if SQLite has no pointer.
-  private func byteCount(at index: Int32) -> Int {
-    sqlite3_column_blob(handle, index) == nil ? 0 : Int(sqlite3_column_bytes(handle, index))
   }
 }

@@ -8,8 +8,6 @@ import PersistentStore
 
 /// An entity of the store's version, followed to the last version.
 struct HistoryEntity {
-  /// Its name in the last version.
-  let name: String
   /// Its number there.
   let number: Int64
   /// The position in the result for each tombstone position in the store; nil for an attribute that is no longer
@@ -33,7 +31,7 @@ struct HistoryEntity {
       let before = HistoryColumns(of: entity, in: first.sourceSchema),
       let after = HistoryColumns(of: name, in: last.destinationSchema)
     else { return nil }
-    (self.name, self.number, self.before, self.after) = (name, number, before, after)
+    (self.number, self.before, self.after) = (number, before, after)
     images = before.bits.map { bit in
       let isAttribute = bit.group == .attribute
       guard let property = Self.property(continuing: bit.property, isAttribute: isAttribute, of: entity, plan: plan)

@@ -72,9 +72,7 @@ package struct StoreVerifier {
         hint: "the store is untouched; please report this with the output of `hopctl plan`",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
-    return VerifiedStore(
-      staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks,
-      rows: rows)
+    return VerifiedStore(staged: staged, checks: checks, rows: rows)
   }
 
   /// Runs every check on a closed store file; a failure does not stop the others. `counted` is called after the rows

@@ -1,4 +1,3 @@
-import ManagedObjectModel
 import SystemPackage
 
 /// A staged store that passed every check; only such a store may be put in place.
@@ -8,10 +7,6 @@ import SystemPackage
 package struct VerifiedStore: Sendable {
   /// The staged database file, closed, without side files.
   package let staged: FilePath
-  /// The name of its model version.
-  package let version: String
-  /// The version hash by entity name, as the store has it.
-  package let versionHashes: [String: VersionHash]
   /// The checks in order; all passed.
   package let checks: [VerificationCheck]
   /// The rows by concrete entity, as counted for the checks.

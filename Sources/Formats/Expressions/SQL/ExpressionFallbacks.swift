@@ -40,8 +40,6 @@ package final class ExpressionFallbacks {
   private var entries: [Entry] = []
   /// The reasons, each once, in order.
   package private(set) var reasons: [Reason] = []
-  /// Whether compiled SQL contains the moment of `now()`. Such SQL cannot be used for another run.
-  package private(set) var asksForMoment = false
   private var source: StoreInstanceSource?
   private var evaluators: [Int: ExpressionEvaluator] = [:]
 
@@ -69,9 +67,6 @@ package final class ExpressionFallbacks {
     source = nil
     evaluators = [:]
   }
-
-  /// Records that compiled SQL contains the moment.
-  func noteMoment() { asksForMoment = true }
 
   /// Returns the SQL that evaluates `work` on a row.
   func call(

@@ -148,10 +148,7 @@ extension SQLExpressionCompiler {
 
   // MARK: Functions
 
-  private func now() -> SQLFragment {
-    fallbacks?.noteMoment()
-    return SQLFragment(sql: Self.real(moment), kind: .date)
-  }
+  private func now() -> SQLFragment { SQLFragment(sql: Self.real(moment), kind: .date) }
 
   private func call(
     _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ frame: Frame

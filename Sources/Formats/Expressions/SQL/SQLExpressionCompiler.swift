@@ -53,11 +53,6 @@ package struct SQLObjects: Sendable, Hashable {
   package let order: SQLExpression
   /// Whether one object may occur several times. It counts once, at its first position.
   package let mayRepeat: Bool
-
-  /// The objects' keys: a SELECT of Z_PK.
-  package var keys: SQLExpression {
-    "SELECT \(mayRepeat ? "DISTINCT " : "")\(alias).Z_PK FROM \(from) WHERE \(condition)"
-  }
 }
 
 /// Compiles expressions and predicates of one scope.

@@ -1,5 +1,5 @@
-/// The form of an attribute's values: what a reader, a writer or a conversion of values distinguishes. Types of one form
-/// differ only in their traits.
+/// The form of an attribute's values: what a reader, a writer or a conversion distinguishes. Types of one form differ
+/// only in their traits.
 package enum AttributeForm: Sendable, Hashable {
   case integer
   case boolean

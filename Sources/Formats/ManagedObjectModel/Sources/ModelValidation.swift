@@ -27,12 +27,6 @@ package enum ModelValidation {
       .invalidModel, "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
       at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
   }
-
-  /// Returns the faults of `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
-  package static func faults(in source: ModelSource) -> [HopdError] {
-    if let error = source.tooMuchText { return [error] }
-    return ModelCheck(source: source).faults
-  }
 }
 
 /// One run of all checks over one source.

@@ -46,9 +46,6 @@ struct CompositeOpening {
     }
   }
 
-  /// Whether the destination has a composite of that name.
-  func isComposite(_ name: String) -> Bool { after[name] != nil }
-
   /// Returns the names of a composite's elements; for another name, the name itself.
   func names(of name: String) -> [String] { after[name].map { $0.elements.map { "\(name).\($0.name)" } } ?? [name] }
 }

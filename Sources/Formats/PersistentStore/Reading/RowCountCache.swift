@@ -9,7 +9,6 @@ package final class RowCountCache {
   private var counts: [String: [String: Int64]] = [:]
   fileprivate var ends: [String: KeyEnds] = [:]
   private var rows: [String: [Int64: Int64]] = [:]
-  private var books: [String: StoreBooks] = [:]
 
   /// Makes an empty cache.
   package init() {}
@@ -20,14 +19,7 @@ package final class RowCountCache {
     counts = [:]
     ends = [:]
     rows = [:]
-    books = [:]
   }
-
-  /// Keeps the bookkeeping of a store in `tables` that has no tables for it: the views of a hop that is not written.
-  package func keep(_ found: StoreBooks, of tables: SourceTables) { books[tables.qualified(StoreBooks.table)] = found }
-
-  /// The kept bookkeeping of the store in `tables`; nil if there is none.
-  func books(of tables: SourceTables) -> StoreBooks? { books[tables.qualified(StoreBooks.table)] }
 
   /// The ends of a table's keys, by its name with the schema; nil if they were not read.
   package func keyEnds(of table: String) -> KeyEnds? { ends[table] }
@@ -68,20 +60,6 @@ package final class RowCountCache {
   /// Keeps a count.
   package func keep(_ count: Int64, for condition: String, in table: String) {
     counts[table, default: [:]][condition] = count
-  }
-}
-
-/// The bookkeeping of a store: the content of Z_METADATA and Z_PRIMARYKEY.
-package struct StoreBooks: Sendable {
-  fileprivate static let table = "Z_METADATA"
-
-  let metadata: StoreMetadata
-  let primaryKeys: [PrimaryKeyEntry]
-
-  /// Makes the bookkeeping; sorts the entries of Z_PRIMARYKEY by number.
-  package init(metadata: StoreMetadata, primaryKeys: [PrimaryKeyEntry]) {
-    self.metadata = metadata
-    self.primaryKeys = primaryKeys.sorted { $0.number < $1.number }
   }
 }
 

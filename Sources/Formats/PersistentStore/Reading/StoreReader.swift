@@ -107,7 +107,6 @@ package struct StoreReader {
   /// Reads Z_METADATA. A store has exactly one row with a readable property list; otherwise the error states the
   /// reason.
   package func metadata() throws -> StoreMetadata {
-    if let known = rowCountCache?.books(of: tables) { return known.metadata }
     let table = qualified("Z_METADATA")
     // The length is checked before the value is read: a hostile store may claim a gigabyte. SQLite knows a blob's
     // length without reading it, but a text's only after reading all of it.
@@ -149,8 +148,7 @@ package struct StoreReader {
   ///
   /// No model has as many entities as the bound; a table with more rows disagrees with every model anyway.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
-    if let known = rowCountCache?.books(of: tables) { return known.primaryKeys }
-    return try connection.rows(
+    try connection.rows(
       "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(qualified("Z_PRIMARYKEY")) ORDER BY Z_ENT LIMIT 20000"
     ) { row in
       PrimaryKeyEntry(

@@ -33,29 +33,14 @@ package struct SQLExpression: Sendable, Hashable {
     case computed
   }
 
-  /// A column that is read, and the alias of its table.
-  package struct Read: Sendable, Hashable {
-    package let column: String
-    package let alias: String
-    /// Offset in the text, in bytes of UTF-8.
-    fileprivate var offset = 0
-
-    fileprivate var text: String { "\(alias).\(SQLiteIdentifier.quoted(column))" }
-
-    fileprivate func moved(by bytes: Int) -> Read { Read(column: column, alias: alias, offset: offset + bytes) }
-  }
-
   package let text: String
   package let form: Form
   package let traits: Traits
-  /// The columns made by `column(_:of:)`, once for each occurrence in the text.
-  package let reads: [Read]
 
-  private init(_ text: String, _ form: Form, _ traits: Traits = [], reads: [Read] = []) {
+  private init(_ text: String, _ form: Form, _ traits: Traits = []) {
     self.text = text
     self.form = form
     self.traits = traits
-    self.reads = reads
   }
 
   /// Whether its evaluation may fail for the values of a row.
@@ -88,14 +73,12 @@ package struct SQLExpression: Sendable, Hashable {
 
   /// A column of the table with that alias in the statement; `name` is without quotes.
   package static func column(_ name: String, of alias: String = "s") -> SQLExpression {
-    let read = Read(column: name, alias: alias)
-    return SQLExpression(read.text, .column(name, of: alias), reads: [read])
+    SQLExpression("\(alias).\(SQLiteIdentifier.quoted(name))", .column(name, of: alias))
   }
 
   /// The value of a SELECT, as an expression.
   package static func query(_ select: SQLExpression) -> SQLExpression {
-    SQLExpression(
-      "(\(select.text))", .computed, select.traits.union(.readsTables), reads: select.reads.map { $0.moved(by: 1) })
+    SQLExpression("(\(select.text))", .computed, select.traits.union(.readsTables))
   }
 
   /// The name of a function, to be followed by parentheses.
@@ -107,24 +90,6 @@ package struct SQLExpression: Sendable, Hashable {
   package func column(of alias: String) -> String? {
     if case .column(let name, of: alias) = form { name } else { nil }
   }
-
-  /// The expression with each column of the row under `alias` replaced by its value; NULL for a column without one.
-  package func replacing(columnsOf alias: String, by values: [String: SQLExpression]) -> SQLExpression {
-    if let name = column(of: alias) { return values[name] ?? .null }
-    guard !reads.isEmpty else { return self }
-    var parts = StringInterpolation(literalCapacity: text.utf8.count, interpolationCount: reads.count)
-    var end = text.startIndex
-    for read in reads {
-      let start = text.utf8.index(text.startIndex, offsetBy: read.offset)
-      let value = read.alias == alias ? values[read.column] ?? .null : SQLExpression.column(read.column, of: read.alias)
-      parts.appendLiteral(String(text[end..<start]))
-      parts.appendInterpolation(value.form == .computed ? "(\(value))" : value)
-      end = text.utf8.index(start, offsetBy: read.text.utf8.count)
-    }
-    parts.appendLiteral(String(text[end...]))
-    let result = SQLExpression(stringInterpolation: parts)
-    return SQLExpression(result.text, .computed, traits.union(result.traits), reads: result.reads)
-  }
 }
 
 extension SQLExpression: ExpressibleByStringInterpolation {
@@ -132,7 +97,6 @@ extension SQLExpression: ExpressibleByStringInterpolation {
   package struct StringInterpolation: StringInterpolationProtocol {
     fileprivate var text = ""
     fileprivate var traits: Traits = []
-    fileprivate var reads: [Read] = []
 
     package init(literalCapacity: Int, interpolationCount: Int) {
       text.reserveCapacity(literalCapacity + 16 * interpolationCount)
@@ -141,7 +105,6 @@ extension SQLExpression: ExpressibleByStringInterpolation {
     package mutating func appendLiteral(_ literal: String) { text += literal }
 
     package mutating func appendInterpolation(_ expression: SQLExpression) {
-      reads += expression.reads.map { [bytes = text.utf8.count] in $0.moved(by: bytes) }
       text += expression.text
       traits.formUnion(expression.traits)
     }
@@ -155,13 +118,11 @@ extension SQLExpression: ExpressibleByStringInterpolation {
   package init(stringLiteral text: String) { self.init(text, .computed) }
 
   package init(stringInterpolation parts: StringInterpolation) {
-    self.init(parts.text, .computed, parts.traits, reads: parts.reads)
+    self.init(parts.text, .computed, parts.traits)
   }
 
   package static func + (left: SQLExpression, right: SQLExpression) -> SQLExpression {
-    SQLExpression(
-      left.text + right.text, .computed, left.traits.union(right.traits),
-      reads: left.reads + right.reads.map { $0.moved(by: left.text.utf8.count) })
+    SQLExpression(left.text + right.text, .computed, left.traits.union(right.traits))
   }
 }
 

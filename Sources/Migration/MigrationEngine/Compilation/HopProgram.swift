@@ -84,8 +84,6 @@ package struct HopProgram: Sendable, Hashable {
     package let subject: String
     /// The rows to insert.
     package let rows: Insertion
-    /// `SELECT min(key) … WHERE key >= ?1`: the start of the next chunk.
-    package var nextKey: String { rows.driver.nextKey }
     /// The INSERT for a range.
     package let insert: String
 
@@ -132,8 +130,6 @@ package struct HopProgram: Sendable, Hashable {
     package let subject: String
     /// The table and key by which the rows are divided into ranges.
     package let driver: SourceTables.Driver
-    /// `SELECT min(key) … WHERE key >= ?1`: the start of the next chunk.
-    package var nextKey: String { driver.nextKey }
     /// The statements in order.
     package let actions: [Action]
     /// Whether they collect pairs of objects in the connection's temporary tables.

@@ -42,10 +42,8 @@ final class PolicySourceReader {
 
   /// The attributes that the policy's methods compute, in the order of `Chunk.arguments`.
   let methods: [PolicyMethodCall]
-  private let connection: Connection
   private let lane: AssociationLayout.Lane
   private let rowForm: PolicyRowForm
-  private let destination: PolicyShape
   private let members: PolicyMembers
   private let statement: Statement
   private let standard: [Standard]
@@ -60,10 +58,8 @@ final class PolicySourceReader {
     members: PolicyMembers, connection: Connection, expressions: PolicyExpressionSQL, options: EngineOptions,
     hop: String
   ) throws {
-    self.connection = connection
     self.lane = lane
     self.rowForm = rowForm
-    self.destination = destination
     self.members = members
     memberLimit = options.policyAnswerObjects
     place = Place(hop: hop, entity: lane.destinationEntity)

@@ -20,8 +20,6 @@ package final class LockedStore {
   package let location: CanonicalStoreLocation
   /// Device and inode of the database when it was opened.
   package let identity: FileIdentity
-  /// Status of the database when it was opened: owner, mode, link count, mount point.
-  package let status: FileStatus
   /// How the database keeps its changes.
   package let journalMode: JournalMode
   /// Bytes of a page; a staged store has the same.
@@ -66,7 +64,6 @@ package final class LockedStore {
       journalMode = facts.0 == "wal" ? .wal : .delete
       pageSize = facts.1 ?? 4096
       identity = found.identity
-      status = found
       directoryIdentity = folder.identity
       openConnection = connection
       self.files = files

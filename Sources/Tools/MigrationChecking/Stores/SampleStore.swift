@@ -11,7 +11,6 @@ import SystemPackage
 /// Makes stores of versions for trials.
 struct SampleStore {
   let model: ManagedObjectModel
-  let frameworkVersion: Int64
   let files: LinuxFileSystem
 
   /// The end that names each self many-to-many table whose name cannot be computed: this store may have any name, and
@@ -21,7 +20,6 @@ struct SampleStore {
 
   init(model: ManagedObjectModel, frameworkVersion: Int64, files: LinuxFileSystem) {
     self.model = model
-    self.frameworkVersion = frameworkVersion
     self.files = files
     let plain = StoreSchema(model: model, frameworkVersion: frameworkVersion)
     naming = SampleStore.naming(of: plain)

@@ -34,7 +34,6 @@ package struct MappedHopCompiler {
   let layout: AssociationLayout
   let source: SourceTables
   let destinationSchema: String
-  let moment: Double
   let withIndexes: Bool
   /// Whether all references of a source column lead to objects of that entity.
   let isSound: (SourceReference) throws(SQLiteError) -> Bool
@@ -55,7 +54,6 @@ package struct MappedHopCompiler {
     self.layout = layout
     self.source = source
     self.destinationSchema = destinationSchema
-    self.moment = moment
     self.withIndexes = withIndexes
     fallbacks = ExpressionFallbacks()
     expressions = MappedExpressions(
