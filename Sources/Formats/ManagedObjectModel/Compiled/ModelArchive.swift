@@ -195,7 +195,7 @@ struct ModelArchive {
       refuse("the archived form of the partial fetch index \(index.name) is not known", entity.name)
     }
     let elements = index.elements.map { element -> Writer.Reference in
-      guard let property = element.propertyName else {
+      guard let property = element.propertyName, element.kind != .unknown else {
         refuse("the archived form of the computed fetch index \(index.name) is not known", entity.name)
         return .null
       }

@@ -79,7 +79,7 @@ package struct FetchIndex: Sendable, Hashable {
   /// One element: a property or an expression, with type and direction.
   package struct Element: Sendable, Hashable {
     /// Kind of index that the element requires.
-    package enum Kind: Sendable, Hashable { case binary, rTree }
+    package enum Kind: Sendable, Hashable { case binary, rTree, unknown }
 
     /// Property name; nil if the element is an expression.
     package var propertyName: String?
@@ -88,6 +88,9 @@ package struct FetchIndex: Sendable, Hashable {
     package var expressionType: String?
     package var kind = Kind.binary
     package var isAscending = true
+
+    /// The text that stands for the element in a compound index: the property, or the expression.
+    var name: String? { propertyName ?? expression }
   }
 
   package var name: String
@@ -95,7 +98,7 @@ package struct FetchIndex: Sendable, Hashable {
   package var partialPredicate: String?
 
   /// The property of an index over one plain ascending property.
-  var plainProperty: String? {
+  package var plainProperty: String? {
     guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,
       partialPredicate == nil
     else { return nil }

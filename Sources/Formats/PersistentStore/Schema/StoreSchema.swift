@@ -166,16 +166,21 @@ package struct EntityTable: Sendable, Hashable, SchemaPart {
   package let entities: [String]
   /// Columns in Core Data's order, Z_PK, Z_ENT and Z_OPT first.
   package let columns: [SchemaColumn]
-  /// Uniqueness constraints inside CREATE TABLE (fw ≤ 754).
+  /// Uniqueness constraints inside CREATE TABLE (before fw 866).
   package let uniqueConstraints: [[String]]
 
   package func createStatement(in schema: String?) -> String {
     let start = "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name))"
-    let parts = columns.map { "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)" }.joined(separator: ", ")
-    guard !uniqueConstraints.isEmpty else { return "\(start) ( \(parts) )" }
+    // A constraint of one column is written at the column.
+    let unique = Set(uniqueConstraints.filter { $0.count == 1 }.joined())
+    let parts = columns.map {
+      "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)\(unique.contains($0.name) ? " UNIQUE" : "")"
+    }.joined(separator: ", ")
+    let several = uniqueConstraints.filter { $0.count > 1 }
+    guard !several.isEmpty else { return "\(start) ( \(parts) )" }
     // With a constraint the text has no space before the last parenthesis (docs/formats/store-layout.md, "Entity
     // tables").
-    let constraints = uniqueConstraints.map { columns in
+    let constraints = several.map { columns in
       let names = columns.map(SQLiteIdentifier.bareIfPossible)
       return "CONSTRAINT \(SQLiteIdentifier.bareIfPossible(columns.joined(separator: "_")))"
         + " UNIQUE (\(names.joined(separator: ", ")))"
@@ -258,6 +263,8 @@ package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   package let isUnique: Bool
   /// Column with its suffix, as (ZNAME, " COLLATE BINARY ASC").
   package let columns: [Column]
+  /// What follows the columns of a partial index, as " WHERE ZFAVORITE = 1"; nil for an index of all rows.
+  package let condition: String?
 
   /// One indexed column.
   package struct Column: Sendable, Hashable {
@@ -268,7 +275,7 @@ package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   package func createStatement(in schema: String?) -> String {
     let columns = columns.map { SQLiteIdentifier.bareIfPossible($0.name) + $0.suffix }.joined(separator: ", ")
     return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(SQLiteIdentifier.prefix(schema))"
-      + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
+      + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))\(condition ?? "")"
   }
 }
 

@@ -159,7 +159,7 @@ struct StoreSchemaBuilder {
   }
 
   /// Longest name of a table or column in the measured stores, without the parts that the layout adds.
-  static let longestSeen = 36
+  static let longestSeen = 64
 
   /// Records a name whose upper-case form is uncertain, and refuses it if no store shows it.
   mutating func checkName(
@@ -274,7 +274,7 @@ struct StoreSchemaBuilder {
       SchemaColumn(name: "Z_ENT", declaredType: "INTEGER", role: .entityNumber),
       SchemaColumn(name: "Z_OPT", declaredType: "INTEGER", role: .saveCount),
     ]
-    let constraints = frameworkVersion <= 754 ? uniqueConstraints(of: entities) : []
+    let constraints = frameworkVersion < 866 ? uniqueConstraints(of: entities) : []
     tables.append(
       EntityTable(
         name: tableName, rootEntity: root.name, entities: entities.map(\.name), columns: fixed + buckets.flatMap { $0 },
