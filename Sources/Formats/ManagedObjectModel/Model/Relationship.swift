@@ -97,6 +97,10 @@ package struct FetchIndex: Sendable, Hashable {
   package var elements: [Element]
   package var partialPredicate: String?
 
+  /// Whether Core Data of the framework makes of an index over one attribute that index alone, and none that is named
+  /// after the attribute (docs/formats/store-layout.md, "Indexes").
+  package static func standsAlone(frameworkVersion: Int64) -> Bool { (837..<977).contains(frameworkVersion) }
+
   /// The property of an index over one plain ascending property.
   package var plainProperty: String? {
     guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,

@@ -1,5 +1,5 @@
-// Checks of constraints, configurations and composites. Indexes are not checked: a layout leaves out those that it cannot
-// make, and a store works without them.
+// Checks of constraints, configurations and composites. Indexes are not checked: a layout leaves out those that it
+// cannot make, and a store works without them.
 
 import Diagnostics
 

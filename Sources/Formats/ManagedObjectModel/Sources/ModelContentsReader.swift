@@ -318,7 +318,8 @@ final class ModelContentsReader: XMLEventHandler {
       }
     return FetchIndex.Element(
       propertyName: element.text("property"), expression: element.text("expression"),
-      expressionType: element.text("expressionType"), kind: kind, isAscending: element["order"]?.lowercased() != "descending")
+      expressionType: element.text("expressionType"), kind: kind,
+      isAscending: element["order"]?.lowercased() != "descending")
   }
 
   private func addUserInfo(_ element: ModelElement) {
