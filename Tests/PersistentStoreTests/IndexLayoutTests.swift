@@ -117,10 +117,11 @@ import Testing
   }
 
   /// An index of one attribute also makes one that is named after the attribute, but not from fw 851 to 973.
-  @Test(arguments: [
-    (836, ["Z_Photo_made"]), (851, ["Z_Photo_i"]), (866, ["Z_Photo_i"]), (969, ["Z_Photo_i"]),
-    (977, ["Z_Photo_made", "Z_Photo_i"]), (1447, ["Z_Photo_made", "Z_Photo_i"]),
-  ] as [(Int64, [String])])
+  @Test(
+    arguments: [
+      (836, ["Z_Photo_made"]), (851, ["Z_Photo_i"]), (866, ["Z_Photo_i"]), (969, ["Z_Photo_i"]),
+      (977, ["Z_Photo_made", "Z_Photo_i"]), (1447, ["Z_Photo_made", "Z_Photo_i"]),
+    ] as [(Int64, [String])])
   func oneAttribute(framework: Int64, names: [String]) {
     let schema = schema([index("made")], framework)
     #expect(schema.indexes.map(\.name).filter { $0.hasPrefix("Z_Photo_") } == names)

@@ -106,7 +106,7 @@ extension SQLExpressionCompiler {
     case .join(let join):
       let pairs = counter.next()
       next.mergeTail()
-      next.tables += ["\(qualified(join.table)) AS \(pairs)", source]
+      next.tables += ["\(join.pairs(in: qualified(join.table))) AS \(pairs)", source]
       next.conditions += [
         "\(pairs).\(quoted(join.owner)) = \(near).Z_PK", "\(far).Z_PK = \(pairs).\(quoted(join.target))",
       ]

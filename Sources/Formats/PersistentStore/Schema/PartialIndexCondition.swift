@@ -1,13 +1,15 @@
 // The condition of a partial fetch index: the predicate of the model as the SQL that Core Data writes after the columns
-// (docs/formats/store-layout.md, "Partial fetch indexes"). Only the forms that stores show are written: comparisons of a
-// property with a whole number, a truth value or nil, joined by AND and OR.
+// (docs/formats/store-layout.md, "Partial fetch indexes"). Only the forms that stores show are written: comparisons of
+// a property with a whole number, a truth value or nil, joined by AND and OR.
 
 import SQLite
 
 /// Writes the predicate of a partial fetch index as SQL.
 struct PartialIndexCondition {
   private enum Token: Equatable {
-    case word(String), number(String), symbol(String)
+    case word(String)
+    case number(String)
+    case symbol(String)
   }
 
   private enum Node {
@@ -58,7 +60,8 @@ struct PartialIndexCondition {
 
   private mutating func comparison() -> Node? {
     guard case .word(let path)? = tokens.popFirst(), case .symbol(let operation)? = tokens.popFirst(),
-      let value = constant(), let column = column(path.lowercased().hasPrefix("self.") ? String(path.dropFirst(5)) : path)
+      let value = constant(),
+      let column = column(path.lowercased().hasPrefix("self.") ? String(path.dropFirst(5)) : path)
     else { return nil }
     let name = SQLiteIdentifier.bareIfPossible(column)
     switch (operation, value) {

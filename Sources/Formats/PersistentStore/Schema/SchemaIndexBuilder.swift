@@ -32,7 +32,8 @@ struct SchemaIndexBuilder {
   }
 
   private mutating func add(
-    _ name: String, on table: String, _ columns: [(String, String)], unique: Bool = false, where condition: String? = nil
+    _ name: String, on table: String, _ columns: [(String, String)], unique: Bool = false,
+    where condition: String? = nil
   ) {
     guard names.insert(name).inserted else { return }
     indexes.append(
@@ -68,9 +69,11 @@ struct SchemaIndexBuilder {
     // The model's compilation sets the flag for a fetch index with one ascending binary attribute, which from fw 851 to
     // 973 makes its own index alone (docs/formats/store-layout.md, "Indexes").
     let hasOwnIndex = Set(
-      (837..<977).contains(builder.frameworkVersion) ? entity.fetchIndexes.compactMap(\.plainProperty) : [])
+      FetchIndex.standsAlone(frameworkVersion: builder.frameworkVersion)
+        ? entity.fetchIndexes.compactMap(\.plainProperty) : [])
     for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-    where !attribute.isTransient && attribute.isIndexed && !attribute.isElement && !hasOwnIndex.contains(attribute.name) {
+    where !attribute.isTransient && attribute.isIndexed && !attribute.isElement && !hasOwnIndex.contains(attribute.name)
+    {
       guard let column = builder.columnName(entity, attribute.name) else { continue }
       if isModern {
         add("Z_\(entity.name)_\(attribute.name)", on: table.name, [(column, " COLLATE BINARY ASC")])

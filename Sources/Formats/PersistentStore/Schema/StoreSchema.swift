@@ -41,6 +41,9 @@ package struct StoreSchema: Sendable {
   /// (docs/formats/join-table-names.md, "The rule").
   package var selfJoinTables: [SelfJoinTable] { layout.selfJoinTables }
 
+  /// Join tables between two entities that other evidence names after the end that Core Data's rule does not.
+  package var unexpectedJoinTables: [JoinTable] { layout.unexpectedJoinTables }
+
   /// Returns the entity's number, Z_ENT.
   package func number(of entity: String) -> Int64? { numbers[entity] }
 
@@ -209,6 +212,8 @@ package struct SchemaColumn: Sendable, Hashable {
     case orderKey(entity: String, relationship: String)
     /// Z_PK of the owner of a to-many without inverse; entity and relationship are the owner's.
     case owner(entity: String, relationship: String)
+    /// Order key of an ordered to-many without inverse; entity and relationship are the owner's.
+    case ownerOrder(entity: String, relationship: String)
   }
 
   /// Column name.
@@ -238,6 +243,13 @@ package struct JoinTable: Sendable, Hashable, SchemaPart {
   package let orderColumn: String?
   /// Order key of the inverse, if that is ordered.
   package let inverseOrderColumn: String?
+
+  /// Whether the relationship is its own inverse. Core Data writes each pair in both directions, but some stores have
+  /// one of the two rows (docs/formats/store-layout.md, "To-many that is its own inverse").
+  package var isOwnInverse: Bool { entity == inverseEntity && relationship == inverseRelationship }
+
+  /// The column of the second key in the table of a relationship that is its own inverse.
+  package static let reflexiveColumn = "REFLEXIVE"
 
   /// Columns in the table's order: the two keys, then the order keys, the inverse's first
   /// (docs/formats/store-layout.md, "Join tables").
@@ -275,7 +287,8 @@ package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   package func createStatement(in schema: String?) -> String {
     let columns = columns.map { SQLiteIdentifier.bareIfPossible($0.name) + $0.suffix }.joined(separator: ", ")
     return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(SQLiteIdentifier.prefix(schema))"
-      + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))\(condition ?? "")"
+      + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
+      + (condition ?? "")
   }
 }
 
@@ -302,19 +315,35 @@ extension StoreSchema {
   }
 }
 
-/// The end of a self many-to-many that names its join table, from other evidence: the configuration, the command line,
-/// the source store, or a reference store.
+/// What other evidence says about join tables: the configuration, the command line, the source store, or a reference
+/// store.
 package struct JoinTableNaming: Sendable, Hashable {
-  /// "Entity.relationship" of each naming end.
+  /// "Entity.relationship" of each end that names its table.
   package var namingRelationships: Set<String>
+  /// The numbers that tell key columns of one name apart, by "Entity.relationship" of the end whose objects the column
+  /// holds: 0 for none, as in Z_23USERS, or 1, as in Z_23USERS1.
+  package var columnNumbers: [String: Int] = [:]
 
   /// Takes "Entity.relationship" texts.
   package init(_ names: Set<String> = []) { namingRelationships = names }
 
-  /// Returns the pair's naming end; nil if it is unknown.
-  func choice(entity: String, _ first: String, _ second: String) -> String? {
-    if namingRelationships.contains("\(entity).\(first)") { return first }
-    if namingRelationships.contains("\(entity).\(second)") { return second }
-    return nil
+  /// Whether there is no evidence.
+  package var isEmpty: Bool { namingRelationships.isEmpty && columnNumbers.isEmpty }
+
+  /// Adds evidence from elsewhere; a number that is known already stays.
+  package mutating func add(_ other: JoinTableNaming) {
+    namingRelationships.formUnion(other.namingRelationships)
+    columnNumbers.merge(other.columnNumbers) { known, _ in known }
   }
+
+  /// Whether the first of two ends names their table; nil if there is no evidence.
+  func isNamed(after first: PropertyKey, orAfter second: PropertyKey) -> Bool? {
+    if namingRelationships.contains(first.text) { return true }
+    return namingRelationships.contains(second.text) ? false : nil
+  }
+}
+
+extension PropertyKey {
+  /// "Entity.property".
+  package var text: String { "\(entity).\(property)" }
 }

@@ -115,7 +115,7 @@ package struct MappedExpressions {
       order = columns.orderKey.map { column(to, $0) }
     case .join(let join):
       let pair = SQLiteIdentifier.quoted("\(alias)j")
-      reached.tables += ["\(qualified(join.table)) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
+      reached.tables += ["\(join.pairs(in: qualified(join.table))) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
       reached.conditions += [
         "\(column(pair, join.owner)) = \(from).\"Z_PK\"", "\(to).\"Z_PK\" = \(column(pair, join.target))",
       ]
