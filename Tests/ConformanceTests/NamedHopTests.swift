@@ -293,4 +293,131 @@ import Testing
     let sum = try Connection.ofApp(location.database, .readOnly).integer("SELECT sum(ZMORE) / 3 FROM ZBASE")
     #expect(sum == 50_000)
   }
+
+  // MARK: Join tables
+
+  private func toMany(_ name: String, _ destination: String, _ inverse: String?, isOrdered: Bool = false)
+    -> Relationship
+  {
+    Relationship(
+      name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true, isOrdered: isOrdered)
+  }
+
+  private func tables(_ connection: Connection) throws(SQLiteError) -> [String] {
+    try connection.rows(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*' ORDER BY name"
+    ) { $0.text(at: 0) ?? "" }
+  }
+
+  private func columns(of table: String, _ connection: Connection) throws(SQLiteError) -> [String] {
+    try connection.rows("SELECT name FROM pragma_table_info('\(table)')") { $0.text(at: 0) ?? "" }
+  }
+
+  /// The table is then named by the entity that has subentities, and its pairs and their order stay.
+  @Test func anEntityGetsItsFirstSubentity() throws {
+    let before = [
+      entity("A", nil, [toMany("bs", "B", "as", isOrdered: true)]), entity("B", nil, [toMany("as", "A", "bs")]),
+    ]
+    try hop(before, before + [entity("C", "B")]) { (connection: Connection) throws -> Void in
+      #expect(try tables(connection) == ["Z_2AS"])
+      #expect(try columns(of: "Z_2AS", connection) == ["Z_2BS", "Z_1AS", "Z_FOK_2BS"])
+      #expect(try connection.integer("SELECT count(*) > 20 FROM Z_2AS") == 1)
+    }
+    // And back.
+    try hop(before + [entity("C", "B")], before) { (connection: Connection) throws -> Void in
+      #expect(try tables(connection) == ["Z_1BS"])
+    }
+  }
+
+  /// Columns of one name that the store numbers the other way round stay so, whatever numbers the entities get.
+  @Test func columnsKeepTheNumbersOfTheStore() throws {
+    let before = [
+      entity("Asset", nil, [toMany("memories", "Memory", "assets"), toMany("suggestions", "Suggestion", "assets")]),
+      entity("Memory", nil, [toMany("assets", "Asset", "memories")]),
+      entity("Suggestion", nil, [toMany("assets", "Asset", "suggestions")]),
+    ]
+    let exchange =
+      "ALTER TABLE Z_1MEMORIES RENAME COLUMN Z_1ASSETS TO x; ALTER TABLE Z_1MEMORIES RENAME COLUMN x TO Z_1ASSETS1; "
+      + "ALTER TABLE Z_1SUGGESTIONS RENAME COLUMN Z_1ASSETS1 TO x; "
+      + "ALTER TABLE Z_1SUGGESTIONS RENAME COLUMN x TO Z_1ASSETS"
+    var after = before + [entity("Aardvark")]
+    after[0].relationships.append(toMany("albums", "Aardvark", "assets"))
+    after[3].relationships.append(toMany("assets", "Asset", "albums"))
+    for (spoiling, wanted) in [
+      (exchange, ["Z_2ASSETS1", "Z_2ASSETS", "Z_2ASSETS2"]), ("", ["Z_2ASSETS1", "Z_2ASSETS2", "Z_2ASSETS"]),
+    ] {
+      try hop(before, after, spoiling: spoiling) { (connection: Connection) throws -> Void in
+        var found: [String] = []
+        for table in ["Z_2MEMORIES", "Z_2SUGGESTIONS", "Z_1ASSETS"] {
+          found += try columns(of: table, connection).filter { $0.hasPrefix("Z_2ASSETS") }
+        }
+        #expect(found == wanted)
+      }
+    }
+  }
+
+  /// Rows of a to-many that is its own inverse stay as they are, one for a pair or two.
+  @Test func pairsOfAToManyThatIsItsOwnInverse() throws {
+    let friends = [entity("Person", nil, [toMany("friends", "Person", "friends")])]
+    var more = [entity("Person", nil, [toMany("friends", "Person", "friends")]), entity("Animal")]
+    more[0].attributes.append(Attribute(name: "age", type: .integer16, isOptional: true))
+    for (spoiling, back) in [("", 1), ("DELETE FROM Z_1FRIENDS WHERE Z_1FRIENDS > REFLEXIVE", 0)] {
+      try hop(friends, more, spoiling: spoiling) { (connection: Connection) throws -> Void in
+        #expect(try tables(connection) == ["Z_2FRIENDS"])
+        #expect(try columns(of: "Z_2FRIENDS", connection) == ["Z_2FRIENDS", "REFLEXIVE"])
+        #expect(
+          try connection.integer("SELECT count(*) > 20 FROM Z_2FRIENDS WHERE Z_2FRIENDS > REFLEXIVE") == Int64(back))
+        #expect(try connection.integer("SELECT count(*) > 20 FROM Z_2FRIENDS WHERE Z_2FRIENDS < REFLEXIVE") == 1)
+      }
+    }
+  }
+
+  /// Two relationships become one that is its own inverse, and one becomes two: every pair is there from both sides.
+  @Test func aToManyBecomesItsOwnInverse() throws {
+    let one = [entity("Person", nil, [toMany("friends", "Person", "friends")])]
+    let two = [
+      entity("Person", nil, [toMany("friends", "Person", "friendOf"), toMany("friendOf", "Person", "friends")])
+    ]
+    let half = "DELETE FROM Z_1FRIENDS WHERE Z_1FRIENDS > REFLEXIVE"
+    for spoiling in ["", half] {
+      try migrated(one, two, spoiling: spoiling) { (connection: Connection, table: String) throws -> Void in
+        #expect(try connection.integer("SELECT count(*) > 40 FROM \(table)") == 1)
+      }
+    }
+    try migrated(two, one, spoiling: "") { (connection: Connection, table: String) throws -> Void in
+      #expect(table == "Z_1FRIENDS")
+      #expect(try connection.integer("SELECT count(*) > 20 FROM \(table)") == 1)
+    }
+  }
+
+  /// Migrates a filled store, or sees the refusal; every pair of the result is there from both sides.
+  private func migrated(
+    _ before: [Entity], _ after: [Entity], spoiling: String, inspect: (Connection, String) throws -> Void
+  ) throws {
+    let versions = [ManagedObjectModel(name: "V1", entities: before), ManagedObjectModel(name: "V2", entities: after)]
+    let catalog = ModelCatalog(bundles: [
+      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: "V2")
+    ])
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-hop-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let location = StoreLocation(database: folder.appending("store.sqlite"))
+    try FreshStore(
+      schema: StoreSchema(model: versions[0], frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
+    ).make(at: location.database, rows: 60, seed: 7)
+    if !spoiling.isEmpty { try Connection.ofApp(location.database).execute(spoiling) }
+    let request = MigrationRequest(
+      location: CanonicalStoreLocation(unresolved: location.database), catalog: catalog,
+      settings: MigrationSettings(verification: .full),
+      stateDirectory: folder.appending("state"), job: "01")
+    _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    let connection = try Connection.ofApp(location.database, .readOnly)
+    let table = try #require(try tables(connection).first)
+    let names = try columns(of: table, connection)
+    #expect(
+      try connection.integer(
+        "SELECT count(*) FROM \(table) AS a WHERE NOT EXISTS (SELECT 1 FROM \(table) AS b WHERE b.\(names[0]) = "
+          + "a.\(names[1]) AND b.\(names[1]) = a.\(names[0]))") == 0)
+    try inspect(connection, table)
+  }
 }

@@ -87,6 +87,9 @@ struct RandomModels {
         Relationship(
           name: first, destinationEntityName: b, inverseName: second, isToMany: true, isOrdered: dice.chance(40)))
       entities[right].relationships.append(Relationship(name: second, destinationEntityName: a, inverseName: first))
+    case 3 where left == right && dice.chance(40):  // its own inverse
+      entities[left].relationships.append(
+        Relationship(name: first, destinationEntityName: a, inverseName: first, isToMany: true))
     case 3:  // many to many, perhaps inside one entity
       entities[left].relationships.append(
         Relationship(
@@ -98,7 +101,8 @@ struct RandomModels {
       entities[left].relationships.append(Relationship(name: first, destinationEntityName: b))
     default:  // one way, to many
       guard left != right else { return }
-      entities[left].relationships.append(Relationship(name: first, destinationEntityName: b, isToMany: true))
+      entities[left].relationships.append(
+        Relationship(name: first, destinationEntityName: b, isToMany: true, isOrdered: dice.chance(40)))
     }
   }
 
@@ -214,7 +218,8 @@ struct RandomModels {
 
   private mutating func flipOrder(_ index: Int) {
     guard let other = entities[index].relationships.indices.randomElement(using: &dice),
-      entities[index].relationships[other].isToMany, entities[index].relationships[other].inverseName != nil
+      entities[index].relationships[other].isToMany,
+      entities[index].relationships[other].inverseName != entities[index].relationships[other].name
     else { return }
     entities[index].relationships[other].isOrdered.toggle()
   }

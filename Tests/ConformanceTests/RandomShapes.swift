@@ -100,11 +100,12 @@ struct RandomShapes {
           name: second, destinationEntityName: a, inverseName: first, isToMany: true, isOrdered: dice.chance(40)))
       if left == right { namingEnds.insert("\(a).\(dice.chance(50) ? first : second)") }
     case 5: add(left, Relationship(name: first, destinationEntityName: b))
-    case 6: add(left, Relationship(name: first, destinationEntityName: b, isToMany: true))
+    case 6:
+      add(left, Relationship(name: first, destinationEntityName: b, isToMany: true, isOrdered: dice.chance(40)))
     default:
       // One to one; within an entity sometimes its own inverse.
       if left == right, dice.chance(50) {
-        add(left, Relationship(name: first, destinationEntityName: a, inverseName: first))
+        add(left, Relationship(name: first, destinationEntityName: a, inverseName: first, isToMany: dice.chance(50)))
       } else {
         add(left, Relationship(name: first, destinationEntityName: b, inverseName: second))
         add(right, Relationship(name: second, destinationEntityName: a, inverseName: first))

@@ -46,6 +46,7 @@ import Testing
 
   private static let forms: [Form] = [
     Form(isToMany: false, isOrdered: false, inverse: nil), Form(isToMany: true, isOrdered: false, inverse: nil),
+    Form(isToMany: true, isOrdered: true, inverse: nil),
     Form(isToMany: false, isOrdered: false, inverse: (false, false)),
     Form(isToMany: false, isOrdered: false, inverse: (true, false)),
     Form(isToMany: false, isOrdered: false, inverse: (true, true)),

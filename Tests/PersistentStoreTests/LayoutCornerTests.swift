@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test func longNamesAreRemarkedUpon() {
-    let (seen, longer) = (String(repeating: "a", count: 36), String(repeating: "a", count: 37))
+    let (seen, longer) = (String(repeating: "a", count: 64), String(repeating: "a", count: 65))
     #expect(schema([Entity(name: "A", attributes: [text(seen)])]).unsupported.isEmpty)
     let remarks = schema([Entity(name: "A", attributes: [text(longer)])]).unsupported
     #expect(remarks.map(\.code) == [.nameLengthUnproven])

@@ -64,11 +64,11 @@ package struct WatchModels: Sendable {
     guard let reference = watch.reference else { return naming }
     let place = Place(store: reference, key: "watch.\(watch.name).migration.reference")
     do {
-      naming.namingRelationships.formUnion(
+      naming.add(
         try MigrationPlanner.naming(
           fromReference: StoreLocation(database: reference), catalog: catalog,
           target: watch.target.map { .named($0) } ?? .current
-        ).namingRelationships)
+        ))
     } catch {
       throw HopdError.of(error, at: place)
     }

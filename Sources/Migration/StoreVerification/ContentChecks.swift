@@ -132,7 +132,7 @@ struct ContentChecks {
     case .primaryKey, .entityNumber, .saveCount: return schema.model.entities.map(\.name)
     case .attribute(let entity, _), .toOne(let entity, _), .discriminator(let entity, _), .orderKey(let entity, _):
       top = schema.model.entity(named: entity)
-    case .owner(let entity, let relationship):
+    case .owner(let entity, let relationship), .ownerOrder(let entity, let relationship):
       top = schema.model.entity(named: entity).flatMap { owner in
         schema.model.allRelationships(of: owner)[relationship].flatMap {
           schema.model.entity(named: $0.destinationEntityName)

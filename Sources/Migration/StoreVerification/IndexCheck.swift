@@ -18,8 +18,10 @@ struct IndexCheck {
     let isUnique: Bool
     /// The columns, and whether each is descending.
     var columns: [Column] = []
-    /// Whether it has a condition or a collation of its own, unlike every index of a model.
-    var isSpecial: Bool
+    /// The condition of a partial index, without the spaces around its words.
+    let condition: String?
+    /// Whether it has an expression or a collation of its own, unlike every index of a model.
+    var isSpecial = false
 
     struct Column: Hashable {
       let name: String
@@ -28,6 +30,14 @@ struct IndexCheck {
 
     var text: String {
       "(\(columns.map { $0.name + ($0.descends ? " DESC" : "") }.joined(separator: ", ")))"
+        + (condition.map { " WHERE \($0)" } ?? "") + (isSpecial ? " with an expression or a collation" : "")
+    }
+
+    /// Returns the condition in the text of a partial index; Core Data's own texts write it with one or two spaces.
+    static func condition(in text: String) -> String? {
+      text.firstRange(of: " WHERE ").map { range in
+        text[range.upperBound...].split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      }
     }
   }
 
@@ -41,14 +51,13 @@ struct IndexCheck {
         table: index.table.uppercased(), isUnique: index.isUnique,
         columns: index.columns.map {
           Effect.Column(name: $0.name.uppercased(), descends: $0.suffix.uppercased().hasSuffix(" DESC"))
-        }, isSpecial: false)
+        }, condition: index.condition.flatMap(Effect.condition))
       guard !effects.contains(wanted) else { continue }
       let name = "the \(index.isUnique ? "unique " : "")index \(index.name)"
       if let other = found[index.name.uppercased()] {
         problems.append(
           "\(name) on \(index.table) \(wanted.text) is \(other.isUnique ? "unique " : "")on \(other.table) "
-            + "\(other.text)"
-            + (other.isSpecial ? " with a condition or a collation" : ""))
+            + "\(other.text)")
       } else {
         problems.append("\(name) on \(index.table) \(wanted.text) is missing")
       }
@@ -62,6 +71,8 @@ struct IndexCheck {
 
   /// Returns the indexes of the model's tables by name, including those that SQLite makes for a table's constraint.
   private func indexes() throws(SQLiteError) -> [String: Effect] {
+    let texts = Dictionary(
+      try reader.schemaObjects().map { ($0.name, $0.sql) }, uniquingKeysWith: { first, _ in first })
     var found: [String: Effect] = [:]
     for table in schema.tables.map(\.name) + schema.joinTables.map(\.name) {
       let rows = try reader.connection.rows(
@@ -78,7 +89,10 @@ struct IndexCheck {
       for row in rows {
         let name = row.name.uppercased()
         var effect =
-          found[name] ?? Effect(table: table.uppercased(), isUnique: row.isUnique, isSpecial: row.isPartial)
+          found[name]
+          ?? Effect(
+            table: table.uppercased(), isUnique: row.isUnique,
+            condition: row.isPartial ? (texts[row.name] ?? nil).flatMap(Effect.condition) ?? "?" : nil)
         effect.columns.append(Effect.Column(name: (row.column ?? "an expression").uppercased(), descends: row.descends))
         if row.column == nil || row.collation.uppercased() != "BINARY" { effect.isSpecial = true }
         found[name] = effect

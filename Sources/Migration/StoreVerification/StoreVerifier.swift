@@ -131,6 +131,7 @@ package struct StoreVerifier {
     var checks = [try structure.schemaText()]
     // The exact comparison of texts includes indexes.
     if !isExact { checks.append(try IndexCheck(reader: reader, schema: schema).check()) }
+    if let unchecked = try structure.unchecked() { checks.append(unchecked) }
     checks.append(try structure.metadata(comparedWith: sourceMetadata))
     checks.append(try structure.entityNumbers())
     checks.append(try structure.modelCache(isOurs: expectation != nil))

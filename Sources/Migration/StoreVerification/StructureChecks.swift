@@ -86,6 +86,42 @@ struct StructureChecks {
       + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")
   }
 
+  /// Names what the other checks pass over: parts of the model without a known layout, and tables and columns that the
+  /// model does not explain; nil if there is nothing.
+  func unchecked() throws(SQLiteError) -> VerificationCheck? {
+    var parts = schema.unsupported.filter { [.layoutUnsupported, .derivationUnsupported].contains($0.code) }.map {
+      [$0.place.entity, $0.place.property].compactMap(\.self).joined(separator: ".") + " (\($0.message))"
+    }
+    // The exact comparison finds these as differences.
+    if !isExact { parts += try unexplained() }
+    guard !parts.isEmpty else { return nil }
+    let told = parts.prefix(20).joined(separator: "; ")
+    return VerificationCheck(
+      name: "not-checked", passed: true,
+      detail: told + (parts.count > 20 ? "; and \(parts.count - 20) more" : ""), isNoted: true)
+  }
+
+  /// The tables, and the columns of the model's tables, that the model does not explain.
+  private func unexplained() throws(SQLiteError) -> [String] {
+    var predicted = Dictionary(
+      schema.tables.map { ($0.name, Set($0.columns.map(\.name))) }, uniquingKeysWith: { first, _ in first })
+    for join in schema.joinTables { predicted[join.name] = Set(join.columns) }
+    var known = Set(predicted.keys).union(StoreSchema.bookkeeping)
+    for rTree in schema.rTreeIndexes { known.formUnion([rTree.name] + SchemaRTree.shadowTables(of: rTree.name)) }
+    var found: [String] = []
+    for table in try reader.schemaObjects() where table.type == "table" {
+      if HistoryLayout.isHistory(table: table.name) || MirroringLayout.isMirroring(table.name) { continue }
+      guard let columns = predicted[table.name] else {
+        if !known.contains(table.name) { found.append("the table \(table.name), which is not the model's") }
+        continue
+      }
+      for column in try reader.shape(of: table.name).columns.map(\.name) where !columns.contains(column) {
+        found.append("the column \(table.name).\(column), which is not the model's")
+      }
+    }
+    return found
+  }
+
   private func problemsOf(
     table: String, columns: [(String, String)], text: String, found: SchemaObject?
   ) throws(SQLiteError) -> [String] {

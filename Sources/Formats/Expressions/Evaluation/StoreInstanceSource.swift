@@ -89,7 +89,7 @@ package final class StoreInstanceSource: InstanceSource {
       return start + "WHERE t.\(quoted(columns.key)) = ?\(membership) ORDER BY \(order)t.Z_PK"
     case .join(let join):
       let order = join.order.map { "j.\(quoted($0)), " } ?? ""
-      return start + "JOIN \(reader.qualified(join.table)) AS j ON t.Z_PK = j.\(quoted(join.target)) "
+      return start + "JOIN \(join.pairs(in: reader.qualified(join.table))) AS j ON t.Z_PK = j.\(quoted(join.target)) "
         + "WHERE j.\(quoted(join.owner)) = ?\(membership) ORDER BY \(order)t.Z_PK"
     }
   }

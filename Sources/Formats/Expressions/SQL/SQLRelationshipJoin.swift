@@ -37,7 +37,7 @@ package struct SQLRelationshipJoin {
       inverseOrder = nil
     case .join(let join):
       let pair = pairs()
-      tables = ["\(source.qualified(join.table)) AS \(pair)", objects]
+      tables = ["\(join.pairs(in: source.qualified(join.table))) AS \(pair)", objects]
       conditions = [
         "\(SQLExpression.column(join.owner, of: pair)) = \(SQLExpression.column("Z_PK", of: near))",
         "\(key) = \(SQLExpression.column(join.target, of: pair))",

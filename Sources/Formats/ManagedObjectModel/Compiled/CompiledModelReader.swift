@@ -101,7 +101,7 @@ struct CompiledModelReader {
       }
       // For frameworks older than fetch indexes the compiler repeats an index of several properties as a compound
       // index.
-      let repeated = Set(entity.fetchIndexes.map { index in index.elements.compactMap(\.propertyName) })
+      let repeated = Set(entity.fetchIndexes.map { index in index.elements.compactMap(\.name) })
       entity.compoundIndexes.removeAll { repeated.contains($0) }
       return entity
     } catch {
@@ -209,19 +209,30 @@ struct CompiledModelReader {
     for value in try object.elements("NSIndexElements") {
       try size.countDetail(at: place)
       guard let element = value.object else { throw object.damaged("one of its elements is \(value.kind)") }
-      let kind = try element.integer("NSFetchIndexElementType") ?? 0
-      guard kind == 0 || kind == 1 else {
-        throw element.damaged("the fetch index “\(index.name)” has an element of the unknown type \(kind)")
-      }
+      let kind: FetchIndex.Element.Kind =
+        switch try element.integer("NSFetchIndexElementType") ?? 0 {
+        case 0: .binary
+        case 1: .rTree
+        default: .unknown
+        }
+      let expression = try indexedExpression(of: element)
       index.elements.append(
         FetchIndex.Element(
-          propertyName: try element.string("NSPropertyName") ?? "", kind: kind == 1 ? .rTree : .binary,
-          isAscending: try element.boolean("NSAscending")))
+          propertyName: expression == nil ? try element.string("NSPropertyName") ?? "" : nil, expression: expression,
+          kind: kind, isAscending: try element.boolean("NSAscending")))
     }
     return index
   }
 
-  /// Marks elements that name no property of the entity as expressions; the archive has only their name.
+  /// The expression of an index element, as the editor writes it; nil for a property.
+  private func indexedExpression(of element: ArchivedObject) throws(HopdError) -> String? {
+    guard let property = try element.object("NSIndexedProperty"), property.isKind(of: "NSExpressionDescription"),
+      let expression = try property.object("NSExpression")
+    else { return nil }
+    return expression.className == "NSSelfExpression" ? "self" : try ArchivedExpressionText.expression(expression)
+  }
+
+  /// Marks elements that name no property of the entity as expressions, where the archive has only their name.
   private mutating func markComputedElements(of index: Int) {
     guard !source.entities[index].fetchIndexes.isEmpty else { return }
     var names: Set<String> = []
@@ -235,6 +246,7 @@ struct CompiledModelReader {
     for position in source.entities[index].fetchIndexes.indices {
       var elements = source.entities[index].fetchIndexes[position].elements
       for number in elements.indices {
+        guard elements[number].expression == nil else { continue }
         let name = elements[number].propertyName ?? ""
         guard !names.contains(name), !name.contains(".") else { continue }
         (elements[number].propertyName, elements[number].expression) = (nil, name.isEmpty ? "archived" : name)

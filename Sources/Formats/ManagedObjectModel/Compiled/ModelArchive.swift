@@ -36,6 +36,8 @@ struct ModelArchive {
   /// Whether fetch indexes are archived, as from fw 836 on; their older forms are archived before too
   /// (docs/formats/model-files.md, "Model cache archives").
   private let hasFetchIndexes: Bool
+  /// Whether an attribute that has a fetch index of its own gets no second one with the attribute's name.
+  private let hasNoSecondIndexes: Bool
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
   /// By entity, own and inherited: subentities have their own objects for inherited relationships.
@@ -50,6 +52,7 @@ struct ModelArchive {
   init(model: ManagedObjectModel, frameworkVersion: Int64) {
     self.model = model
     hasFetchIndexes = frameworkVersion > 754
+    hasNoSecondIndexes = FetchIndex.standsAlone(frameworkVersion: frameworkVersion)
   }
 
   mutating func encode() throws(HopdError) -> [UInt8] {
@@ -195,7 +198,7 @@ struct ModelArchive {
       refuse("the archived form of the partial fetch index \(index.name) is not known", entity.name)
     }
     let elements = index.elements.map { element -> Writer.Reference in
-      guard let property = element.propertyName else {
+      guard let property = element.propertyName, element.kind != .unknown else {
         refuse("the archived form of the computed fetch index \(index.name) is not known", entity.name)
         return .null
       }
@@ -223,7 +226,7 @@ struct ModelArchive {
     let implied = Self.implicitlyIndexed(in: entity)
     let declared = Set(entity.fetchIndexes.map(\.name))
     let names = entity.attributes.filter { $0.isIndexed || implied.contains($0.name) }.map(\.name)
-      .filter { !declared.contains($0) }
+      .filter { !declared.contains($0) && !(hasNoSecondIndexes && implied.contains($0)) }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
       .map { FetchIndex(name: $0, elements: [FetchIndex.Element(propertyName: $0)]) } + entity.fetchIndexes
   }

@@ -6,10 +6,8 @@
 package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
   /// The unproven rules, numbered as in docs/formats/version-hashes.md, "Unproven rules".
   package enum Corner: Int, Sendable, Hashable, CaseIterable {
-    /// A version hash modifier on an entity.
+    /// A version hash modifier on an entity with uniqueness constraints: their order is open.
     case entityModifier = 1
-    /// A relationship that is its own inverse.
-    case ownInverse = 3
     /// A composite attribute with composites inside.
     case composite = 4
     /// A derivation expression other than a count, `canonical:` or `now()`.
@@ -31,8 +29,7 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
     let subject = property.map { "\(entity).\($0)" } ?? entity
     let rule =
       switch corner {
-      case .entityModifier: "has a version hash modifier on an entity"
-      case .ownInverse: "is its own inverse"
+      case .entityModifier: "has a version hash modifier and uniqueness constraints"
       case .composite: "is a composite attribute with composites inside"
       case .derivation: "is derived by an expression other than a count, canonical: or now()"
       case .untyped: "is a stored attribute without a plain type"
@@ -54,12 +51,10 @@ extension ManagedObjectModel {
         guard let corner else { return }
         found.append(HashUncertainty(corner: corner, entity: entity.name, property: property))
       }
-      if entity.versionHashModifier != nil { note(.entityModifier, nil) }
+      if entity.versionHashModifier != nil, !entity.uniquenessConstraints.isEmpty { note(.entityModifier, nil) }
       for attribute in entity.attributes where !attribute.isTransient { note(corner(of: attribute), attribute.name) }
       for relationship in entity.relationships where !relationship.isTransient {
-        if relationship.isOwnInverse(in: entity) {
-          note(.ownInverse, relationship.name)
-        } else if relationship.inverseName != nil, inverse(of: relationship) == nil {
+        if relationship.inverseName != nil, inverse(of: relationship) == nil {
           note(.bentInverse, relationship.name)
         }
       }

@@ -99,7 +99,7 @@ package struct FetchIndex: Sendable, Hashable {
   /// One element: a property or an expression, with type and direction.
   package struct Element: Sendable, Hashable {
     /// Kind of index that the element requires.
-    package enum Kind: Sendable, Hashable { case binary, rTree }
+    package enum Kind: Sendable, Hashable { case binary, rTree, unknown }
 
     /// Property name; nil if the element is an expression.
     package var propertyName: String?
@@ -108,14 +108,21 @@ package struct FetchIndex: Sendable, Hashable {
     package var expressionType: String?
     package var kind = Kind.binary
     package var isAscending = true
+
+    /// The text that stands for the element in a compound index: the property, or the expression.
+    var name: String? { propertyName ?? expression }
   }
 
   package var name: String
   package var elements: [Element]
   package var partialPredicate: String?
 
+  /// Whether Core Data of the framework makes of an index over one attribute that index alone, and none that is named
+  /// after the attribute (docs/formats/store-layout.md, "Indexes").
+  package static func standsAlone(frameworkVersion: Int64) -> Bool { (837..<977).contains(frameworkVersion) }
+
   /// The property of an index over one plain ascending property.
-  var plainProperty: String? {
+  package var plainProperty: String? {
     guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,
       partialPredicate == nil
     else { return nil }

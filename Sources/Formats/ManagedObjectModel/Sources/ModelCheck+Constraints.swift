@@ -1,4 +1,5 @@
-// Checks of constraints, indexes, configurations and composites.
+// Checks of constraints, configurations and composites. Indexes are not checked: a layout leaves out those that it
+// cannot make, and a store works without them.
 
 import Diagnostics
 
@@ -16,23 +17,6 @@ extension ModelCheck {
       }
       for name in entity.uniquenessConstraints.joined() where missing(name) {
         fault("a uniqueness constraint names “\(name)”, which the entity has not", at: place)
-      }
-      for name in entity.compoundIndexes.joined() where missing(name) {
-        fault("a compound index names “\(name)”, which the entity has not", at: place)
-      }
-      var indexNames: Set<String> = []
-      for fetchIndex in entity.fetchIndexes {
-        if !indexNames.insert(fetchIndex.name).inserted {
-          fault("there is a second fetch index “\(fetchIndex.name)”", at: place)
-        }
-        for element in fetchIndex.elements {
-          if let name = element.propertyName {
-            guard missing(name) else { continue }
-            fault("the fetch index “\(fetchIndex.name)” names “\(name)”, which the entity has not", at: place)
-          } else if element.expression == nil {
-            fault("the fetch index “\(fetchIndex.name)” has an element without property and expression", at: place)
-          }
-        }
       }
     }
   }

@@ -310,13 +310,15 @@ final class ModelContentsReader: XMLEventHandler {
   }
 
   private func indexElement(from element: ModelElement) -> FetchIndex.Element {
-    let kind = element["type"] ?? "Binary"
-    if kind.lowercased() != "binary" && kind.lowercased() != "rtree" {
-      fault("the index element type “\(kind)” is unknown", element, property: element["property"])
-    }
+    let kind: FetchIndex.Element.Kind =
+      switch element["type"]?.lowercased() ?? "binary" {
+      case "binary": .binary
+      case "rtree": .rTree
+      default: .unknown
+      }
     return FetchIndex.Element(
       propertyName: element.text("property"), expression: element.text("expression"),
-      expressionType: element.text("expressionType"), kind: kind.lowercased() == "rtree" ? .rTree : .binary,
+      expressionType: element.text("expressionType"), kind: kind,
       isAscending: element["order"]?.lowercased() != "descending")
   }
 

@@ -28,12 +28,15 @@ package struct RowRemoval: Sendable {
           statements.append(
             "UPDATE \(qualified(other.name)) SET \(cleared.joined(separator: ", "))"
               + " WHERE \(quoted(columns.key)) IN (\(keys))")
-        case .owner(let entity, _):
-          guard members.contains(entity) else { continue }
+        case .owner(let entity, let relationship):
+          guard members.contains(entity),
+            case .owned(let columns)? = layout.storage(ofRelationship: relationship, in: entity)
+          else { continue }
+          let cleared = columns.names.map { "\(quoted($0)) = NULL" }
           statements.append(
-            "UPDATE \(qualified(other.name)) SET \(quoted(column.name)) = NULL"
+            "UPDATE \(qualified(other.name)) SET \(cleared.joined(separator: ", "))"
               + " WHERE \(quoted(column.name)) IN (\(keys))")
-        case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey: continue
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey, .ownerOrder: continue
         }
       }
     }

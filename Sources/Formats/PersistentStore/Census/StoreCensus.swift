@@ -208,9 +208,13 @@ package final class StoreCensus {
   private func orderKeyConditions() -> [(table: String, condition: String)] {
     let entities = schema.tables.flatMap { table in
       table.columns.compactMap { column -> (String, String)? in
-        guard case .orderKey(let entity, let relationship) = column.role,
-          let key = schema.storage(ofRelationship: relationship, in: entity)?.ownColumns?.key
-        else { return nil }
+        let key: String?
+        switch (column.role, schema.storage(of: column.role)) {
+        case (.orderKey, let storage?): key = storage.ownColumns?.key
+        case (.ownerOrder, .owned(let columns)?): key = columns.key
+        default: key = nil
+        }
+        guard let key else { return nil }
         return (table.name, "\(RowCounter.column(key)) IS NOT NULL AND \(RowCounter.column(column.name)) IS NULL")
       }
     }

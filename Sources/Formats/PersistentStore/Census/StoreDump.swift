@@ -1,8 +1,14 @@
 // A store as text, for people, for tests and for comparing two stores: one JSON object per line, in an order that
 // depends only on the content. It streams: memory stays constant however large the store or one relationship is.
 
+import Diagnostics
 import ManagedObjectModel
 import SQLite
+
+extension HopdError.Code {
+  /// A dump lacks a part of the store.
+  package static let dumpIncomplete = HopdError.Code("dump-incomplete", exit: .dataError)
+}
 
 /// Writes the objects of a store as NDJSON: `{"entity","id","attributes":{…},"relationships":{…}}`.
 package struct StoreDump {
@@ -32,21 +38,88 @@ package struct StoreDump {
     var lines = JSONLines(emit: emit)
     let values = BinaryValues(form: binary, external: external)
     var count: Int64 = 0
+    var leftOut = LeftOut(present: try presentColumns())
     for (number, entity) in entityByNumber.sorted(by: { $0.key < $1.key }) {
-      guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity)
+      guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity),
+        leftOut.has(table)
       else { continue }
-      count &+= try write(value, number: number, table: table, binary: values, into: &lines)
+      count &+= try write(value, number: number, table: table, binary: values, leftOut: &leftOut, into: &lines)
     }
     try lines.flush()
-    return Written(objects: count, missingFiles: values.missing)
+    for table in schema.tables where leftOut.present[table.name] != nil {
+      try noteRows(ofNoEntity: table, in: &leftOut)
+    }
+    return Written(
+      objects: count, missingFiles: values.missing,
+      leftOut: schema.unsupported.filter { $0.code == .layoutUnsupported } + leftOut.errors)
+  }
+
+  /// The columns of the store's tables, by table.
+  private func presentColumns() throws(SQLiteError) -> [String: Set<String>] {
+    var present: [String: Set<String>] = [:]
+    for object in try reader.schemaObjects() where object.type == "table" {
+      guard schema.table(named: object.name) != nil || schema.joinTable(named: object.name) != nil else { continue }
+      present[object.name] = Set(try reader.shape(of: object.name).columns.map(\.name))
+    }
+    return present
+  }
+
+  /// What the store has and the dump has not.
+  private struct LeftOut {
+    /// The columns of the store's tables, by table.
+    let present: [String: Set<String>]
+    private(set) var errors: [HopdError] = []
+    private var noted: Set<String> = []
+
+    init(present: [String: Set<String>]) { self.present = present }
+
+    /// Whether the store has the table of entities; notes it if not.
+    mutating func has(_ table: EntityTable) -> Bool {
+      if present[table.name]?.isSuperset(of: ["Z_PK", "Z_ENT"]) == true { return true }
+      note(
+        "the table \(table.name) is missing, and with it every object of \(table.entities.joined(separator: ", "))",
+        table.rootEntity)
+      return false
+    }
+
+    /// Whether the store has columns of a table; notes the property if not.
+    mutating func has(_ columns: [String], of table: String, _ entity: String, _ property: String) -> Bool {
+      guard let found = present[table] else {
+        note("the table \(table) is missing", entity, property)
+        return false
+      }
+      guard let missing = columns.first(where: { !found.contains($0) }) else { return true }
+      note("the column \(table).\(missing) is missing", entity, property)
+      return false
+    }
+
+    mutating func note(_ message: String, _ entity: String, _ property: String? = nil) {
+      guard noted.insert("\(message) \(property ?? "")").inserted else { return }
+      errors.append(HopdError(.dumpIncomplete, message, at: Place(entity: entity, property: property)))
+    }
+  }
+
+  /// Notes rows of a table that are objects of no entity of the model.
+  private func noteRows(ofNoEntity table: EntityTable, in leftOut: inout LeftOut) throws(SQLiteError) {
+    let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
+      .compactMap { schema.number(of: $0) }
+    let known = concrete.map(String.init).joined(separator: ", ")
+    let count =
+      try reader.connection.integer(
+        "SELECT count(*) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known))") ?? 0
+    guard count > 0 else { return }
+    leftOut.note(
+      "\(count) rows of \(table.name) have in Z_ENT the number of no entity that has objects there", table.rootEntity)
   }
 
   /// The counts of a dump.
-  package struct Written: Sendable, Hashable {
+  package struct Written: Sendable {
     /// Objects, one a line.
     package let objects: Int64
     /// Values whose external file is missing or must not be read; their lines have only its name.
     package let missingFiles: Int64
+    /// What the store has, or should have, and the dump has not; empty for a whole dump.
+    package let leftOut: [HopdError]
   }
 
   // MARK: One entity
@@ -72,19 +145,22 @@ package struct StoreDump {
   }
 
   private func write(
-    _ entity: Entity, number: Int64, table: EntityTable, binary: BinaryValues, into lines: inout JSONLines
+    _ entity: Entity, number: Int64, table: EntityTable, binary: BinaryValues, leftOut: inout LeftOut,
+    into lines: inout JSONLines
   ) throws -> Int64 {
     var columns = ["Z_PK"]
     func index(of column: String) -> Int32 {
       columns.append(column)
       return Int32(clamping: columns.count - 1)
     }
-    let groups = attributeGroups(of: entity, index: index)
+    let groups = attributeGroups(of: entity, in: table, leftOut: &leftOut, index: index)
     var relationships: [(name: String, source: RelationshipSource)] = []
     let declared = schema.model.allRelationships(of: entity)
     for (name, relationship) in declared.sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
       guard let storage = schema.storage(ofRelationship: name, in: entity.name) else { continue }
       let destination = relationship.destinationEntityName
+      let place = storage.place
+      guard leftOut.has(place.columns, of: place.table, entity.name, name) else { continue }
       if let own = storage.ownColumns {
         let key = index(of: own.key)
         relationships.append(
@@ -120,7 +196,9 @@ package struct StoreDump {
   }
 
   /// The members of `attributes` in the order of their names; `index` returns a column's index in a row.
-  private func attributeGroups(of entity: Entity, index: (String) -> Int32) -> [AttributeGroup] {
+  private func attributeGroups(
+    of entity: Entity, in table: EntityTable, leftOut: inout LeftOut, index: (String) -> Int32
+  ) -> [AttributeGroup] {
     var groups: [AttributeGroup] = []
     let placed = schema.model.allAttributes(of: entity).values.map {
       (place: $0.compositeName ?? $0.name, attribute: $0)
@@ -129,7 +207,9 @@ package struct StoreDump {
       $0.place == $1.place
         ? StoreDump.precedes($0.attribute.name, $1.attribute.name) : StoreDump.precedes($0.place, $1.place)
     }) {
-      guard let column = schema.column(ofAttribute: attribute.name, in: entity.name) else { continue }
+      guard let column = schema.column(ofAttribute: attribute.name, in: entity.name),
+        leftOut.has([column], of: table.name, entity.name, attribute.name)
+      else { continue }
       let one = AttributeColumn(name: attribute.ownName, attribute: attribute, index: index(column))
       if let composite = attribute.compositeName, groups.last?.composite == composite {
         groups[groups.count - 1].columns.append(one)
@@ -215,7 +295,7 @@ package struct StoreDump {
       let order = join.order.map { "j.\(quoted($0)), " } ?? ""
       guard let table = schema.table(of: destination) else { return nil }
       sql =
-        "SELECT \(owner), \(target), t.Z_ENT FROM \(reader.qualified(join.table)) AS j"
+        "SELECT \(owner), \(target), t.Z_ENT FROM \(join.pairs(in: reader.qualified(join.table))) AS j"
         + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = \(target)"
         + " WHERE \(owner) IS NOT NULL ORDER BY \(owner), \(order)\(target)"
     }

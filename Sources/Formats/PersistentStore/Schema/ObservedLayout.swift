@@ -49,6 +49,17 @@ package struct DoubtfulName: Sendable, Hashable {
 }
 
 extension StoreReader {
+  /// Returns the layout of the store as a store of the model, with what its own tables show beyond the rules.
+  package func layout(of model: ManagedObjectModel, frameworkVersion: Int64) throws(SQLiteError) -> StoreSchema {
+    let naming = try joinTableNaming(for: model, frameworkVersion: frameworkVersion)
+    let named = StoreSchema(model: model, frameworkVersion: frameworkVersion, naming: naming)
+    let proven = try provenNames(in: named)
+    return proven.isEmpty
+      ? named
+      : StoreSchema(
+        model: model, frameworkVersion: frameworkVersion, naming: naming, observed: ObservedLayout(provenNames: proven))
+  }
+
   /// Returns the names outside ASCII of a model that the store has in exactly the predicted form.
   package func provenNames(in layout: StoreSchema) throws(SQLiteError) -> Set<String> {
     guard !layout.doubtfulNames.isEmpty else { return [] }

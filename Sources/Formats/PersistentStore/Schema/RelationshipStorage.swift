@@ -33,6 +33,21 @@ package struct JoinColumns: Sendable, Hashable {
   package var order: String? { isOwner ? join.orderColumn : join.inverseOrderColumn }
   /// Order of the owners of one target.
   package var inverseOrder: String? { isOwner ? join.inverseOrderColumn : join.orderColumn }
+
+  /// SQL for all pairs: `table` is the table's qualified name. A relationship that is its own inverse has each pair in
+  /// both directions, whichever of the two rows the table has.
+  package func pairs(in table: String) -> String {
+    join.isOwnInverse ? SymmetricPairs.sql(table, owner, target) : table
+  }
+}
+
+/// The pairs of a relationship that is its own inverse.
+enum SymmetricPairs {
+  /// SQL for the rows of a table in both directions, each pair once.
+  static func sql(_ table: String, _ first: String, _ second: String) -> String {
+    let (first, second) = (SQLiteIdentifier.quoted(first), SQLiteIdentifier.quoted(second))
+    return "(SELECT \(first), \(second) FROM \(table) UNION SELECT \(second), \(first) FROM \(table))"
+  }
 }
 
 /// The storage of a relationship, from the view of the entity that declares it.
@@ -45,6 +60,16 @@ package enum RelationshipStorage: Sendable, Hashable {
   case owned(ToOneColumns)
   /// Many-to-many.
   case join(JoinColumns)
+
+  /// The table that has the pairs, and the columns of it that are needed to read them.
+  package var place: (table: String, columns: [String]) {
+    switch self {
+    case .toOne(let columns, _): (columns.table, [columns.key] + [columns.discriminator].compactMap(\.self))
+    case .members(let columns), .owned(let columns):
+      (columns.table, ["Z_PK", "Z_ENT", columns.key] + [columns.orderKey].compactMap(\.self))
+    case .join(let join): (join.table, [join.owner, join.target] + [join.order].compactMap(\.self))
+    }
+  }
 
   /// The columns of a to-one in the own table; nil for a to-many.
   package var ownColumns: ToOneColumns? { if case .toOne(let columns, _) = self { columns } else { nil } }
@@ -68,16 +93,34 @@ package struct StoredPairs: Sendable, Hashable {
   /// Tables with the objects at both ends.
   package let ownerTable: String
   package let targetTable: String
+  /// Whether the relationship is its own inverse and has a join table.
+  package let isOwnInverse: Bool
+
+  /// SQL for all pairs: `table` is the table's qualified name.
+  package func source(_ table: String) -> String {
+    isOwnInverse ? SymmetricPairs.sql(table, owner, target) : table
+  }
 
   /// The same pairs with owner and target exchanged.
   package var inverted: StoredPairs {
     StoredPairs(
       table: table, owner: target, target: owner, order: inverseOrder, inverseOrder: order,
-      row: row.map { $0 == .owner ? .target : .owner }, ownerTable: targetTable, targetTable: ownerTable)
+      row: row.map { $0 == .owner ? .target : .owner }, ownerTable: targetTable, targetTable: ownerTable,
+      isOwnInverse: isOwnInverse)
   }
 }
 
 extension StoreSchema {
+  /// Returns the storage of the relationship that a column belongs to.
+  package func storage(of role: SchemaColumn.Role) -> RelationshipStorage? {
+    switch role {
+    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
+      .owner(let entity, let name), .ownerOrder(let entity, let name):
+      storage(ofRelationship: name, in: entity)
+    case .primaryKey, .entityNumber, .saveCount, .attribute: nil
+    }
+  }
+
   /// Returns the topmost entity whose relationship of that name has the same storage: entities that declare it again
   /// share it. nil for transient and unsupported ones.
   package func storingEntity(ofRelationship relationship: String, in entity: String) -> String? {
@@ -96,15 +139,16 @@ extension StoreSchema {
     case .toOne(let own, _):
       return StoredPairs(
         table: own.table, owner: "Z_PK", target: own.key, order: nil, inverseOrder: own.orderKey, row: .owner,
-        ownerTable: near, targetTable: far)
+        ownerTable: near, targetTable: far, isOwnInverse: false)
     case .members(let columns), .owned(let columns):
       return StoredPairs(
         table: columns.table, owner: columns.key, target: "Z_PK", order: columns.orderKey, inverseOrder: nil,
-        row: .target, ownerTable: near, targetTable: far)
+        row: .target, ownerTable: near, targetTable: far, isOwnInverse: false)
     case .join(let columns):
       return StoredPairs(
         table: columns.table, owner: columns.owner, target: columns.target, order: columns.order,
-        inverseOrder: columns.inverseOrder, row: nil, ownerTable: near, targetTable: far)
+        inverseOrder: columns.inverseOrder, row: nil, ownerTable: near, targetTable: far,
+        isOwnInverse: columns.join.isOwnInverse)
     }
   }
 }

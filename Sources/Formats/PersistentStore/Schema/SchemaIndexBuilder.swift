@@ -31,12 +31,15 @@ struct SchemaIndexBuilder {
     }
   }
 
-  private mutating func add(_ name: String, on table: String, _ columns: [(String, String)], unique: Bool = false) {
+  private mutating func add(
+    _ name: String, on table: String, _ columns: [(String, String)], unique: Bool = false,
+    where condition: String? = nil
+  ) {
     guard names.insert(name).inserted else { return }
     indexes.append(
       SchemaIndex(
         name: name, table: table, isUnique: unique,
-        columns: columns.map { SchemaIndex.Column(name: $0.0, suffix: $0.1) }))
+        columns: columns.map { SchemaIndex.Column(name: $0.0, suffix: $0.1) }, condition: condition))
   }
 
   /// Adds `T_C_INDEX` for to-one and owner columns, as in every generation.
@@ -63,9 +66,14 @@ struct SchemaIndexBuilder {
   }
 
   private mutating func addAttributeIndexes(of entity: Entity, in table: EntityTable) {
-    // The model's compilation sets the flag for a fetch index with one ascending binary attribute.
+    // The model's compilation sets the flag for a fetch index with one ascending binary attribute, which from fw 851 to
+    // 973 makes its own index alone (docs/formats/store-layout.md, "Indexes").
+    let hasOwnIndex = Set(
+      FetchIndex.standsAlone(frameworkVersion: builder.frameworkVersion)
+        ? entity.fetchIndexes.compactMap(\.plainProperty) : [])
     for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-    where !attribute.isTransient && attribute.isIndexed && !attribute.isElement {
+    where !attribute.isTransient && attribute.isIndexed && !attribute.isElement && !hasOwnIndex.contains(attribute.name)
+    {
       guard let column = builder.columnName(entity, attribute.name) else { continue }
       if isModern {
         add("Z_\(entity.name)_\(attribute.name)", on: table.name, [(column, " COLLATE BINARY ASC")])
@@ -77,7 +85,7 @@ struct SchemaIndexBuilder {
 
   private mutating func addCompoundAndFetchIndexes(of entity: Entity, in table: EntityTable) {
     for compound in entity.compoundIndexes {
-      let columns = plainColumns(compound, of: entity)
+      let columns = compound.compactMap { column(ofElement: $0, in: entity) }
       guard columns.count == compound.count, !columns.isEmpty else {
         leaveOut("the compound index \(compound.joined(separator: ", ")) names a property without a column", entity)
         continue
@@ -91,37 +99,61 @@ struct SchemaIndexBuilder {
       }
     }
     guard isModern else { return }
-    for index in entity.fetchIndexes {
-      if let rTree = builder.rTree(index, of: entity, in: table) {
-        rTrees.append(rTree)
-        if !builder.observed.hasRTrees {
-          leaveOut(
-            "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
-              + "name may fail until the app makes it", entity)
-        }
-        continue
-      }
-      let columns = index.elements.compactMap { element -> (String, String)? in
-        guard element.kind == .binary, let name = element.propertyName,
-          let column = plainColumns([name], of: entity).first
-        else { return nil }
-        return (column, " COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")")
-      }
-      guard columns.count == index.elements.count, !columns.isEmpty, index.partialPredicate == nil else {
+    for index in entity.fetchIndexes { add(index, of: entity, in: table) }
+  }
+
+  private mutating func add(_ index: FetchIndex, of entity: Entity, in table: EntityTable) {
+    if let rTree = builder.rTree(index, of: entity, in: table) {
+      rTrees.append(rTree)
+      if !builder.observed.hasRTrees {
         leaveOut(
-          "the form of the fetch index \(index.name) in a store is not known (partial, computed, mixed, or over an "
-            + "element of a composite)", entity)
-        continue
+          "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
+            + "name may fail until the app makes it", entity)
       }
-      // At fw 836 a single-attribute fetch index only produced the attribute's own index (docs/formats/store-layout.md,
-      // "Indexes").
-      if builder.frameworkVersion == 836, columns.count == 1, index.elements.first?.isAscending == true { continue }
-      add("Z_\(entity.name)_\(index.name)", on: table.name, columns)
+      return
+    }
+    // An index over one relationship makes none (docs/formats/store-layout.md, "Indexes").
+    if index.elements.count == 1, let name = index.elements.first?.propertyName,
+      builder.model.allRelationships(of: entity)[name] != nil
+    {
+      return
+    }
+    let columns = index.elements.compactMap { element -> (String, String)? in
+      guard element.kind == .binary,
+        let column = element.propertyName.flatMap({ plainColumns([$0], of: entity).first })
+          ?? element.expression.flatMap({ column(ofElement: $0, in: entity) })
+      else { return nil }
+      return (column, " COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")")
+    }
+    guard columns.count == index.elements.count, !columns.isEmpty else {
+      leaveOut(
+        "the form of the fetch index \(index.name) in a store is not known (it is computed or mixed, or names no "
+          + "property with a column)", entity)
+      return
+    }
+    var condition: String?
+    if let predicate = index.partialPredicate {
+      let layout = self
+      let found = PartialIndexCondition.sql(predicate) { layout.plainColumns([$0], of: entity).first }
+      guard let found else {
+        leaveOut("the form of the partial fetch index \(index.name) in a store is not known", entity)
+        return
+      }
+      condition = " WHERE \(builder.frameworkVersion < 1030 ? " " : "")\(found)"
+    }
+    // At fw 836 a single-attribute fetch index only produced the attribute's own index (docs/formats/store-layout.md,
+    // "Indexes").
+    if builder.frameworkVersion == 836, index.plainProperty != nil { return }
+    let name = "Z_\(entity.name)_\(index.name)"
+    add(name, on: table.name, columns, where: condition)
+    if !indexes.contains(where: { $0.name == name && $0.columns.map(\.name) == columns.map(\.0) }) {
+      leaveOut("there is a second index \(index.name)", entity)
     }
   }
 
   private mutating func addUniqueIndexes(of entity: Entity, in table: EntityTable) {
-    guard isModern else { return }
+    // Before they are part of the table.
+    guard builder.frameworkVersion >= 866 else { return }
     for constraint in entity.uniquenessConstraints {
       let columns = plainColumns(constraint, of: entity)
       guard columns.count == constraint.count, !columns.isEmpty else {
@@ -142,6 +174,17 @@ struct SchemaIndexBuilder {
   /// indexes.
   private func plainColumns(_ names: [String], of entity: Entity) -> [String] {
     names.filter { !builder.isElement($0, of: entity) }.compactMap { builder.inheritedColumn($0, in: entity) }
+  }
+
+  /// Returns the column of a property, or of the object and the entity of the row themselves, which an index names
+  /// `self` and `entity`.
+  private func column(ofElement name: String, in entity: Entity) -> String? {
+    if let column = plainColumns([name], of: entity).first { return column }
+    return switch name.lowercased() {
+    case "self": "Z_PK"
+    case "entity", "self.entity": "Z_ENT"
+    default: nil
+    }
   }
 
   private mutating func leaveOut(_ message: String, _ entity: Entity) {

@@ -41,6 +41,9 @@ package struct StoreSchema: Sendable {
   /// (docs/formats/join-table-names.md, "The rule").
   package var selfJoinTables: [SelfJoinTable] { layout.selfJoinTables }
 
+  /// Join tables between two entities that other evidence names after the end that Core Data's rule does not.
+  package var unexpectedJoinTables: [JoinTable] { layout.unexpectedJoinTables }
+
   /// Returns the entity's number, Z_ENT.
   package func number(of entity: String) -> Int64? { numbers[entity] }
 
@@ -164,16 +167,21 @@ package struct EntityTable: Sendable, Hashable, SchemaPart {
   package let entities: [String]
   /// Columns in Core Data's order, Z_PK, Z_ENT and Z_OPT first.
   package let columns: [SchemaColumn]
-  /// Uniqueness constraints inside CREATE TABLE (fw ≤ 754).
+  /// Uniqueness constraints inside CREATE TABLE (before fw 866).
   package let uniqueConstraints: [[String]]
 
   package func createStatement(in schema: String?) -> String {
     let start = "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name))"
-    let parts = columns.map { "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)" }.joined(separator: ", ")
-    guard !uniqueConstraints.isEmpty else { return "\(start) ( \(parts) )" }
+    // A constraint of one column is written at the column.
+    let unique = Set(uniqueConstraints.filter { $0.count == 1 }.joined())
+    let parts = columns.map {
+      "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)\(unique.contains($0.name) ? " UNIQUE" : "")"
+    }.joined(separator: ", ")
+    let several = uniqueConstraints.filter { $0.count > 1 }
+    guard !several.isEmpty else { return "\(start) ( \(parts) )" }
     // With a constraint the text has no space before the last parenthesis (docs/formats/store-layout.md, "Entity
     // tables").
-    let constraints = uniqueConstraints.map { columns in
+    let constraints = several.map { columns in
       let names = columns.map(SQLiteIdentifier.bareIfPossible)
       return "CONSTRAINT \(SQLiteIdentifier.bareIfPossible(columns.joined(separator: "_")))"
         + " UNIQUE (\(names.joined(separator: ", ")))"
@@ -202,6 +210,8 @@ package struct SchemaColumn: Sendable, Hashable {
     case orderKey(entity: String, relationship: String)
     /// Z_PK of the owner of a to-many without inverse; entity and relationship are the owner's.
     case owner(entity: String, relationship: String)
+    /// Order key of an ordered to-many without inverse; entity and relationship are the owner's.
+    case ownerOrder(entity: String, relationship: String)
   }
 
   /// Column name.
@@ -232,6 +242,13 @@ package struct JoinTable: Sendable, Hashable, SchemaPart {
   /// Order key of the inverse, if that is ordered.
   package let inverseOrderColumn: String?
 
+  /// Whether the relationship is its own inverse. Core Data writes each pair in both directions, but some stores have
+  /// one of the two rows (docs/formats/store-layout.md, "To-many that is its own inverse").
+  package var isOwnInverse: Bool { entity == inverseEntity && relationship == inverseRelationship }
+
+  /// The column of the second key in the table of a relationship that is its own inverse.
+  package static let reflexiveColumn = "REFLEXIVE"
+
   /// Columns in the table's order: the two keys, then the order keys, the inverse's first
   /// (docs/formats/store-layout.md, "Join tables").
   package var columns: [String] {
@@ -256,6 +273,8 @@ package struct SchemaIndex: Sendable, Hashable, SchemaPart {
   package let isUnique: Bool
   /// Column with its suffix, as (ZNAME, " COLLATE BINARY ASC").
   package let columns: [Column]
+  /// What follows the columns of a partial index, as " WHERE ZFAVORITE = 1"; nil for an index of all rows.
+  package let condition: String?
 
   /// One indexed column.
   package struct Column: Sendable, Hashable {
@@ -267,6 +286,7 @@ package struct SchemaIndex: Sendable, Hashable, SchemaPart {
     let columns = columns.map { SQLiteIdentifier.bareIfPossible($0.name) + $0.suffix }.joined(separator: ", ")
     return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(SQLiteIdentifier.prefix(schema))"
       + "\(SQLiteIdentifier.bareIfPossible(name)) ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
+      + (condition ?? "")
   }
 }
 
@@ -293,19 +313,35 @@ extension StoreSchema {
   }
 }
 
-/// The end of a self many-to-many that names its join table, from other evidence: the configuration, the command line,
-/// the source store, or a reference store.
+/// What other evidence says about join tables: the configuration, the command line, the source store, or a reference
+/// store.
 package struct JoinTableNaming: Sendable, Hashable {
-  /// "Entity.relationship" of each naming end.
+  /// "Entity.relationship" of each end that names its table.
   package var namingRelationships: Set<String>
+  /// The numbers that tell key columns of one name apart, by "Entity.relationship" of the end whose objects the column
+  /// holds: 0 for none, as in Z_23USERS, or 1, as in Z_23USERS1.
+  package var columnNumbers: [String: Int] = [:]
 
   /// Takes "Entity.relationship" texts.
   package init(_ names: Set<String> = []) { namingRelationships = names }
 
-  /// Returns the pair's naming end; nil if it is unknown.
-  func choice(entity: String, _ first: String, _ second: String) -> String? {
-    if namingRelationships.contains("\(entity).\(first)") { return first }
-    if namingRelationships.contains("\(entity).\(second)") { return second }
-    return nil
+  /// Whether there is no evidence.
+  package var isEmpty: Bool { namingRelationships.isEmpty && columnNumbers.isEmpty }
+
+  /// Adds evidence from elsewhere; a number that is known already stays.
+  package mutating func add(_ other: JoinTableNaming) {
+    namingRelationships.formUnion(other.namingRelationships)
+    columnNumbers.merge(other.columnNumbers) { known, _ in known }
   }
+
+  /// Whether the first of two ends names their table; nil if there is no evidence.
+  func isNamed(after first: PropertyKey, orAfter second: PropertyKey) -> Bool? {
+    if namingRelationships.contains(first.text) { return true }
+    return namingRelationships.contains(second.text) ? false : nil
+  }
+}
+
+extension PropertyKey {
+  /// "Entity.property".
+  package var text: String { "\(entity).\(property)" }
 }

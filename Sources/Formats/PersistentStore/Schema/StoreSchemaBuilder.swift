@@ -51,6 +51,7 @@ struct LaidOut: Sendable {
   let columnByProperty: [PropertyKey: String]
   let storageByRelationship: [PropertyKey: RelationshipStorage]
   let selfJoinTables: [SelfJoinTable]
+  let unexpectedJoinTables: [JoinTable]
   let indexes: [SchemaIndex]
   let rTreeIndexes: [SchemaRTree]
   let rTrees: [SchemaRTree]
@@ -72,6 +73,7 @@ struct LaidOut: Sendable {
     columnByProperty = builder.columnByProperty
     storageByRelationship = builder.storageByRelationship
     selfJoinTables = builder.selfJoinTables
+    unexpectedJoinTables = builder.unexpectedJoinTables
     let indexes = SchemaIndexBuilder(builder: builder)
     self.indexes = indexes.indexes
     rTreeIndexes = indexes.rTrees
@@ -100,6 +102,7 @@ struct StoreSchemaBuilder {
   var storageByRelationship: [PropertyKey: RelationshipStorage] = [:]
   var unsupported: [HopdError] = []
   var selfJoinTables: [SelfJoinTable] = []
+  var unexpectedJoinTables: [JoinTable] = []
   /// The order of relationships inside each entity.
   var keyOrders: KeyOrders
   /// Join table names in use, so that two pairs never share one.
@@ -159,7 +162,7 @@ struct StoreSchemaBuilder {
   }
 
   /// Longest name of a table or column in the measured stores, without the parts that the layout adds.
-  static let longestSeen = 36
+  static let longestSeen = 64
 
   /// Records a name whose upper-case form is uncertain, and refuses it if no store shows it.
   mutating func checkName(
@@ -190,7 +193,7 @@ struct StoreSchemaBuilder {
       let (entity, property): (String, String?) =
         switch column.role {
         case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),
-          .orderKey(let entity, let name), .owner(let entity, let name):
+          .orderKey(let entity, let name), .owner(let entity, let name), .ownerOrder(let entity, let name):
           (entity, name)
         case .primaryKey, .entityNumber, .saveCount: (table.rootEntity, nil)
         }
@@ -274,7 +277,7 @@ struct StoreSchemaBuilder {
       SchemaColumn(name: "Z_ENT", declaredType: "INTEGER", role: .entityNumber),
       SchemaColumn(name: "Z_OPT", declaredType: "INTEGER", role: .saveCount),
     ]
-    let constraints = frameworkVersion <= 754 ? uniqueConstraints(of: entities) : []
+    let constraints = frameworkVersion < 866 ? uniqueConstraints(of: entities) : []
     tables.append(
       EntityTable(
         name: tableName, rootEntity: root.name, entities: entities.map(\.name), columns: fixed + buckets.flatMap { $0 },
@@ -364,21 +367,47 @@ struct StoreSchemaBuilder {
 extension StoreSchemaBuilder {
   mutating func buildJoinTables() {
     // Names of columns are unique per entity: its many-to-manys come in alphabetical order and each takes
-    // Z_<number><INVERSE>; a taken name gets 1, 2 … (docs/formats/store-layout.md, "Join table columns").
+    // Z_<number><INVERSE>; a taken name gets 1, 2 … (docs/formats/store-layout.md, "Join table columns"). A store may
+    // have them in another order.
     var keyColumn: [PropertyKey: String] = [:]
     let ordered = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
     for entity in ordered {
       var taken: Set<String> = []
+      var unnumbered: [(key: PropertyKey, wanted: String)] = []
       for relationship in manyToManys(of: entity) {
-        let wanted = "Z_\(numbers[entity.name] ?? 0)\((relationship.inverseName ?? "").uppercased())"
-        keyColumn[PropertyKey(entity: entity.name, property: relationship.name)] = Self.free(wanted, &taken)
+        let key = PropertyKey(entity: entity.name, property: relationship.name)
+        let wanted = keyColumnStem(of: relationship, in: entity.name)
+        if let number = naming.columnNumbers[key.text], taken.insert(wanted + Self.suffix(number)).inserted {
+          keyColumn[key] = wanted + Self.suffix(number)
+        } else {
+          unnumbered.append((key, wanted))
+        }
       }
+      for (key, wanted) in unnumbered { keyColumn[key] = Self.free(wanted, &taken) }
     }
     for entity in ordered {
       for relationship in manyToManys(of: entity) {
         addJoinTable(relationship, of: entity, keyColumn: keyColumn)
       }
     }
+  }
+
+  /// The name of the column with the keys of an entity's objects, without the number that tells it from another of that
+  /// name.
+  private func keyColumnStem(of relationship: Relationship, in entity: String) -> String {
+    "Z_\(numbers[entity] ?? 0)\((relationship.inverseName ?? "").uppercased())"
+  }
+
+  private static func suffix(_ number: Int) -> String { number == 0 ? "" : String(number) }
+
+  /// Whether the first of two entities names their join table: the one that has subentities, else the one of the lower
+  /// number; up to fw 479 the one of the higher number, in the only example (docs/formats/store-layout.md, "Join
+  /// tables").
+  private func isNaming(_ entity: Entity, before other: Entity) -> Bool {
+    let isLower = (numbers[entity.name] ?? 0) < (numbers[other.name] ?? 0)
+    if frameworkVersion <= 479 { return !isLower }
+    let (isParent, isOtherParent) = (!model.subentities(of: entity).isEmpty, !model.subentities(of: other).isEmpty)
+    return isParent == isOtherParent ? isLower : isParent
   }
 
   /// Whether it is a composite attribute of the entity, or an element of one.
@@ -403,33 +432,39 @@ extension StoreSchemaBuilder {
     let inverse = model.storingDeclaration(of: declared.relationship, in: declared.entity)
     var (owner, naming) = (entity, first)
     var (other, reverse) = (inverse.entity, inverse.relationship)
-    if owner.name == other.name {
-      if naming.name == reverse.name {
-        refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
-        return
-      }
-      // The first end in Core Data's order names the table (docs/formats/join-table-names.md, "The rule").
-      let order = keyOrders.order(of: owner)
-      let computed = order.first(of: naming.name, reverse.name)
-      let given = self.naming.choice(entity: owner.name, naming.name, reverse.name)
-      selfJoinTables.append(
-        SelfJoinTable(
-          entity: owner.name, computed: computed, alternative: computed == naming.name ? reverse.name : naming.name,
-          doubt: order.doubt, given: given))
-      if (given ?? computed) != naming.name { swap(&naming, &reverse) }
-    } else {
-      // The lower number names the table; up to fw 479 the higher one did, in the only example
-      // (docs/formats/store-layout.md, "Join tables").
-      let isOwnerLower = (numbers[owner.name] ?? 0) < (numbers[other.name] ?? 0)
-      if isOwnerLower == (frameworkVersion <= 479) {
+    var isUnexpected = false
+    let given = self.naming.isNamed(
+      after: key, orAfter: PropertyKey(entity: other.name, property: reverse.name))
+    if owner.name != other.name {
+      let computed = isNaming(owner, before: other)
+      isUnexpected = given.map { $0 != computed } ?? false
+      if !(given ?? computed) {
         swap(&owner, &other)
         swap(&naming, &reverse)
       }
+    } else if naming.name == reverse.name {
+      guard !naming.isOrdered else {
+        refuse("an ordered to-many that is its own inverse: its order key is not known", entity.name, first.name)
+        return
+      }
+    } else {
+      // The first end in Core Data's order names the table (docs/formats/join-table-names.md, "The rule").
+      let order = keyOrders.order(of: owner)
+      let computed = order.first(of: naming.name, reverse.name)
+      let givenName = given.map { $0 ? naming.name : reverse.name }
+      selfJoinTables.append(
+        SelfJoinTable(
+          entity: owner.name, computed: computed, alternative: computed == naming.name ? reverse.name : naming.name,
+          doubt: order.doubt, given: givenName))
+      if (givenName ?? computed) != naming.name { swap(&naming, &reverse) }
     }
     let (a, b) = (numbers[owner.name] ?? 0, numbers[other.name] ?? 0)
     let tableName = "Z_\(a)\(naming.name.uppercased())"
+    let isOwnInverse = owner.name == other.name && naming.name == reverse.name
     let ownerColumn = keyColumn[PropertyKey(entity: owner.name, property: naming.name)]
-    let targetColumn = keyColumn[PropertyKey(entity: other.name, property: reverse.name)]
+    let targetColumn =
+      isOwnInverse
+      ? JoinTable.reflexiveColumn : keyColumn[PropertyKey(entity: other.name, property: reverse.name)]
     guard let ownerColumn, let targetColumn, ownerColumn != targetColumn else {
       refuse("the columns of the join table \(tableName) would have the same name", entity.name, first.name)
       return
@@ -446,8 +481,10 @@ extension StoreSchemaBuilder {
       orderColumn: naming.isOrdered ? "Z_FOK_\(b)\(targetColumn.dropFirst("Z_\(b)".count))" : nil,
       inverseOrderColumn: reverse.isOrdered ? "Z_FOK_\(a)\(ownerColumn.dropFirst("Z_\(a)".count))" : nil)
     joinTables.append(join)
+    if isUnexpected { unexpectedJoinTables.append(join) }
     storageByRelationship[PropertyKey(entity: owner.name, property: naming.name)] =
       .join(JoinColumns(join: join, isOwner: true))
+    guard !isOwnInverse else { return }
     storageByRelationship[PropertyKey(entity: other.name, property: reverse.name)] =
       .join(JoinColumns(join: join, isOwner: false))
   }
@@ -476,28 +513,34 @@ extension StoreSchemaBuilder {
   /// (docs/formats/store-layout.md, "To-many without inverse").
   mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
     for (owner, relationship) in oneWayToManys[entity.name] ?? [] {
-      guard !relationship.isOrdered else {
-        refuse("an ordered to-many without inverse: its order key is not known", owner, relationship.name)
-        continue
-      }
       let name = "Z\(numbers[owner] ?? 0)\(relationship.name.uppercased())"
       checkName(relationship.name, of: owner, relationship.name, table: table, column: name)
       buckets[0].append(
         SchemaColumn(name: name, declaredType: "INTEGER", role: .owner(entity: owner, relationship: relationship.name)))
-      storageByRelationship[PropertyKey(entity: owner, property: relationship.name)] =
-        .owned(ToOneColumns(table: table, key: name))
+      var columns = ToOneColumns(table: table, key: name)
+      if relationship.isOrdered {
+        let order = "Z_FOK_\(name.dropFirst())"
+        columns.orderKey = order
+        buckets[0].append(
+          SchemaColumn(
+            name: order, declaredType: "INTEGER", role: .ownerOrder(entity: owner, relationship: relationship.name)))
+      }
+      storageByRelationship[PropertyKey(entity: owner, property: relationship.name)] = .owned(columns)
     }
   }
 
-  /// Returns to-manys without inverse by their destination entity, in the order of their owners' numbers and their
-  /// names.
-  func toManysWithoutInverse() -> [String: [(owner: String, relationship: Relationship)]] {
+  /// Returns to-manys without inverse by their destination entity, in the order of their owners' numbers and of Core
+  /// Data's keys (docs/formats/store-layout.md, "To-many without inverse").
+  mutating func toManysWithoutInverse() -> [String: [(owner: String, relationship: Relationship)]] {
     var found: [String: [(owner: String, relationship: Relationship)]] = [:]
     for owner in model.entities.sorted(by: { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }) {
-      for relationship in owner.relationships.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
-        && model.storingDeclaration(of: relationship, in: owner).entity.name == owner.name
-      {
+      let own = owner.relationships.filter { relationship in
+        relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
+          && model.storingDeclaration(of: relationship, in: owner).entity.name == owner.name
+      }
+      guard !own.isEmpty else { continue }
+      let places = keyOrders.order(of: owner).keys.places
+      for relationship in own.sorted(by: { places[$0.name] ?? .max < places[$1.name] ?? .max }) {
         found[relationship.destinationEntityName, default: []].append((owner.name, relationship))
       }
     }

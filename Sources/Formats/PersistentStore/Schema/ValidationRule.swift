@@ -178,8 +178,8 @@ private struct RuleBuilder {
     case .toOne(let own, _):
       if !relationship.isOptional { add(.missingValue, name, "d.\(quoted(own.key)) IS NULL") }
       return
-    case .members(let columns), .owned(let columns): owners = (columns.table, columns.key)
-    case .join(let join): owners = (join.table, join.owner)
+    case .members(let columns), .owned(let columns): owners = (qualified(columns.table), columns.key)
+    case .join(let join): owners = (join.pairs(in: qualified(join.table)), join.owner)
     }
     guard relationship.isToMany else {
       // A to-one whose column is at the other end.
@@ -204,7 +204,7 @@ private struct RuleBuilder {
   /// The owners of pairs, grouped: one pass over the pairs, with or without an index.
   private func counted(_ owners: (table: String, column: String), _ having: String) -> String {
     let column = quoted(owners.column)
-    return "SELECT \(column) FROM \(qualified(owners.table)) WHERE \(column) IS NOT NULL GROUP BY \(column) \(having)"
+    return "SELECT \(column) FROM \(owners.table) WHERE \(column) IS NOT NULL GROUP BY \(column) \(having)"
   }
 
   // MARK: Uniqueness

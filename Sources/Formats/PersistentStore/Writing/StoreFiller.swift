@@ -91,7 +91,10 @@ package struct StoreFiller {
       case .owner(let owner, let name):
         let destination = schema.model.ownRelationship(name, of: owner)
         let isTarget = destination.map { lineage.contains($0.destinationEntityName) } ?? false
+        links["\(owner).\(name)"] = sources.count
         sources.append(isTarget ? Link(ownersOf: owner, plan: plan).map(Source.owner) ?? .null : .null)
+      case .ownerOrder(let owner, let name):
+        sources.append(links["\(owner).\(name)"].map(Source.orderKey) ?? .null)
       default: sources.append(.null)
       }
     }
@@ -216,6 +219,10 @@ package struct StoreFiller {
     let targets = plan.population(of: join.inverseEntity)
     guard owners.count > 0, targets.count > 0 else { return }
     let insert = try insertion(into: join.name, join.columns)
+    if join.isOwnInverse {
+      try fillOwnInverse(forward, owners, insert: insert, chunk: chunk, done: done, progress: progress)
+      return
+    }
     let least = min(1000, max(forward.isOptional ? 0 : 1, forward.minCount))
     let limit = min(targets.count, forward.maxCount > 0 ? forward.maxCount : .max, max(4, least))
     let isSpread = Link.isBounded(inverse) || values.kind == .ordinary
@@ -239,6 +246,32 @@ package struct StoreFiller {
               row.append(.integer(OrderKey.sample(offset + 1, of: count, owner: owner.key)))
             }
             try insert.run(row)
+          }
+        }
+      }
+      guard progress(done) else { throw Self.stopped }
+    }
+  }
+
+  /// Writes the pairs of a relationship that is its own inverse: by their places 0 and 1, 2 and 3 …, and unless the
+  /// rows are ordinary or have a limit also each with the one after the next. Each pair comes in both directions.
+  private func fillOwnInverse(
+    _ relationship: Relationship, _ objects: FillPlan.Population, insert: Statement, chunk: Int64, done: Int64,
+    progress: (Int64) -> Bool
+  ) throws {
+    let hasMore = values.kind != .ordinary && !Link.isBounded(relationship)
+    var index: Int64 = 0
+    while index < objects.count {
+      let last = min(objects.count, index + chunk)
+      try connection.transaction {
+        while index < last {
+          defer { index += 1 }
+          guard let object = objects.object(index) else { continue }
+          // The last of an odd number has nobody; where it needs somebody, itself.
+          let couple = index ^ 1 < objects.count ? index ^ 1 : relationship.isOptional ? -1 : index
+          for other in [couple] + (hasMore ? [index - 2, index + 2] : []) {
+            guard let other = objects.object(other) else { continue }
+            try insert.run([.integer(object.key), .integer(other.key)])
           }
         }
       }

@@ -52,17 +52,38 @@ struct ExpectationCounting {
   private func rowsByJoinTable() throws(SQLiteError) -> [String: Int64] {
     var counts: [String: Int64] = [:]
     for join in finalSchema.joinTables {
-      guard let origin = commonOrigin(of: join), isUnfiltered(origin, join: join),
+      guard !join.isOwnInverse || staysOwnInverse(join), let origin = commonOrigin(of: join),
+        isUnfiltered(origin, join: join),
         let storage = source.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
       switch storage {
-      case .join(let columns): counts[join.name] = try census.pairs(in: columns.table)
+      case .join(let columns):
+        guard !columns.join.isOwnInverse || staysOwnInverse(join) else { continue }
+        counts[join.name] = try census.pairs(in: columns.table)
       case .toOne(let columns, _), .members(let columns), .owned(let columns):
         let question = StoreCensus.ValueQuestion(column: columns.key, entities: nil)
         counts[join.name] = try census.values([question], in: columns.table).first
       }
     }
     return counts
+  }
+
+  /// Whether the relationship is its own inverse in every version: else a hop adds the pairs of the other direction.
+  private func staysOwnInverse(_ join: JoinTable) -> Bool {
+    var (entity, name) = (join.entity, join.relationship)
+    for version in stride(from: migrationPath.end, through: 0, by: -1) {
+      let model = migrationPath.models[version]
+      guard let value = model.relationship(name, of: entity), model.inverse(of: value)?.relationship == value else {
+        return false
+      }
+      guard version > 0 else { break }
+      guard
+        let pairs = migrationPath.mappings[version - 1].mapping(toDestination: entity)?.relationships
+          .first(where: { $0.destination == name })?.source
+      else { return false }
+      (entity, name) = (pairs.entity, pairs.relationship)
+    }
+    return true
   }
 
   /// Returns the only relationship of the store whose pairs all owners of the join table's relationship carry; nil if

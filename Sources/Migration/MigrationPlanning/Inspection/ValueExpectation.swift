@@ -90,7 +90,7 @@ struct ValueExpectation {
     case .attribute(let entity, let name): attributeSum(name, of: entity)
     case .toOne(let entity, let relationship): toOneSum(relationship, of: entity)
     case .owner(let entity, let relationship): ownerSum(relationship, of: entity)
-    case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey: nil
+    case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey, .ownerOrder: nil
     }
   }
 

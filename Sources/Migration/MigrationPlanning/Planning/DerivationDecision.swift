@@ -179,7 +179,7 @@ struct DerivationDecision {
         migrationPath.origin(ofAttribute: name, in: $0.name, at: version)
           == .column(table: table, name: column.name, fallback: nil)
       }
-    case .toOne, .discriminator, .orderKey, .owner:
+    case .toOne, .discriminator, .orderKey, .owner, .ownerOrder:
       return column.role.property.map { isUnchanged($0.name, of: $0.entity, at: version) } ?? false
     }
   }

@@ -1,7 +1,8 @@
-// The names of self many-to-many tables. Core Data's rule determines which end names such a table, except for two kinds
+// The names of join tables and of their columns in the last version. A table between two entities has the computed
+// name. So has a table of an entity with itself: Core Data's rule determines which end names it, except for two kinds
 // of entities; for those, the name must be known from another source or the plan is refused. If a store's table has the
 // other name, hopd keeps it: the program that made the store will look for that name again
-// (docs/formats/join-table-names.md, "The rule").
+// (docs/formats/join-table-names.md, "The rule"). Columns are numbered as in the store.
 
 import Diagnostics
 import ManagedObjectModel
@@ -47,6 +48,39 @@ struct JoinTableDecision {
       }
       refuse(pair, hop: migrationPath.lastHop)
     }
+    keepColumnNumbers(migrationPath: migrationPath, layout: layout)
+  }
+
+  /// Numbers the columns of one name in the order that the store has, if that is not the usual one.
+  private mutating func keepColumnNumbers(migrationPath: MigrationPath, layout: StoreSchema) {
+    let source = migrationPath.sourceSchema
+    let usual = StoreSchema(model: source.model, frameworkVersion: source.frameworkVersion)
+    guard source.columnNumbers != usual.columnNumbers else { return }
+    let ends = layout.joinTables.flatMap { join in
+      (join.isOwnInverse ? [true] : [true, false]).map { layout.joinEnd(of: join, isOwner: $0) }
+    }
+    for (_, group) in Dictionary(grouping: ends, by: \.stem) where group.count > 1 {
+      let numbered = group.map { end in (end: end, stored: Self.storedNumber(of: end, migrationPath: migrationPath)) }
+        .sorted { left, right in
+          let (first, second) = (left.stored ?? .max, right.stored ?? .max)
+          return first == second
+            ? Entity.caseInsensitiveOrder(left.end.key.property, right.end.key.property) : first < second
+        }
+      for (number, member) in numbered.enumerated() where naming.columnNumbers[member.end.key.text] == nil {
+        naming.columnNumbers[member.end.key.text] = number
+      }
+    }
+  }
+
+  /// Returns the number that the end's column has in the store; nil if it is new.
+  private static func storedNumber(of end: JoinEnd, migrationPath: MigrationPath) -> Int? {
+    guard
+      let origin = migrationPath.origin(
+        ofRelationship: end.key.property, in: end.key.entity, at: migrationPath.end),
+      case .join(let columns)? = migrationPath.sourceSchema.storage(
+        ofRelationship: origin.relationship, in: origin.entity)
+    else { return nil }
+    return migrationPath.sourceSchema.joinEnd(of: columns.join, isOwner: columns.isOwner != origin.isInverted).number
   }
 
   private mutating func refuse(_ pair: SelfJoinTable, hop: String?) {
@@ -127,14 +161,23 @@ extension KeyOrder.Doubt {
 extension StoreSchema {
   /// Warnings about join tables whose names in the store differ from Core Data's rule.
   package var joinTableRemarks: [HopdError] {
-    contradictedJoinTables.map { pair in
+    unexpectedJoinTables.map { join in
       HopdError(
         .joinTableNameUnexpected,
-        "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it after "
-          + "\(pair.computed); hopd follows the store", at: Place(entity: pair.entity, property: pair.alternative),
-        hint:
-          "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
-          + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")
+        "the store names the table of this many-to-many \(join.name), and Core Data's rule names it after "
+          + "\(join.inverseEntity).\(join.inverseRelationship); hopd reads it, and a migration makes the other table",
+        at: Place(entity: join.entity, property: join.relationship),
+        hint: "open the store with its app before you rely on it: an app that looks for the other table finds no pairs")
     }
+      + contradictedJoinTables.map { pair in
+        HopdError(
+          .joinTableNameUnexpected,
+          "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it "
+            + "after \(pair.computed); hopd follows the store",
+          at: Place(entity: pair.entity, property: pair.alternative),
+          hint:
+            "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
+            + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")
+      }
   }
 }

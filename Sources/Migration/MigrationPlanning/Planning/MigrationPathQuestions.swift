@@ -21,7 +21,7 @@ extension MigrationPath {
         for column in table.columns {
           switch column.role {
           case .attribute, .toOne, .owner: columns[table.name, default: []].insert(column.name)
-          case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey: continue
+          case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey, .ownerOrder: continue
           }
         }
       }

@@ -84,7 +84,7 @@ extension RowInspection {
       ? (stored.inverted, target, origin.entity) : (stored, origin.entity, target)
   }
 
-  private func table(_ pairs: StoredPairs) -> String { "\(reader.qualified(pairs.table)) AS p" }
+  private func table(_ pairs: StoredPairs) -> String { "\(pairs.source(reader.qualified(pairs.table))) AS p" }
 
   private func column(_ name: String) -> String { "p.\(SQLiteIdentifier.quoted(name))" }
 

@@ -54,7 +54,7 @@ extension RowInspection {
       condition =
         pairs.row == .owner && pairs.table == table
         ? " AND o.\(target) IS NULL"
-        : " AND o.Z_PK NOT IN (SELECT \(owner) FROM \(reader.qualified(pairs.table))"
+        : " AND o.Z_PK NOT IN (SELECT \(owner) FROM \(pairs.source(reader.qualified(pairs.table)))"
           + " WHERE \(owner) IS NOT NULL AND \(target) IS NOT NULL)"
     }
     return try countAndFirst(

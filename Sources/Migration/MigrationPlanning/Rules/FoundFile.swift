@@ -34,7 +34,7 @@ extension SchemaColumn.Role {
   package var property: (entity: String, name: String)? {
     switch self {
     case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),
-      .orderKey(let entity, let name), .owner(let entity, let name):
+      .orderKey(let entity, let name), .owner(let entity, let name), .ownerOrder(let entity, let name):
       (entity, name)
     case .primaryKey, .entityNumber, .saveCount: nil
     }

@@ -75,8 +75,9 @@ final class PolicyLinkWriter {
       if columns.orderKey != nil { remember(table: columns.table, column: columns.key, owner: owner.key) }
     case .join(let join):
       try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
-      try run(
-        "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1", [.integer(owner.key)])
+      for column in join.join.isOwnInverse ? [join.owner, join.target] : [join.owner] {
+        try run("DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(column)) = ?1", [.integer(owner.key)])
+      }
       if join.order != nil { remember(table: join.table, column: join.owner, owner: owner.key) }
     }
     if link.isToMany { try add(targets, to: link, of: owner) }
@@ -90,7 +91,9 @@ final class PolicyLinkWriter {
       case .members(let columns), .owned(let columns):
         if columns.orderKey != nil, try value(columns, of: target.key) == owner.key { continue }
         try point(columns, of: target.key, to: owner)
-      case .join(let join): try insert(join, owner: owner.key, target: target.key)
+      case .join(let join):
+        try insert(join, owner: owner.key, target: target.key)
+        if join.join.isOwnInverse { try insert(join, owner: target.key, target: owner.key) }
       }
     }
   }
@@ -103,9 +106,12 @@ final class PolicyLinkWriter {
         if try value(own, of: owner.key) == target.key { try set(link, of: owner, to: nil) }
       case .members(let columns), .owned(let columns): try clear(columns, of: target.key, where: owner.key)
       case .join(let join):
-        try run(
-          "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1 AND \(quoted(join.target)) = ?2",
-          [.integer(owner.key), .integer(target.key)])
+        let ends = [(owner.key, target.key)] + (join.join.isOwnInverse ? [(target.key, owner.key)] : [])
+        for (first, second) in ends {
+          try run(
+            "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1"
+              + " AND \(quoted(join.target)) = ?2", [.integer(first), .integer(second)])
+        }
       }
     }
   }
@@ -131,13 +137,13 @@ final class PolicyLinkWriter {
           else { continue }
           try indexes.ensure(side.schemaName, table: table.name, columns: [columns.key])
           try clear(columns, where: "\(quoted(columns.key)) = ?1", [.integer(key)])
-        case .owner(let entity, _):
-          guard side.schema.table(of: entity)?.name == target.name else { continue }
+        case .owner(let entity, let relationship):
+          guard side.schema.table(of: entity)?.name == target.name,
+            case .owned(let columns)? = side.schema.storage(ofRelationship: relationship, in: entity)
+          else { continue }
           try indexes.ensure(side.schemaName, table: table.name, columns: [column.name])
-          try run(
-            "UPDATE \(side.qualified(table.name)) SET \(quoted(column.name)) = NULL WHERE \(quoted(column.name)) = ?1",
-            [.integer(key)])
-        case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey: continue
+          try clear(columns, where: "\(quoted(column.name)) = ?1", [.integer(key)])
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey, .ownerOrder: continue
         }
       }
     }

@@ -191,7 +191,7 @@ final class PolicyMembers {
       try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
       let order = join.order.map { "j.\(SQLiteIdentifier.quoted($0)), " } ?? ""
       query =
-        "SELECT t.\"Z_ENT\", t.\(key) FROM \(side.qualified(join.table)) AS j"
+        "SELECT t.\"Z_ENT\", t.\(key) FROM \(join.pairs(in: side.qualified(join.table))) AS j"
         + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = j.\(SQLiteIdentifier.quoted(join.target))"
         + " WHERE j.\(SQLiteIdentifier.quoted(join.owner)) = ?1 ORDER BY \(order)t.\(key)"
     case .toOne(let columns, _):

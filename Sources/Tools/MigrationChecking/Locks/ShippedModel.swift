@@ -119,7 +119,7 @@ extension ShippedEntity {
       switch column.role {
       case .attribute(let owner, _), .toOne(let owner, _): owner == entity.name
       // These follow from other entities, whose hashes show a change.
-      case .discriminator, .orderKey, .owner, .primaryKey, .entityNumber, .saveCount: false
+      case .discriminator, .orderKey, .owner, .ownerOrder, .primaryKey, .entityNumber, .saveCount: false
       }
     }
     var lines = ["\(table.name) \(table.rootEntity)"] + own.map { "\($0.name) \($0.declaredType)" }

@@ -24,7 +24,7 @@ struct SampleStore {
     let plain = StoreSchema(model: model, frameworkVersion: frameworkVersion)
     naming = SampleStore.naming(of: plain)
     schema =
-      naming.namingRelationships.isEmpty
+      naming.isEmpty
       ? plain : StoreSchema(model: model, frameworkVersion: frameworkVersion, naming: naming)
   }
 

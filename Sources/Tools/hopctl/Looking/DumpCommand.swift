@@ -11,7 +11,9 @@ struct DumpCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump",
     abstract: "Prints every object as a line of JSON, in an order that only depends on the content.",
-    discussion: "It changes nothing. The output has users' values: take care where you send it.")
+    discussion:
+      "It changes nothing. The output has users' values: take care where you send it. What is not in it is named, and "
+      + "then the exit status is 65.")
 
   @OptionGroup var store: StoreArgument
   @Option(
@@ -45,11 +47,7 @@ struct DumpCommand: HopctlCommand {
       guard let version = found.version, let metadata = found.metadata else {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }
-      let framework = metadata.frameworkVersion
-      let schema = StoreSchema(
-        model: version.model, frameworkVersion: framework,
-        naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
-      output.warn(schema.unsupported.filter { $0.code == .layoutUnsupported })
+      let schema = try reader.layout(of: version.model, frameworkVersion: metadata.frameworkVersion)
       let dump = StoreDump(
         reader: reader, schema: schema, external: try ExternalDataDirectory(of: location), binary: try form())
       let written = try dump.write { try StandardStreams.write($0, to: .output) }
@@ -62,6 +60,13 @@ struct DumpCommand: HopctlCommand {
             at: Place(file: location.database),
             hint: "bring the store's directory \(location.externalDataDirectory.printable) along")
         ])
+      }
+      guard written.leftOut.isEmpty else {
+        throw HopdError(
+          .dumpIncomplete, "the dump is not the whole store: it lacks \(written.leftOut.count) of its parts",
+          at: Place(file: location.database),
+          hint: "the objects that are there were written; look at the reasons, and at `hopctl verify`",
+          reasons: written.leftOut)
       }
     }
   }

@@ -38,9 +38,7 @@ struct VerifyCommand: HopctlCommand {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }
       let framework = metadata.frameworkVersion
-      var schema = StoreSchema(
-        model: version.model, frameworkVersion: framework,
-        naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
+      var schema = try reader.layout(of: version.model, frameworkVersion: framework)
       schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
       schema.history?.mirroring = try MirroringLayout.read(from: reader).layout?.statements ?? []
       return (

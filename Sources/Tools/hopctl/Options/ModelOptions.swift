@@ -247,11 +247,11 @@ struct TargetOptions: ParsableArguments {
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
     var naming = JoinTableNaming(Set(joinTables + (models.watch?.joinTables ?? [])))
     if let reference = reference ?? models.watch?.reference?.string {
-      naming.namingRelationships.formUnion(
+      naming.add(
         try MigrationPlanner.naming(
           fromReference: try StoreArgument.location(of: reference).store, catalog: models.catalog,
           target: target(models.watch)
-        ).namingRelationships)
+        ))
     }
     return naming
   }

@@ -15,21 +15,27 @@ extension HopCompiler {
     let subtree = Set(declaring.map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
     let lanes = lanes(into: table).filter { subtree.contains($0.destination.name) }
     var steps: [HopProgram.CopyStep] = []
-    for source in declaredPairs(of: join.relationship, lanes) { steps.append(try joinStep(into: join, from: source)) }
+    for source in declaredPairs(of: join.relationship, lanes) {
+      guard let found = stored(source) else {
+        throw refuse("its pairs are not found in the source", join.entity, join.relationship)
+      }
+      let pairs = found.pairs
+      steps.append(copyStep(into: join, read: pairs, owner: found.owner, target: found.target))
+      // The rows of a relationship that stays its own inverse are kept as they are. One that becomes so, or no longer
+      // is, needs each pair in both directions.
+      guard pairs.isOwnInverse != join.isOwnInverse else { continue }
+      let known: SQLExpression =
+        "NOT EXISTS (SELECT 1 FROM \(self.source.qualified(pairs.table)) AS x WHERE"
+        + " \(SQLExpression.column(pairs.owner, of: "x")) = \(SQLExpression.column(pairs.target)) AND"
+        + " \(SQLExpression.column(pairs.target, of: "x")) = \(SQLExpression.column(pairs.owner)))"
+      steps.append(
+        copyStep(into: join, read: pairs.inverted, owner: found.target, target: found.owner, conditions: [known]))
+    }
     return steps
   }
 
-  private mutating func joinStep(
-    into join: JoinTable, from pairs: RelationshipMapping.SourcePairs
-  ) throws(HopdError) -> HopProgram.CopyStep {
-    guard let found = stored(pairs) else {
-      throw refuse("its pairs are not found in the source", join.entity, join.relationship)
-    }
-    return copyStep(into: join, read: found.pairs, owner: found.owner, target: found.target)
-  }
-
   private mutating func copyStep(
-    into join: JoinTable, read: StoredPairs, owner: Entity, target: Entity
+    into join: JoinTable, read: StoredPairs, owner: Entity, target: Entity, conditions further: [SQLExpression] = []
   ) -> HopProgram.CopyStep {
     let column = { (name: String) in SQLExpression.column(name) }
     var columns = [
@@ -51,6 +57,7 @@ extension HopCompiler {
     conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.row == .owner)
     conditions += survivalConditions(
       column(read.target), of: target, in: join.inverseEntity, isRow: read.row == .target)
+    conditions += further
     return HopProgram.CopyStep(
       subject: join.name,
       rows: Insertion(

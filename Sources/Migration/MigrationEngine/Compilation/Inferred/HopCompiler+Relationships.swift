@@ -171,12 +171,13 @@ extension HopCompiler {
 
   // MARK: To-many without inverse
 
-  /// Returns the column with the owner's key, in the table of the relationship's destination.
+  /// Returns the column with the owner's key, or with the place in the owner's order, in the table of the
+  /// relationship's destination.
   ///
   /// The declaring entity may differ between the versions: the relationship may come from a subentity, or from a
   /// parent. So the entities that own it now decide: which of them have pairs, and where these are stored.
   mutating func ownerExpression(
-    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable
+    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable, part: ToOnePart
   ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let ownerTable = hop.destinationSchema.table(of: entity)
@@ -193,18 +194,42 @@ extension HopCompiler {
         "it continues several relationships of the source, and the column for the owner has room for one", entity,
         relationship)
     }
+    let (columns, declared): (ToOneColumns, Entity?)
     switch (hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity), source.isInverted) {
-    case (.owned(let columns), false), (.members(let columns), false):
-      return ownerKey(.column(columns.key), declared: hop.source.entity(named: source.entity), owners)
-    case (.toOne(let own, _), true):
-      return ownerKey(.column(own.key), declared: destinationEntity(of: source), owners)
+    case (.owned(let found), false), (.members(let found), false):
+      (columns, declared) = (found, hop.source.entity(named: source.entity))
+    case (.toOne(let own, _), true): (columns, declared) = (own, destinationEntity(of: source))
     default:
       guard let destination = declaring.relationships.first(where: { $0.name == relationship })?.destinationEntityName
       else { return nil }
-      try addPairUpdate(
-        source, column: column.name, of: .target, table: table, entity: entity, relationship, destination: destination)
+      let kept = part == .order ? stored(source)?.pairs.order : nil
+      if part == .order, kept == nil {
+        addOwnerOrderUpdate(column.name, relationship, of: entity)
+      } else {
+        try addPairUpdate(
+          source, column: column.name, of: .target, table: table, entity: entity, relationship,
+          destination: destination, value: kept)
+      }
       return nil
     }
+    let key = ownerKey(.column(columns.key), declared: declared, owners)
+    guard part == .order else { return key }
+    guard let order = columns.orderKey else {
+      addOwnerOrderUpdate(column.name, relationship, of: entity)
+      return nil
+    }
+    // A target that loses its owner has no place in an order either.
+    return key == .column(columns.key)
+      ? .column(order) : "CASE WHEN \(key) IS NOT NULL THEN \(SQLExpression.column(order)) END"
+  }
+
+  /// Adds an update for a to-many without inverse that becomes ordered.
+  private mutating func addOwnerOrderUpdate(_ order: String, _ relationship: String, of entity: String) {
+    guard case .owned(let columns)? = hop.destinationSchema.storage(ofRelationship: relationship, in: entity) else {
+      return
+    }
+    addOrderUpdate(
+      order: order, partition: columns.key, by: "Z_PK", table: columns.table, subject: "\(entity).\(relationship)")
   }
 
   /// The key of an owner; NULL if the owner's entity no longer has the relationship.
@@ -255,7 +280,7 @@ extension HopCompiler {
       throw refuse("its pairs are not found in the source", entity, relationship)
     }
     let pairs = found.pairs
-    let from = self.source.qualified(pairs.table)
+    let from = pairs.source(self.source.qualified(pairs.table))
     let (here, there) = end == .owner ? (pairs.owner, pairs.target) : (pairs.target, pairs.owner)
     let (hereKey, thereKey) = (SQLExpression.column(here, of: "o"), SQLExpression.column(there, of: "o"))
     var conditions: [SQLExpression] = ["\(hereKey) IS NOT NULL", "\(thereKey) IS NOT NULL"]

@@ -173,7 +173,9 @@ package struct HopCompiler {
     case .orderKey(let entity, let relationship):
       return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .order)
     case .owner(let entity, let relationship):
-      return try ownerExpression(entity, relationship, column: column, table: table)
+      return try ownerExpression(entity, relationship, column: column, table: table, part: .key)
+    case .ownerOrder(let entity, let relationship):
+      return try ownerExpression(entity, relationship, column: column, table: table, part: .order)
     }
   }
 

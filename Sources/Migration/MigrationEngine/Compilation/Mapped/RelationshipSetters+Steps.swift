@@ -202,7 +202,7 @@ extension RelationshipSetters {
   private func joining(
     _ setter: RelationshipSetter, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [Action]? {
-    guard case .join(let join) = setter.storage, join.order == nil else { return nil }
+    guard case .join(let join) = setter.storage, join.order == nil, !join.join.isOwnInverse else { return nil }
     var actions: [Action] = []
     for (index, source) in setter.sources.enumerated() {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
@@ -234,7 +234,8 @@ extension RelationshipSetters {
       hop.mapped?.policies.isEmpty == true,
       let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
       case .join(let pairs)? = hop.sourceSchema.storage(
-        ofRelationship: relationship.name, in: setter.lane.sourceEntity)
+        ofRelationship: relationship.name, in: setter.lane.sourceEntity),
+      pairs.join.isOwnInverse == join.join.isOwnInverse
     else { return nil }
     for (column, lane) in [(pairs.owner, setter.lane), (pairs.target, target)] {
       let reference = SourceReference(
@@ -334,18 +335,28 @@ extension RelationshipSetters {
       ?? "DO NOTHING"
     let table = compiler.qualified(join.table)
     let owner = SQLiteIdentifier.quoted(join.owner)
-    let clearing = Action(
-      .rows(of: join.table),
-      "DELETE FROM \(table) AS t WHERE t.\(owner) IN (SELECT owner FROM"
-        + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
-        + " WHERE p.owner = t.\(owner) AND p.target = t.\(SQLiteIdentifier.quoted(join.target)))")
-    return (clears ? [clearing] : []) + (join.order == nil ? [] : [numbering]) + [
+    let target = SQLiteIdentifier.quoted(join.target)
+    func clearing(_ owner: String, _ target: String) -> Action {
+      Action(
+        .rows(of: join.table),
+        "DELETE FROM \(table) AS t WHERE t.\(owner) IN (SELECT owner FROM"
+          + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
+          + " WHERE p.owner = t.\(owner) AND p.target = t.\(target))")
+    }
+    func adding(_ values: [String]) -> Action {
       Action(
         .rows(of: join.table),
         "INSERT INTO \(table) (\(columns.joined(separator: ", ")))"
-          + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
+          + " SELECT \(values.joined(separator: ", ")) FROM \(MappedScratch.pairs)"
           + " WHERE true ORDER BY owner, target ON CONFLICT (\(primaryKey(join))) \(resolution)", isCounted: true)
-    ]
+    }
+    let added = adding((pairs + orders).map(\.1))
+    let cleared = clears ? [clearing(owner, target)] : []
+    guard !join.join.isOwnInverse else {
+      // Each pair is in the table in both directions.
+      return cleared + (clears ? [clearing(target, owner)] : []) + [added, adding(["target", "owner"])]
+    }
+    return cleared + (join.order == nil ? [] : [numbering]) + [added]
   }
 
   /// The columns of a join table's primary key.
