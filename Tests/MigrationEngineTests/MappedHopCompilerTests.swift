@@ -167,7 +167,7 @@ import Testing
       mapping("Book"), mapping("Book", name: "Second"), mapping("Page", relationships: [polymorphic]),
     ])
     #expect(refusals.map(\.code) == [.mappingUnsupported])
-    #expect(refusals.first?.message.contains("BookToBook, Second") == true)
+    #expect(refusals.first?.message.text(keys: [1]).contains("BookToBook, Second") == true)
     #expect(refusals.first?.property == "book")
   }
 
@@ -184,7 +184,7 @@ import Testing
       mapping("Book"), mapping("Page", relationships: [lookup("book", "PageToPage", "book")]),
     ])
     #expect(refusals.map(\.code) == [.mappingUnsupported])
-    #expect(refusals.first?.message.contains("the object of Page with key %2") == true)
+    #expect(refusals.first?.message.text(keys: [1, 2]).contains("the object of Page with key 2") == true)
     #expect(
       try self.refusals([mapping("Book"), mapping("Page", relationships: [lookup("book", "BookToBook", "book")])])
         .isEmpty)

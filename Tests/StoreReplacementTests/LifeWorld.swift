@@ -118,8 +118,7 @@ final class LifeWorld {
     try intents.write(intent)
     let staged = try stage(store, area, target)
     let result = try swap().replace(
-      held, with: VerifiedStore(staged: staged, checks: []), intent: intent,
-      backup: rule, now: now)
+      store, with: VerifiedStore(staged: staged, checks: []), intent: intent, backup: rule, now: now)
     try pins.remove()
     try intents.remove(store.location, afterSuccess: true)
     return result.removedBackups
