@@ -88,7 +88,7 @@ struct ExpressionTyping {
       let (one, other) = (type(of: first), type(of: second))
       return unified(one, other, node)
     case .subquery(let collection, let variable, let condition):
-      return subqueryType(collection, variable, condition, node)
+      return subqueryType(collection, variable, condition)
     case .aggregate(let members): return aggregateType(members, node)
     case .element(let base, let index): return elementType(base, index, node)
     case .arithmetic(let operation, let left, let right): return arithmeticType(operation, left, right, node)
@@ -457,7 +457,7 @@ extension ExpressionTyping {
   }
 
   mutating func subqueryType(
-    _ collection: ExpressionNode, _ variable: String, _ condition: PredicateNode, _ node: ExpressionNode
+    _ collection: ExpressionNode, _ variable: String, _ condition: PredicateNode
   ) -> ExpressionType {
     let type = type(of: collection)
     if Self.reservedVariables.contains(variable) || variables[variable] != nil {

@@ -43,7 +43,7 @@ package struct QuarantineTables {
   }
 
   /// Keeps the recorded rows among those whose keys `keys` finds, with their current values.
-  func keep(_ table: EntityTable, layout: StoreSchema, keys: String) throws(SQLiteError) {
+  func keep(_ table: EntityTable, keys: String) throws(SQLiteError) {
     guard try connection.hasTable(Self.violationsTable, in: schema) else { return }
     let kept = Self.rowsPrefix + table.name
     if try !connection.hasTable(kept, in: schema) {

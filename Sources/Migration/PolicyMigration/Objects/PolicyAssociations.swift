@@ -71,8 +71,7 @@ final class PolicyAssociations {
 
   /// Associates two objects for a mapping; the same pair again has no effect.
   func associate(
-    _ from: PolicyObjectID, _ to: PolicyObjectID, mapping: Int, destinationRow: PolicyLinkWriter.Row,
-    for speaker: PolicySpeaker
+    _ from: PolicyObjectID, with destinationRow: PolicyLinkWriter.Row, mapping: Int, for speaker: PolicySpeaker
   ) throws {
     guard from.side == .source else {
       throw speaker.failure("it wants to associate an object of the destination as a source", at: from)

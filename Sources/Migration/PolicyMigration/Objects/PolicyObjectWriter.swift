@@ -71,8 +71,7 @@ final class PolicyObjectWriter {
         try links.remove(try rows(members, of: id, link, for: speaker), from: link, of: owner)
       case .delete(let id): try delete(id, for: speaker)
       case .associate(let source, let destination):
-        try associations.associate(
-          source, destination, mapping: mapping, destinationRow: row(destination, for: speaker), for: speaker)
+        try associations.associate(source, with: row(destination, for: speaker), mapping: mapping, for: speaker)
       }
     }
     try settle()

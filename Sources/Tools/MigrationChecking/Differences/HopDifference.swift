@@ -115,7 +115,7 @@ struct HopDifference {
         continue
       }
       var changes = DefinitionChange.between(earlier, attribute)
-      if let mover = moved(name, from: old, to: new) { changes.append(.init("moved from \(mover)")) }
+      if let mover = moved(name, from: old) { changes.append(.init("moved from \(mover)")) }
       let isRenamed = name != attribute.name
       guard isRenamed || !changes.isEmpty else { continue }
       let (effect, outcome) = outcome(of: attribute, earlier, entity: new.name)
@@ -144,7 +144,7 @@ struct HopDifference {
   }
 
   /// Returns the ancestor of `old` that declared a property; nil if `old` declared it.
-  private func moved(_ name: String, from old: Entity, to new: Entity) -> String? {
+  private func moved(_ name: String, from old: Entity) -> String? {
     guard let owner = source.declaringEntity(of: name, in: old), owner.name != old.name else { return nil }
     return owner.name
   }
@@ -205,11 +205,11 @@ struct HopDifference {
       let target = continued[earlier.destinationEntityName] ?? earlier.destinationEntityName
       var changes = DefinitionChange.between(
         earlier, relationship, destination: target, inverse: inverse(of: earlier, continuedAs: target))
-      if let mover = moved(earlier.name, from: old, to: new) { changes.append(.init("moved from \(mover)")) }
+      if let mover = moved(earlier.name, from: old) { changes.append(.init("moved from \(mover)")) }
       if part.droppedRelationships.contains(earlier.name) { changes.append(.init("its inverse becomes transient")) }
       let isRenamed = earlier.name != relationship.name
       guard isRenamed || !changes.isEmpty else { continue }
-      let (effect, outcome) = outcome(of: relationship, earlier, entity: new.name)
+      let (effect, outcome) = outcome(of: relationship, entity: new.name)
       result.append(
         PropertyDifference(
           kind: isRenamed ? .renamed : .changed, name: relationship.name, oldName: isRenamed ? earlier.name : nil,
@@ -252,7 +252,7 @@ struct HopDifference {
       changes: [.init(relationship.words)], effect: effect, outcome: outcome)
   }
 
-  private func outcome(of new: Relationship, _ old: Relationship, entity: String) -> (RowEffect, String) {
+  private func outcome(of new: Relationship, entity: String) -> (RowEffect, String) {
     if let reason = reason(entity, new.name) { return (.needsMapping, reason.message) }
     if let condition = condition(entity, new.name) { return (.rowsDecide, condition.message) }
     return (.kept, "what it connects is kept")

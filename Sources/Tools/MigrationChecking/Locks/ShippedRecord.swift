@@ -110,7 +110,7 @@ package struct ShippedRecord: Sendable {
         placeless: isNew ?? []
       ).findings())
     findings.warnings += replacements(in: shipped, bundle, frameworkVersion)
-    if !isFreezing { findings.errors += lockEdits(now, shipped, bundle, others) }
+    if !isFreezing { findings.errors += lockEdits(now, bundle, others) }
     findings.warnings += unlocked(now, bundle, others, frameworkVersion)
     return findings
   }
@@ -131,9 +131,7 @@ package struct ShippedRecord: Sendable {
 
   /// Returns lines of the lock at the base commit that the lock in the working tree lacks or has changed, while the
   /// model itself is unchanged.
-  private func lockEdits(
-    _ now: ShippedModel, _ shipped: ShippedModel, _ bundle: ModelBundle, _ others: [String]
-  ) -> [HopdError] {
+  private func lockEdits(_ now: ShippedModel, _ bundle: ModelBundle, _ others: [String]) -> [HopdError] {
     guard let ref, let before = noted(now, in: lockAtBase, besides: others) else { return [] }
     func edited(_ message: String, _ entity: String? = nil) -> HopdError {
       HopdError(

@@ -83,12 +83,8 @@ struct LineCheck: Sendable {
     let graph = MigrationGraph(
       versions: versions, rules: rules, mappings: request.catalog.mappings, memo: request.catalog.memo)
     return Result { () throws(HopdError) -> [HopStep] in
-      try graph.route(from: version, to: target).map { HopStep($0, isBound: isBound) }
+      try graph.route(from: version, to: target).map { HopStep($0) }
     }
-  }
-
-  private func isBound(_ policy: String) -> Bool {
-    request.policies?({ false }, { _, _, _ in }).isBound(policy) ?? false
   }
 
   // MARK: All versions
@@ -253,7 +249,7 @@ extension HopdError {
 
 extension HopStep {
   /// A step of a chain.
-  init(_ edge: MigrationGraph.Edge, isBound: (String) -> Bool) {
+  init(_ edge: MigrationGraph.Edge) {
     let own = edge.mapped?.mappings.filter { !$0.path.isEmpty } ?? []
     self.init(
       source: edge.source.model.name, destination: edge.destination.model.name,

@@ -49,14 +49,13 @@ struct StoreTrial: Sendable {
     }
     return try withinFolder { (folder) throws(HopdError) in
       let sample = SampleStore(model: version.model, frameworkVersion: request.frameworkVersion, files: files)
-      try self.tried(sample, &check, version, to: target, in: folder)
+      try self.tried(sample, &check, to: target, in: folder)
       return check
     }
   }
 
   private func tried(
-    _ sample: SampleStore, _ check: inout VersionCheck, _ version: CatalogedVersion, to target: CatalogedVersion,
-    in folder: FilePath
+    _ sample: SampleStore, _ check: inout VersionCheck, to target: CatalogedVersion, in folder: FilePath
   ) throws(HopdError) {
     let first: Attempt
     do throws(HopdError) {

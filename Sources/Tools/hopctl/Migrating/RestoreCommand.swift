@@ -66,7 +66,7 @@ struct RestoreCommand: HopctlCommand {
       if backup == nil { return try tellFinished(location, outcome) }
     }
     let chosen = try choose()
-    try ask(location, chosen)
+    try ask(chosen)
     let lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     let swap = StoreSwap(
@@ -190,7 +190,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// Restoring loses all later changes, so a person must confirm it, or a script must give --yes.
-  private func ask(_ location: CanonicalStoreLocation, _ choice: Choice) throws {
+  private func ask(_ choice: Choice) throws {
     if yes { return }
     // With --anyway the file may be another version than its label says.
     let version = choice.version.map { anyway ? " (\($0) by its label)" : " (\($0))" } ?? ""

@@ -165,7 +165,7 @@ struct MappedHopValidation {
     }
     for table in layout.tables where broken.contains(where: { $0.table == table.name }) {
       let query = "SELECT \"key\" FROM \(keys) WHERE \"table\" = \(SQLiteValue.text(table.name).literal)"
-      try quarantine.keep(table, layout: layout, keys: query)
+      try quarantine.keep(table, keys: query)
       for statement in RowRemoval(table: table, layout: layout, schema: schema, keys: query).statements {
         try connection.run(statement)
       }
