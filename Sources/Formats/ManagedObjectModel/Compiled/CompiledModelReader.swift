@@ -59,6 +59,7 @@ struct CompiledModelReader {
     }
     source.entities = withoutCopies(source.entities)
     for index in source.entities.indices { markComputedElements(of: index) }
+    if try root.object("NSEntities")?.isKind(of: "NSKnownKeysDictionary1") == true { unmarkUnnamedIndexes() }
     for (key, value) in try root.entries("NSConfigurations") {
       guard let name = key.string, let members = value.object else { throw root.damaged("a configuration has no name") }
       var names: [String] = []
@@ -252,6 +253,20 @@ struct CompiledModelReader {
         (elements[number].propertyName, elements[number].expression) = (nil, name.isEmpty ? "archived" : name)
       }
       source.entities[index].fetchIndexes[position].elements = elements
+    }
+  }
+
+  /// Clears the old flag of attributes without a fetch index of their name, in a store's copy of the model: there the
+  /// flag alone stands for no index. Up to fw 754 there are no fetch indexes, and the flag decides
+  /// (docs/formats/model-files.md, "Model cache archives").
+  private mutating func unmarkUnnamedIndexes() {
+    guard source.entities.contains(where: { !$0.fetchIndexes.isEmpty }) else { return }
+    for index in source.entities.indices {
+      let named = Set(source.entities[index].fetchIndexes.filter { $0.plainProperty == $0.name }.map(\.name))
+      for place in source.entities[index].attributes.indices
+      where !named.contains(source.entities[index].attributes[place].name) {
+        source.entities[index].attributes[place].isIndexed = false
+      }
     }
   }
 
