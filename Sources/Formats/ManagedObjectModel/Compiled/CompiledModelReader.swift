@@ -93,12 +93,12 @@ struct CompiledModelReader {
         try add(property, to: &entity)
       }
       entity.uniquenessConstraints = try tuples("NSUniqueTuples", object)
-      entity.compoundIndexes = try tuples("NSCompoundIndexes", object)
+      entity.compoundIndexes = try tuples("NSCompoundIndexes", object, unnamed: "?")
       for value in try object.elements("NSFetchIndexDescriptions") {
-        guard let index = value.object, index.isKind(of: "NSFetchIndexDescription") else {
-          throw object.damaged("one of its fetch indexes is \(value.kind)")
-        }
-        entity.fetchIndexes.append(try fetchIndex(index))
+        // A layout leaves out an index without elements; nothing else depends on it.
+        var index = FetchIndex(name: "?", elements: [])
+        if let object = value.object, object.isKind(of: "NSFetchIndexDescription") { index = try fetchIndex(object) }
+        entity.fetchIndexes.append(index)
       }
       // For frameworks older than fetch indexes the compiler repeats an index of several properties as a compound
       // index.
@@ -178,8 +178,11 @@ struct CompiledModelReader {
 
   // MARK: Indexes and constraints
 
-  /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one.
-  private mutating func tuples(_ field: String, _ object: ArchivedObject) throws(HopdError) -> [[String]] {
+  /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one. `unnamed` stands
+  /// for a member of another kind, if that is no fault.
+  private mutating func tuples(
+    _ field: String, _ object: ArchivedObject, unnamed: String? = nil
+  ) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try object.elements(field) {
       try size.countDetail(at: place)
@@ -192,7 +195,7 @@ struct CompiledModelReader {
       var names: [String] = []
       for member in try tuple.elements() {
         try size.countDetail(at: place)
-        guard let name = try Self.name(of: member, "NSPropertyName") else {
+        guard let name = try Self.name(of: member, "NSPropertyName") ?? unnamed else {
           throw tuple.damaged("a member of \(field) has no name")
         }
         names.append(name)
@@ -205,11 +208,14 @@ struct CompiledModelReader {
   private mutating func fetchIndex(_ object: ArchivedObject) throws(HopdError) -> FetchIndex {
     var index = FetchIndex(name: try object.string("NSIndexName") ?? "", elements: [])
     if let predicate = try object.object("NSPartialIndexPredicate") {
-      index.partialPredicate = try ArchivedExpressionText.predicate(predicate)
+      index.partialPredicate = (try? ArchivedExpressionText.predicate(predicate)) ?? "?"
     }
     for value in try object.elements("NSIndexElements") {
       try size.countDetail(at: place)
-      guard let element = value.object else { throw object.damaged("one of its elements is \(value.kind)") }
+      guard let element = value.object else {
+        index.elements.append(FetchIndex.Element(kind: .unknown))
+        continue
+      }
       let kind: FetchIndex.Element.Kind =
         switch try element.integer("NSFetchIndexElementType") ?? 0 {
         case 0: .binary
@@ -230,7 +236,8 @@ struct CompiledModelReader {
     guard let property = try element.object("NSIndexedProperty"), property.isKind(of: "NSExpressionDescription"),
       let expression = try property.object("NSExpression")
     else { return nil }
-    return expression.className == "NSSelfExpression" ? "self" : try ArchivedExpressionText.expression(expression)
+    return expression.className == "NSSelfExpression"
+      ? "self" : (try? ArchivedExpressionText.expression(expression)) ?? "?"
   }
 
   /// Marks elements that name no property of the entity as expressions, where the archive has only their name.
