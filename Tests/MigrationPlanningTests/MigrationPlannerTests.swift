@@ -221,7 +221,8 @@ import Testing
 
   /// A version of which no store can be made is skipped if the versions before and after allow it.
   @Test func aVersionWithoutLayoutIsSkipped() throws {
-    let own = toMany("likes", "A", inverse: "likes")
+    var own = toMany("likes", "A", inverse: "likes")
+    own.isOrdered = true
     let chain = catalog(
       [entity("A", [attribute("x")])], [entity("A", [attribute("x")], [own])],
       [entity("A", [attribute("x"), attribute("y")])])

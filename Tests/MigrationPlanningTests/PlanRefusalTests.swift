@@ -377,8 +377,9 @@ import Testing
   }
 
   @Test func layoutsThatAreNotKnownAreRefused() throws {
-    let catalog = catalog(
-      [entity("A")], [entity("A", [], [toMany("next", "A", inverse: "next")])])
+    var own = toMany("next", "A", inverse: "next")
+    own.isOrdered = true
+    let catalog = catalog([entity("A")], [entity("A", [], [own])])
     let error = refusal(try SmallStore(try catalog.model("V1")), catalog)
     #expect(error?.code == .layoutUnsupported)
     #expect(error?.place.entity == "A" && error?.place.property == "next")

@@ -184,7 +184,7 @@ import Testing
     for (sql, word) in [
       ("DROP TABLE Z_1MEMORIES", "Z_1MEMORIES"), ("DROP TABLE ZMEMORY", "ZMEMORY"),
       ("ALTER TABLE Z_1MEMORIES RENAME COLUMN Z_1ASSETS TO other", "Z_1ASSETS"),
-      ("INSERT INTO ZASSET (Z_PK, Z_ENT, Z_OPT) VALUES (1, 9, 1)", "1 rows of ZASSET"),
+      ("INSERT INTO ZASSET (Z_PK, Z_ENT, Z_OPT) VALUES (1, 9, 1)", "1 row of ZASSET"),
     ] {
       let reader = try reader(schema)
       try reader.connection.execute(sql)

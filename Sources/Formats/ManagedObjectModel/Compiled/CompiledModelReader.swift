@@ -59,6 +59,7 @@ struct CompiledModelReader {
     }
     source.entities = withoutCopies(source.entities)
     for index in source.entities.indices { markComputedElements(of: index) }
+    if try root.object("NSEntities")?.isKind(of: "NSKnownKeysDictionary1") == true { unmarkUnnamedIndexes() }
     for (key, value) in try root.entries("NSConfigurations") {
       guard let name = key.string, let members = value.object else { throw root.damaged("a configuration has no name") }
       var names: [String] = []
@@ -92,12 +93,12 @@ struct CompiledModelReader {
         try add(property, to: &entity)
       }
       entity.uniquenessConstraints = try tuples("NSUniqueTuples", object)
-      entity.compoundIndexes = try tuples("NSCompoundIndexes", object)
+      entity.compoundIndexes = try tuples("NSCompoundIndexes", object, unnamed: "?")
       for value in try object.elements("NSFetchIndexDescriptions") {
-        guard let index = value.object, index.isKind(of: "NSFetchIndexDescription") else {
-          throw object.damaged("one of its fetch indexes is \(value.kind)")
-        }
-        entity.fetchIndexes.append(try fetchIndex(index))
+        // A layout leaves out an index without elements; nothing else depends on it.
+        var index = FetchIndex(name: "?", elements: [])
+        if let object = value.object, object.isKind(of: "NSFetchIndexDescription") { index = try fetchIndex(object) }
+        entity.fetchIndexes.append(index)
       }
       // For frameworks older than fetch indexes the compiler repeats an index of several properties as a compound
       // index.
@@ -177,8 +178,11 @@ struct CompiledModelReader {
 
   // MARK: Indexes and constraints
 
-  /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one.
-  private mutating func tuples(_ field: String, _ object: ArchivedObject) throws(HopdError) -> [[String]] {
+  /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one. `unnamed` stands
+  /// for a member of another kind, if that is no fault.
+  private mutating func tuples(
+    _ field: String, _ object: ArchivedObject, unnamed: String? = nil
+  ) throws(HopdError) -> [[String]] {
     var result: [[String]] = []
     for value in try object.elements(field) {
       try size.countDetail(at: place)
@@ -191,7 +195,7 @@ struct CompiledModelReader {
       var names: [String] = []
       for member in try tuple.elements() {
         try size.countDetail(at: place)
-        guard let name = try Self.name(of: member, "NSPropertyName") else {
+        guard let name = try Self.name(of: member, "NSPropertyName") ?? unnamed else {
           throw tuple.damaged("a member of \(field) has no name")
         }
         names.append(name)
@@ -204,11 +208,14 @@ struct CompiledModelReader {
   private mutating func fetchIndex(_ object: ArchivedObject) throws(HopdError) -> FetchIndex {
     var index = FetchIndex(name: try object.string("NSIndexName") ?? "", elements: [])
     if let predicate = try object.object("NSPartialIndexPredicate") {
-      index.partialPredicate = try ArchivedExpressionText.predicate(predicate)
+      index.partialPredicate = (try? ArchivedExpressionText.predicate(predicate)) ?? "?"
     }
     for value in try object.elements("NSIndexElements") {
       try size.countDetail(at: place)
-      guard let element = value.object else { throw object.damaged("one of its elements is \(value.kind)") }
+      guard let element = value.object else {
+        index.elements.append(FetchIndex.Element(kind: .unknown))
+        continue
+      }
       let kind: FetchIndex.Element.Kind =
         switch try element.integer("NSFetchIndexElementType") ?? 0 {
         case 0: .binary
@@ -229,7 +236,8 @@ struct CompiledModelReader {
     guard let property = try element.object("NSIndexedProperty"), property.isKind(of: "NSExpressionDescription"),
       let expression = try property.object("NSExpression")
     else { return nil }
-    return expression.className == "NSSelfExpression" ? "self" : try ArchivedExpressionText.expression(expression)
+    return expression.className == "NSSelfExpression"
+      ? "self" : (try? ArchivedExpressionText.expression(expression)) ?? "?"
   }
 
   /// Marks elements that name no property of the entity as expressions, where the archive has only their name.
@@ -252,6 +260,20 @@ struct CompiledModelReader {
         (elements[number].propertyName, elements[number].expression) = (nil, name.isEmpty ? "archived" : name)
       }
       source.entities[index].fetchIndexes[position].elements = elements
+    }
+  }
+
+  /// Clears the old flag of attributes without a fetch index of their name, in a store's copy of the model: there the
+  /// flag alone stands for no index. Up to fw 754 there are no fetch indexes, and the flag decides
+  /// (docs/formats/model-files.md, "Model cache archives").
+  private mutating func unmarkUnnamedIndexes() {
+    guard source.entities.contains(where: { !$0.fetchIndexes.isEmpty }) else { return }
+    for index in source.entities.indices {
+      let named = Set(source.entities[index].fetchIndexes.filter { $0.plainProperty == $0.name }.map(\.name))
+      for place in source.entities[index].attributes.indices
+      where !named.contains(source.entities[index].attributes[place].name) {
+        source.entities[index].attributes[place].isIndexed = false
+      }
     }
   }
 

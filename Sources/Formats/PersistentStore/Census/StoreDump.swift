@@ -109,7 +109,8 @@ package struct StoreDump {
         "SELECT count(*) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known))") ?? 0
     guard count > 0 else { return }
     leftOut.note(
-      "\(count) rows of \(table.name) have in Z_ENT the number of no entity that has objects there", table.rootEntity)
+      "\(count) \(count == 1 ? "row" : "rows") of \(table.name) with the number of no entity that has objects there",
+      table.rootEntity)
   }
 
   /// The counts of a dump.
@@ -161,6 +162,11 @@ package struct StoreDump {
       let destination = relationship.destinationEntityName
       let place = storage.place
       guard leftOut.has(place.columns, of: place.table, entity.name, name) else { continue }
+      if case .join = storage, let target = schema.table(of: destination)?.name,
+        !leftOut.has(["Z_PK", "Z_ENT"], of: target, entity.name, name)
+      {
+        continue
+      }
       if let own = storage.ownColumns {
         let key = index(of: own.key)
         relationships.append(

@@ -19,6 +19,14 @@ struct JoinTableDecision {
     naming = given
     let layout = StoreSchema(
       model: destination, frameworkVersion: migrationPath.sourceSchema.frameworkVersion, naming: given)
+    for join in layout.unexpectedJoinTables {
+      warnings.add(
+        .joinTableNameUnexpected,
+        "the table of this many-to-many is \(join.name), as configured; Core Data's rule names it after "
+          + "\(join.inverseEntity).\(join.inverseRelationship)",
+        at: Place(hop: migrationPath.lastHop, entity: join.entity, property: join.relationship),
+        hint: "remove --join-table and --reference, unless a store that the app made has that name")
+    }
     for pair in layout.contradictedJoinTables {
       warnings.add(
         .joinTableNameUnexpected,

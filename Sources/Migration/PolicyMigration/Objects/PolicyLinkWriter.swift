@@ -74,8 +74,8 @@ final class PolicyLinkWriter {
       try clear(columns, where: "\(quoted(columns.key)) = ?1", [.integer(owner.key)])
       if columns.orderKey != nil { remember(table: columns.table, column: columns.key, owner: owner.key) }
     case .join(let join):
-      try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
       for column in join.join.isOwnInverse ? [join.owner, join.target] : [join.owner] {
+        try indexes.ensure(side.schemaName, table: join.table, columns: [column])
         try run("DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(column)) = ?1", [.integer(owner.key)])
       }
       if join.order != nil { remember(table: join.table, column: join.owner, owner: owner.key) }

@@ -188,7 +188,9 @@ final class PolicyMembers {
         "SELECT \"Z_ENT\", \(key) FROM \(side.qualified(columns.table))"
         + " WHERE \(SQLiteIdentifier.quoted(columns.key)) = ?1 ORDER BY \(order)\(key)"
     case .join(let join):
-      try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
+      for column in join.join.isOwnInverse ? [join.owner, join.target] : [join.owner] {
+        try indexes.ensure(side.schemaName, table: join.table, columns: [column])
+      }
       let order = join.order.map { "j.\(SQLiteIdentifier.quoted($0)), " } ?? ""
       query =
         "SELECT t.\"Z_ENT\", t.\(key) FROM \(join.pairs(in: side.qualified(join.table))) AS j"

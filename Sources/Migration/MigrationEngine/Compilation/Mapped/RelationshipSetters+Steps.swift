@@ -86,8 +86,10 @@ extension RelationshipSetters {
         add("\(entity).\(attribute)", table.name, column)
       }
       let before = Set(setters.prefix(position).map(\.end)).union(inline.map { setters[$0].end })
-      if case .join(let join) = setter.storage, !join.isOwner, mustClear(setter, written: before) {
-        add(setter.end, join.table, join.owner)
+      if case .join(let join) = setter.storage, !join.isOwner || join.join.isOwnInverse,
+        mustClear(setter, written: before)
+      {
+        add(setter.end, join.table, join.join.targetColumn)
       }
     }
     return result
