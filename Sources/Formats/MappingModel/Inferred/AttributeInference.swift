@@ -52,7 +52,8 @@ extension InferenceRun {
   }
 
   private mutating func check(
-    _ attribute: Attribute, declaredBy entity: String, against before: Attribute, answer: String
+    _ attribute: Attribute, declaredBy entity: @autoclosure () -> String, against before: Attribute,
+    answer: @autoclosure () -> String
   ) {
     // A derived value is computed again, or carried under its own conditions, which planning inspects.
     if attribute.isDerived { return }
@@ -61,16 +62,14 @@ extension InferenceRun {
       findings.add(
         "the type changes from \(before.type.name) to \(attribute.type.name), and the values have no form of the "
           + "new type",
-        entity: entity, property: attribute.name,
-        hint: answer)
+        entity: entity(), property: attribute.name, hint: answer())
     }
     // A Binary keeps its value wherever its bytes are stored (decision 0014); for other types no stored form is known.
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
       findings.add(
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
           + "\(attribute.type.name); how its values would be stored is not known",
-        entity: entity, property: attribute.name,
-        hint: answer)
+        entity: entity(), property: attribute.name, hint: answer())
     }
   }
 

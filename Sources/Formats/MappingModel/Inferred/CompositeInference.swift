@@ -6,6 +6,7 @@ import ManagedObjectModel
 extension InferenceRun {
   /// Refuses a composite that continues an attribute, and an attribute that continues a composite.
   mutating func checkComposites(of entity: Entity, from origin: Entity) {
+    if source.allComposites(of: origin).isEmpty, destination.allComposites(of: entity).isEmpty { return }
     let (before, after) = (Self.kinds(of: origin, in: source), Self.kinds(of: entity, in: destination))
     guard (before + after).contains(where: \.isComposite) else { return }
     let ended = decided(before.map { Identified(name: $0.name, identifier: $0.identifier) }, of: origin, to: entity)

@@ -27,12 +27,19 @@ struct IdentifierMatch {
   /// Names that exist on both sides without being matched with each other, sorted: an identifier contradicts the equal
   /// names, and the models do not show whether that was meant.
   let contradictions: [String]
-  /// Identifiers by name, for messages.
+  /// Identifiers by name, for messages about contradictions.
   let sourceIdentifiers: [String: String]
   let destinationIdentifiers: [String: String]
 
   /// Matches names; `decided` maps source names to the operator's destination names, empty for names that end.
   init(source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false) {
+    // Most entities of two versions are equal.
+    if decided.isEmpty, source == destination, Set(source.map(\.identifier)).count == source.count {
+      sourceByDestination = Dictionary(source.map { ($0.name, $0.name) }) { first, _ in first }
+      (duplicatesInSource, duplicatesInDestination, contradictions) = ([:], [:], [])
+      (sourceIdentifiers, destinationIdentifiers) = ([:], [:])
+      return
+    }
     func identifiers(_ items: [Identified]) -> [String: String] {
       Dictionary(items.map { ($0.name, $0.identifier) }) { first, _ in first }
     }

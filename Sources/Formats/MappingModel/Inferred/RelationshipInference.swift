@@ -134,22 +134,20 @@ struct RelationshipInference {
     _ relationship: Relationship, of entity: Entity, against before: Relationship, of origin: Entity,
     findings: inout InferenceFindings
   ) {
-    let declarer = destination.declarer(of: relationship.name, in: entity)
     let declaring = source.declarer(of: before.name, in: origin)
     let pairs = RelationshipMapping.SourcePairs(entity: declaring, relationship: before.name)
-    let startsEmpty =
-      "let a mapping model for this hop say what becomes of the pairs, or let the relationship start empty: "
-      + RenameRules.dropping(origin.name, before.name)
-    func demand(_ demand: RowCondition.Demand, _ message: String, hint: String) {
-      findings.demand(demand, entity: declarer, property: relationship.name, message, hint: hint)
+    func demand(_ demand: RowCondition.Demand, _ message: String) {
+      findings.demand(
+        demand, entity: destination.declarer(of: relationship.name, in: entity), property: relationship.name, message,
+        hint: "let a mapping model for this hop say what becomes of the pairs, or let the relationship start empty: "
+          + RenameRules.dropping(origin.name, before.name))
     }
     if before.isToMany, !relationship.isToMany {
       demand(
         .oneTargetPerOwner(pairs),
-        "a to-many becomes a to-one, which has room for one target; which one stays is not documented",
-        hint: startsEmpty)
+        "a to-many becomes a to-one, which has room for one target; which one stays is not documented")
     }
-    checkTarget(relationship, against: before, pairs: pairs) { demand($0, $1, hint: startsEmpty) }
+    checkTarget(relationship, against: before, pairs: pairs) { demand($0, $1) }
 
     let inverse = destination.inverse(of: relationship)
     let inverseBefore = source.inverse(of: before)
@@ -164,7 +162,7 @@ struct RelationshipInference {
         demand(
           .samePairs(pairs, inverseOf: other.pairs),
           "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
-            + "the inverse of that: the two ends have different pairs", hint: startsEmpty)
+            + "the inverse of that: the two ends have different pairs")
       }
       return
     }
@@ -175,8 +173,7 @@ struct RelationshipInference {
     if hadManyOwners, !mayHaveManyOwners {
       demand(
         .oneOwnerPerTarget(pairs),
-        "a target could have several owners and now has room for one; which one stays is not documented",
-        hint: startsEmpty)
+        "a target could have several owners and now has room for one; which one stays is not documented")
     }
   }
 
