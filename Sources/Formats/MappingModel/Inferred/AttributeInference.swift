@@ -29,10 +29,7 @@ extension InferenceRun {
     let oldByName = source.allAttributes(of: origin)
     for attribute in new {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
-      check(
-        attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before,
-        answer: "let a mapping model for this hop convert the values, or let the attribute start without them: "
-          + RenameRules.dropping(origin.name, name))
+      check(attribute, of: entity, against: before, of: origin)
     }
     for attribute in new {
       guard case .archived(let className)? = attribute.defaultValue else { continue }
@@ -52,24 +49,27 @@ extension InferenceRun {
   }
 
   private mutating func check(
-    _ attribute: Attribute, declaredBy entity: @autoclosure () -> String, against before: Attribute,
-    answer: @autoclosure () -> String
+    _ attribute: Attribute, of entity: Entity, against before: Attribute, of origin: Entity
   ) {
+    func refuse(_ message: String) {
+      findings.add(
+        message, entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
+        hint: "let a mapping model for this hop convert the values, or let the attribute start without them: "
+          + RenameRules.dropping(origin.name, before.name))
+    }
     // A derived value is computed again, or carried under its own conditions, which planning inspects.
     if attribute.isDerived { return }
     // A number continues as the same number; the rows decide whether each value fits.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
-      findings.add(
+      refuse(
         "the type changes from \(before.type.name) to \(attribute.type.name), and the values have no form of the "
-          + "new type",
-        entity: entity(), property: attribute.name, hint: answer())
+          + "new type")
     }
     // A Binary keeps its value wherever its bytes are stored (decision 0014); for other types no stored form is known.
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
-      findings.add(
+      refuse(
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
-          + "\(attribute.type.name); how its values would be stored is not known",
-        entity: entity(), property: attribute.name, hint: answer())
+          + "\(attribute.type.name); how its values would be stored is not known")
     }
   }
 
