@@ -102,7 +102,7 @@ package actor DaemonCoordinator {
   private var liveness: Liveness
   private var memory = IdleMemory()
   private var timer = LoopTimer()
-  /// Removes backups that the configuration no longer keeps, and tracks the stores that a restore holds back.
+  /// Removes backups that the configuration no longer keeps, and tracks the pinned stores.
   let backups = BackupKeeper()
   /// The program file of this process, as it was at the start.
   let programFile = ProgramFile.own
