@@ -92,7 +92,7 @@ package actor DaemonCoordinator {
   var reloading = ReloadState()
   var settings = RunSettings()
   var pauseFile: PauseFile
-  var throttle: Throttle
+  var throttle: MigrationThrottle
   var hours = WatchHours()
   /// The pace of the queue.
   var pace = QueuePace()
@@ -115,7 +115,7 @@ package actor DaemonCoordinator {
     self.setup = setup
     let logger = surroundings.logger
     pauseFile = PauseFile(surroundings.pauseFile)
-    throttle = Throttle(surroundings.pressure, logger: logger)
+    throttle = MigrationThrottle(surroundings.pressure, logger: logger)
     metrics = MetricsPublisher(logger: logger)
     liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(
