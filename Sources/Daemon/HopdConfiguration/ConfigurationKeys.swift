@@ -26,9 +26,9 @@ extension Configuration {
         Key("memory_pressure", \.throttle.memoryPressure, .integer(0...100), isSettable: true),
       ]),
     .table("control", [Key("socket", \.control.socket, path)]),
-    // The loader merges watches by their names, so they are read after everything else.
-    Key("watch", list: { ConfigurationKey.list(Watch.keys, of: Watch(), below: $1) }, read: { _, _, _ in }),
-    Key("policies", list: { [ConfigurationKey($1, nil)] }, read: { $2.readPolicies(of: $1, into: &$0) }),
+    // Read after all others: the loader merges watches by their names, and policies have names too.
+    Key("watch", list: { ConfigurationKey.list(Watch.keys, of: Watch(), below: $1) }),
+    Key("policies", list: { [ConfigurationKey($1, nil)] }),
   ]
 }
 

@@ -30,6 +30,7 @@ struct ConfigurationReader {
       watch.window = window(watch.hours, entry)
       return watch
     }
+    configuration.policies = policies(of: top)
     return configuration
   }
 
@@ -57,17 +58,15 @@ struct ConfigurationReader {
   }
 
   /// Reads `[policies]`: one table per class.
-  mutating func readPolicies(of top: ConfigurationEntry, into configuration: inout Configuration) {
-    for entry in table("policies", of: top)?.all ?? [] {
+  private mutating func policies(of top: ConfigurationEntry) -> [Configuration.Policy] {
+    (table("policies", of: top)?.all ?? []).compactMap { entry in
       guard case .table = entry.node.value else {
-        report(
+        return wrong(
           entry, "must be a table, not \(entry.node.kind)",
           hint: "write \"\(entry.name)\" = { command = [\"/usr/lib/hopd/policies/\(entry.name.lowercased())\"] }")
-        continue
       }
       var policy = Configuration.Policy(name: entry.name)
       read(entry, Configuration.Policy.keys, into: &policy)
-      configuration.policies.append(policy)
       // A relative path would depend on the working directory; a plain name is looked up in PATH.
       let program = policy.command.first ?? ""
       if program.isEmpty || (program.contains("/") && !FilePath(program).isAbsolute) {
@@ -76,6 +75,7 @@ struct ConfigurationReader {
           "must begin with the absolute path or the plain name of a program",
           write: "[\"/usr/lib/hopd/policies/NAME\"]")
       }
+      return policy
     }
   }
 

@@ -11,7 +11,7 @@ struct Key<Root>: Sendable {
 
   init(
     _ name: String, list: @escaping @Sendable (Root, String) -> [ConfigurationKey],
-    read: @escaping @Sendable (inout Root, ConfigurationEntry, inout ConfigurationReader) -> Void
+    read: @escaping @Sendable (inout Root, ConfigurationEntry, inout ConfigurationReader) -> Void = { _, _, _ in }
   ) {
     (self.name, self.read, self.list) = (name, read, list)
   }

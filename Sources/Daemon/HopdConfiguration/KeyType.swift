@@ -21,7 +21,7 @@ struct KeyType<Value>: Sendable {
     KeyType<Value?> {
       $0.map(text) ?? quoted(none)
     } read: { entry, reader in
-      if case .string(none) = entry.node.value { .some(nil) } else { read(entry, &reader) }
+      if case .string(none) = entry.node.value { .some(nil) } else { read(entry, &reader).map { .some($0) } }
     }
   }
 

@@ -84,7 +84,7 @@ final class WatchedTree {
   private var transfers = Transfers()
   /// Symbolic links that the last scan found, and how many were last reported.
   private var links: [[UInt8]] = []
-  private var toldLinks = 0
+  private var reportedLinks = 0
   private var lastScan: ContinuousClock.Instant?
   private var nextScan: ContinuousClock.Instant
 
@@ -324,9 +324,9 @@ final class WatchedTree {
   }
 
   private func reportLinks() {
-    defer { toldLinks = links.count }
+    defer { reportedLinks = links.count }
     let first = links.min { $0.lexicographicallyPrecedes($1) }
-    guard let first, links.count != toldLinks else { return }
+    guard let first, links.count != reportedLinks else { return }
     emit(.linksLeftAlone(watch: watch.name, count: links.count, first: scan.filePath(first)))
   }
 

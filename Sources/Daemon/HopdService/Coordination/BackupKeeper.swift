@@ -1,5 +1,5 @@
 // Sweeps the backups of each watch, no more often than a backup can have become too old, and checks the pins of stores
-// that are held back. Both happen at a rescan, on a thread of their own.
+// that are pinned. Both happen at a rescan, on a thread of their own.
 
 import Diagnostics
 import DurableFiles
@@ -35,7 +35,7 @@ package final class BackupKeeper: Sendable {
     var rule: BackupRule
     var logger: Logger
     var stop: StopSignal
-    /// Called for each store that is no longer held back.
+    /// Called for each store that is no longer pinned.
     var released: @Sendable (FoundStore) -> Void
   }
 
@@ -56,7 +56,7 @@ package final class BackupKeeper: Sendable {
     state = Mutex(State(clock: (wallClock(), .now)))
   }
 
-  /// Notes that a store is held back: its pin is checked at each rescan.
+  /// Notes that a store is pinned: its pin is checked at each rescan.
   func pinned(_ store: FoundStore) { state.withLock { $0.pinned[store.key] = store } }
 
   /// Whether no sweep or check of pins is running.
@@ -74,23 +74,23 @@ package final class BackupKeeper: Sendable {
   func scanned(_ work: Work) {
     let now = ContinuousClock.now
     let name = work.watch.name
-    let (isDue, held) = state.withLock { state -> (Bool, [FoundStore]) in
-      let held = state.pinned.values.filter { $0.watch == name }
+    let (isDue, pinned) = state.withLock { state -> (Bool, [FoundStore]) in
+      let pinned = state.pinned.values.filter { $0.watch == name }
       let isDue = state.due[name].map { $0 <= now } ?? true
-      guard isDue || !held.isEmpty, state.atWork.insert(name).inserted else { return (false, []) }
-      return (isDue, held)
+      guard isDue || !pinned.isEmpty, state.atWork.insert(name).inserted else { return (false, []) }
+      return (isDue, pinned)
     }
-    guard isDue || !held.isEmpty else { return }
+    guard isDue || !pinned.isEmpty else { return }
     BlockingWork.run("backups") { [self] in
-      checkPins(held, work)
+      checkPins(pinned, work)
       if isDue { sweep(work) }
       state.withLock { _ = $0.atWork.remove(name) }
     }
   }
 
   /// Releases stores whose pin is gone, so that they are inspected again.
-  private func checkPins(_ held: [FoundStore], _ work: Work) {
-    for store in held where !work.stop.isStopping {
+  private func checkPins(_ pinned: [FoundStore], _ work: Work) {
+    for store in pinned where !work.stop.isStopping {
       let pins = PinStore(location: CanonicalStoreLocation(unresolved: store.key), files: LinuxFileSystem())
       if (try? pins.read()) != nil { continue }
       state.withLock { $0.pinned[store.key] = nil }

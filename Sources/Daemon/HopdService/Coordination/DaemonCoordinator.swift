@@ -92,7 +92,7 @@ package actor DaemonCoordinator {
   var reloading = ReloadState()
   var settings = RunSettings()
   var pauseFile: PauseFile
-  var throttle: Throttle
+  var throttle: MigrationThrottle
   var hours = WatchHours()
   /// The pace of the queue.
   var pace = QueuePace()
@@ -102,7 +102,7 @@ package actor DaemonCoordinator {
   private var liveness: Liveness
   private var memory = IdleMemory()
   private var timer = LoopTimer()
-  /// Removes backups that the configuration no longer keeps, and tracks the stores that a restore holds back.
+  /// Removes backups that the configuration no longer keeps, and tracks the pinned stores.
   let backups = BackupKeeper()
   /// The program file of this process, as it was at the start.
   let programFile = ProgramFile.own
@@ -115,7 +115,7 @@ package actor DaemonCoordinator {
     self.setup = setup
     let logger = surroundings.logger
     pauseFile = PauseFile(surroundings.pauseFile)
-    throttle = Throttle(surroundings.pressure, logger: logger)
+    throttle = MigrationThrottle(surroundings.pressure, logger: logger)
     metrics = MetricsPublisher(logger: logger)
     liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(

@@ -5,7 +5,7 @@ import Logging
 import SystemdSupport
 
 /// Halts migrations while the machine's pressure is above the limits.
-struct Throttle {
+struct MigrationThrottle {
   private let files: PressureFiles
   private let logger: Logger
   private var pressure = PressureThrottle()
