@@ -96,7 +96,7 @@ struct PlainWordsTests {
       ),
     ]
     let partial =
-      "<fetchIndex name='dear' partialIndexPredicate='price &gt; 9'>"
+      "<fetchIndex name='dear' partialIndexPredicate='price &lt; 9'>"
       + "<fetchIndexElement property='price' type='Binary' order='ascending'/></fetchIndex>"
     for (sql, start, words) in cases {
       let room = try Room()

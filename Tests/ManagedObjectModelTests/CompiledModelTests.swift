@@ -243,6 +243,60 @@ import Testing
     }
   }
 
+  /// Photos indexes the object itself and its entity; whatever else an index holds, the model is read.
+  @Test func elementsOfIndexesThatAreExpressions() throws {
+    let b = ArchiveBuilder()
+    let own = b.object("NSSelfExpression", ["NSExpressionType": .integer(1)])
+    func element(_ name: String, _ expression: PropertyListValue?, kind: Int64 = 0) -> PropertyListValue {
+      var fields: [String: PropertyListValue] = [
+        "NSPropertyName": b.text(name), "NSAscending": .boolean(true), "NSFetchIndexElementType": .integer(kind),
+      ]
+      if let expression {
+        fields["NSIndexedProperty"] = b.object("NSExpressionDescription", ["NSExpression": expression])
+      }
+      return b.object("NSFetchIndexElementDescription", fields)
+    }
+    func index(_ name: String, _ elements: [PropertyListValue], _ predicate: PropertyListValue? = nil)
+      -> PropertyListValue
+    {
+      var fields = ["NSIndexName": b.text(name), "NSIndexElements": b.list(elements)]
+      if let predicate { fields["NSPartialIndexPredicate"] = predicate }
+      return b.object("NSFetchIndexDescription", fields)
+    }
+    let circle = b.reserve()
+    b.object(
+      "NSCompoundPredicate",
+      ["NSCompoundPredicateType": .integer(1), "NSSubpredicates": b.list([circle, circle])], at: circle)
+    let model = try read(
+      b.model([
+        (
+          "E",
+          b.entity(
+            "E", [("a", b.attribute("a", 700))],
+            [
+              "NSFetchIndexDescriptions": b.list([
+                index(
+                  "own", [element("a", nil), element("expression1", own), element("expression2", b.keyPath("entity"))]),
+                index("odd", [element("expression3", nil), element("a", nil, kind: 7), b.text("a")]),
+                index("partial", [element("a", nil)], circle), b.text("no index"),
+              ]),
+              "NSCompoundIndexes": b.list([
+                b.list([b.text("a"), b.text("self"), b.text("entity")]), b.list([b.value(.integer(3))]),
+              ]),
+            ])
+        )
+      ]))
+    let entity = try #require(model.entity(named: "E"))
+    #expect(entity.fetchIndexes.map(\.name) == ["own", "odd", "partial", "?"])
+    #expect(entity.fetchIndexes[0].elements.map(\.expression) == [nil, "self", "entity"])
+    #expect(entity.fetchIndexes[0].elements.map(\.propertyName) == ["a", nil, nil])
+    #expect(entity.fetchIndexes[1].elements.map(\.expression) == ["expression3", nil, nil])
+    #expect(entity.fetchIndexes[1].elements.map(\.kind) == [.binary, .unknown, .unknown])
+    #expect(entity.fetchIndexes[2].partialPredicate == "?")
+    // The compound index repeats the first of them.
+    #expect(entity.compoundIndexes == [["?"]])
+  }
+
   @Test func whatIsNotKnownIsRefusedByName() throws {
     func entity(_ make: (ArchiveBuilder) -> PropertyListValue) -> HopdError? {
       let b = ArchiveBuilder()

@@ -142,4 +142,16 @@ import Testing
     let two = try #require(schema([], 851, uniqueness: [["size", "made"]]).table(of: "Photo"))
     #expect(two.createStatement.hasSuffix(", CONSTRAINT ZSIZE_ZMADE UNIQUE (ZSIZE, ZMADE))"))
   }
+
+  /// Photos' GenericAsset, in whose stores the index is missing.
+  @Test func theIndexOverEntityNumbersCanBeSwitchedOff() {
+    func names(_ userInfo: [String: String]) -> [String] {
+      let entities = [Entity(name: "Asset", userInfo: userInfo), Entity(name: "Movie", parentName: "Asset")]
+      return StoreSchema(model: ManagedObjectModel(name: "V1", entities: entities), frameworkVersion: 1447).indexes
+        .map(\.name)
+    }
+    #expect(names([:]) == ["ZASSET_Z_ENT_INDEX"])
+    #expect(names(["_NSEntityOmitSubentityColumnIndex": "NO"]) == ["ZASSET_Z_ENT_INDEX"])
+    #expect(names(["_NSEntityOmitSubentityColumnIndex": "YES"]) == [])
+  }
 }

@@ -20,7 +20,10 @@ struct SchemaIndexBuilder {
       for name in table.entities {
         guard let entity = builder.model.entity(named: name) else { continue }
         addPlainIndexes(of: entity, in: table)
-        if name == table.rootEntity, table.entities.count > 1 {
+        // Photos switches the index off by an entry of the user info (docs/formats/store-layout.md, "Indexes").
+        if name == table.rootEntity, table.entities.count > 1,
+          entity.userInfo["_NSEntityOmitSubentityColumnIndex"] != "YES"
+        {
           add("\(table.name)_Z_ENT_INDEX", on: table.name, [("Z_ENT", "")])
         }
         addJoinIndexes(of: entity)

@@ -242,8 +242,8 @@ package struct JoinTable: Sendable, Hashable, SchemaPart {
   /// Order key of the inverse, if that is ordered.
   package let inverseOrderColumn: String?
 
-  /// Whether the relationship is its own inverse. Core Data writes each pair in both directions, but some stores have
-  /// one of the two rows (docs/formats/store-layout.md, "To-many that is its own inverse").
+  /// Whether the relationship is its own inverse. Core Data writes each pair in both directions, and deletes it in one
+  /// with an object (docs/formats/store-layout.md, "To-many that is its own inverse").
   package var isOwnInverse: Bool { entity == inverseEntity && relationship == inverseRelationship }
 
   /// The column of the second key in the table of a relationship that is its own inverse.
