@@ -109,7 +109,7 @@ struct PlanAttempt {
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: Self.estimate(hops: hops, location: store.location, moved: external.movedBytes),
-      expectation: expectation, migrationPath: name, memo: memory.memo,
+      expectation: expectation, migrationPath: name, cache: memory.cache,
       fingerprint: PlanFingerprint.of(migrationPath: name, storeUUID: store.metadata.uuid),
       found: try FoundFile(reader: reader, objects: inspection.objects))
   }
@@ -119,7 +119,7 @@ struct PlanAttempt {
   /// Adds the warnings about models and versions.
   private mutating func remarkOnVersions() {
     warnings += edges.flatMap(\.warnings)
-    warnings += routeKey.map { catalog.memo.fact(PassedOver(route: $0), passedOver) } ?? passedOver()
+    warnings += routeKey.map { catalog.cache.value(for: PassedOver(route: $0), passedOver) } ?? passedOver()
     warnings += catalog.warnings.filter { warning in
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
@@ -243,7 +243,7 @@ struct PlanAttempt {
     let key = MigrationPathCache.Key(
       route: routeKey, rules: rules, frameworkVersion: store.metadata.frameworkVersion, sourceNaming: sourceNaming,
       provenNames: provenNames, last: layout?.last, computed: layout?.computed ?? [])
-    return catalog.memo.fact(key, known)
+    return catalog.cache.value(for: key, known)
   }
 
   // MARK: Parts

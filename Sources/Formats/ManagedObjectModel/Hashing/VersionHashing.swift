@@ -10,7 +10,7 @@ extension ManagedObjectModel {
 
   /// The hash of every entity, by name.
   package var versionHashes: [String: VersionHash] {
-    memo.fact(HashesKey()) {
+    cache.value(for: HashesKey()) {
       var hashing = VersionHashing(model: self)
       return entities.reduce(into: [:]) { $0[$1.name] = hashing.hash(of: $1) }
     }
@@ -26,12 +26,12 @@ extension ManagedObjectModel {
 
   /// NSStoreModelVersionHashesDigest of a store with all entities.
   package var versionHashesDigest: String {
-    memo.fact(TextKey.digest) { VersionHash.digest(of: versionHashes) }
+    cache.value(for: TextKey.digest) { VersionHash.digest(of: versionHashes) }
   }
 
   /// NSStoreModelVersionChecksumKey of a store with all entities, `NSManagedObjectModel.versionChecksum`.
   package var versionChecksum: String {
-    memo.fact(TextKey.checksum) { VersionHash.checksum(of: versionHashes) }
+    cache.value(for: TextKey.checksum) { VersionHash.checksum(of: versionHashes) }
   }
 }
 

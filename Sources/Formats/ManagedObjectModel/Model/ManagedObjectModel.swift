@@ -26,9 +26,9 @@ package struct ManagedObjectModel: Sendable, Hashable {
 
   private var compiledBytes = Uncompared<[UInt8]?>(value: nil)
   private var declaredHashes = Uncompared<[String: VersionHash]>(value: [:])
-  private var remembered = Uncompared<Memo>(value: Memo())
-  /// Facts derived from this model, such as its hashes and its layouts; copies share it.
-  package var memo: Memo { remembered.value }
+  private var sharedCache = Uncompared<Cache>(value: Cache())
+  /// The values derived from this model, such as its hashes and its layouts; copies share it.
+  package var cache: Cache { sharedCache.value }
   private let propertyTable = Uncompared<PropertyTable>(value: PropertyTable())
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
@@ -62,7 +62,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func compiled(to bytes: [UInt8]?) -> ManagedObjectModel {
     var copy = self
     copy.compiledBytes.value = bytes
-    copy.remembered.value = Memo()
+    copy.sharedCache.value = Cache()
     return copy
   }
 
@@ -70,7 +70,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func declaring(_ hashes: [String: VersionHash]) -> ManagedObjectModel {
     var copy = self
     copy.declaredHashes.value = hashes
-    copy.remembered.value = Memo()
+    copy.sharedCache.value = Cache()
     return copy
   }
 

@@ -95,7 +95,7 @@ package enum ModelCache {
   /// Throws if the model cannot be archived.
   package static func content(for schema: StoreSchema) throws(HopdError) -> [UInt8]? {
     guard schema.frameworkVersion >= firstFrameworkVersion else { return nil }
-    let made = schema.model.memo.fact(ContentKey(frameworkVersion: schema.frameworkVersion)) {
+    let made = schema.model.cache.value(for: ContentKey(frameworkVersion: schema.frameworkVersion)) {
       Result { () throws(HopdError) in try make(for: schema) }
     }
     return try made.get()

@@ -22,7 +22,8 @@ extension StoreSchema {
   ) {
     self.model = model
     self.frameworkVersion = frameworkVersion
-    layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
+    layout = model.cache.value(for: LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed))
+    {
       LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
     }
   }
@@ -33,7 +34,7 @@ extension StoreSchema {
   package static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
 }
 
-/// The part of a layout that the model's memo keeps; it therefore does not contain the model.
+/// The part of a layout that the model's cache keeps; it therefore does not contain the model.
 struct LaidOut: Sendable {
   struct Key: Hashable, Sendable {
     let frameworkVersion: Int64

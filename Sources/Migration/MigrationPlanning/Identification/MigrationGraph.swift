@@ -25,16 +25,16 @@ package struct MigrationGraph: Sendable {
   private let versions: [CatalogedVersion]
   private let rules: RouteRules
   private let mappings: any MappingSource
-  private let memo: Memo?
+  private let cache: Cache?
 
   /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference
   /// where that is allowed.
   package init(
-    versions: [CatalogedVersion], rules: RouteRules, mappings: any MappingSource = NoMappings(), memo: Memo? = nil
+    versions: [CatalogedVersion], rules: RouteRules, mappings: any MappingSource = NoMappings(), cache: Cache? = nil
   ) {
     self.versions = versions.sorted { $0.position < $1.position }
     self.rules = rules
-    self.memo = memo
+    self.cache = cache
     self.mappings = mappings
   }
 
@@ -63,7 +63,8 @@ package struct MigrationGraph: Sendable {
     let stages = StagedRoute(mappings.stages, of: versions, on: stops)
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
-      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages, memo: memo
+      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages,
+      cache: cache
     )
     if let edges = try search.edges() {
       return stages.withHooks(
@@ -114,11 +115,11 @@ package struct MigrationGraph: Sendable {
 
   /// Returns the same as `stops`; cached, because the ways around a hop have the same stops.
   private func knownStops(from start: CatalogedVersion, to target: CatalogedVersion) -> [CatalogedVersion] {
-    guard let memo, !(versions + [start, target]).contains(where: \.isFromStoreItself) else {
+    guard let cache, !(versions + [start, target]).contains(where: \.isFromStoreItself) else {
       return stops(from: start, to: target)
     }
     let key = StopsKey(versions: versions.map(\.identity), start: start.identity, target: target.identity)
-    return memo.fact(key) { stops(from: start, to: target) }
+    return cache.value(for: key) { stops(from: start, to: target) }
   }
 
   /// Returns the versions of the chain, both ends included. If a version's hashes come again before the target, the
@@ -176,11 +177,11 @@ extension ModelCatalog {
       try requireStages(of: store.line)
       var rules = rules
       rules.allowsOlder = allowsOlder
-      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, memo: memo)
+      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, cache: cache)
         .route(from: store.version, to: target)
     }
     guard let key else { return try find() }
-    return try memo.fact(key, find)
+    return try cache.value(for: key, find)
   }
 }
 

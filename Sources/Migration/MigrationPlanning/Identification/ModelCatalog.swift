@@ -27,16 +27,16 @@ package struct ModelCatalog: Sendable {
   package let warnings: [HopdError]
   /// The mapping models for hops between the versions.
   package var mappings: any MappingSource = NoMappings() {
-    didSet { memo = Self.memo(for: versions) }
+    didSet { cache = Self.cache(for: versions) }
   }
   /// Whether stores of a version later than the target may be migrated back by inference. Only an operator can decide
   /// this (docs/decisions/0003).
   package var allowsOlder = false {
-    didSet { memo = Self.memo(for: versions) }
+    didSet { cache = Self.cache(for: versions) }
   }
   /// Cached results about these models and mappings: matches and chains, which are the same for every store of one
   /// version.
-  package private(set) var memo: Memo
+  package private(set) var cache: Cache
 
   /// A catalog of models that were read already.
   package init(bundles: [ModelBundle], warnings: [HopdError] = []) {
@@ -49,11 +49,11 @@ package struct ModelCatalog: Sendable {
         }
       }
     versions = Self.versions(of: bundles)
-    memo = Self.memo(for: versions)
+    cache = Self.cache(for: versions)
   }
 
   /// Makes a cache that holds the results for every version: its match, its chain, its further hops.
-  private static func memo(for versions: [CatalogedVersion]) -> Memo { Memo(limit: max(64, 8 * versions.count)) }
+  private static func cache(for versions: [CatalogedVersion]) -> Cache { Cache(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
     bundles.flatMap { bundle in
@@ -69,7 +69,7 @@ package struct ModelCatalog: Sendable {
   mutating func reorder(_ index: Int, as bundle: ModelBundle) {
     bundles[index] = bundle
     versions = Self.versions(of: bundles)
-    memo = Self.memo(for: versions)
+    cache = Self.cache(for: versions)
   }
 
   /// Reads models, and searches folders for models.

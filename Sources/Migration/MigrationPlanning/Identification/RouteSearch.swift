@@ -21,7 +21,7 @@ struct RouteSearch {
   /// The stages between the stops, which no hop may leave out.
   let stages: StagedRoute
   /// Caches the results of inference.
-  let memo: Memo?
+  let cache: Cache?
   /// Stops from which the target cannot be reached.
   private(set) var dead: Set<Int> = []
   /// Spans of the edges found from reachable stops.
@@ -155,9 +155,9 @@ struct RouteSearch {
         try MappingInference.infer(from: source.model, to: destination.model, renames: rules.renames)
       }
     }
-    guard let memo, !source.isFromStoreItself, !destination.isFromStoreItself else { return try infer().get() }
+    guard let cache, !source.isFromStoreItself, !destination.isFromStoreItself else { return try infer().get() }
     let key = InferenceKey(source: source.identity, destination: destination.identity, renames: rules.renames)
-    return try memo.fact(key, infer).get()
+    return try cache.value(for: key, infer).get()
   }
 
   private struct InferenceKey: Hashable, Sendable {

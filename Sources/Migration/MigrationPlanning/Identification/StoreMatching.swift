@@ -23,7 +23,8 @@ struct StoreMatching {
   func match() throws(HopdError) -> StoreMatch? {
     if hashes.isEmpty { return nil }
     // An error names the store, and is not cached.
-    return try catalog.memo.fact(MatchKey(hashes: hashes, target: target)) { () throws(HopdError) in try found() }
+    return try catalog.cache.value(for: MatchKey(hashes: hashes, target: target)) { () throws(HopdError) in try found()
+    }
   }
 
   private struct MatchKey: Hashable {

@@ -9,7 +9,7 @@ import PersistentStore
 struct MigrationPathCache: Sendable {
   /// `MigrationPlan.migrationPath` without the numbers of history tables.
   let name: String
-  var memo = Memo()
+  var cache = Cache()
 
   /// Everything that determines the hops. Models and mappings follow from the route, and layouts from models and the
   /// store's observed layout. Anything else that becomes part of `Hop` must become part of this.

@@ -28,7 +28,7 @@ package struct MigrationPlan: Sendable {
   /// Lower-case hex.
   package let migrationPath: String
   /// Cached results that follow from the hops alone; stores with the same hops share them.
-  package let memo: Memo
+  package let cache: Cache
   /// Changes if models, mappings, chain or layout decisions change: a checkpoint of another plan is not resumed.
   /// Lower-case hex.
   package let fingerprint: String

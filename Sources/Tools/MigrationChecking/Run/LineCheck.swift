@@ -81,7 +81,7 @@ struct LineCheck: Sendable {
     let rules = RouteRules(
       infer: settings.infer, renames: settings.renames, route: settings.route, allowsOlder: request.catalog.allowsOlder)
     let graph = MigrationGraph(
-      versions: versions, rules: rules, mappings: request.catalog.mappings, memo: request.catalog.memo)
+      versions: versions, rules: rules, mappings: request.catalog.mappings, cache: request.catalog.cache)
     return Result { () throws(HopdError) -> [HopStep] in
       try graph.route(from: version, to: target).map { HopStep($0) }
     }

@@ -41,7 +41,7 @@ package struct AlterCompiler {
   /// Returns the fates of the tables in each hop; empty for a hop with mapping models. Throws for a hop whose rows no
   /// statement can carry. The same for all stores on the same migration path.
   private static func fates(of plan: MigrationPlan) throws(HopdError) -> [[String: TableFate]] {
-    try plan.memo.fact(FatesKey()) { () throws(HopdError) in
+    try plan.cache.value(for: FatesKey()) { () throws(HopdError) in
       var fates: [[String: TableFate]] = []
       for hop in plan.hops {
         if hop.isMapped { _ = try MappedHopCompiler.executions(hop: hop) }

@@ -2,52 +2,52 @@ import Testing
 
 @testable import ManagedObjectModel
 
-@Suite struct MemoTests {
+@Suite struct CacheTests {
   private struct Even: Hashable { let number: Int }
   private struct Odd: Hashable { let number: Int }
   private struct Refusal: Error {}
 
-  @Test func aFactIsWorkedOutOncePerKindAndKey() {
-    let memo = Memo()
+  @Test func aValueIsComputedOncePerKindAndKey() {
+    let cache = Cache()
     var made = 0
-    func fact<Key: Hashable & Sendable>(_ key: Key, _ value: Int) -> Int {
-      memo.fact(key) {
+    func value<Key: Hashable & Sendable>(_ key: Key, _ computed: Int) -> Int {
+      cache.value(for: key) {
         made += 1
-        return value
+        return computed
       }
     }
     for _ in 1...3 {
-      #expect(fact(Even(number: 1), 10) == 10)
-      #expect(fact(Even(number: 2), 20) == 20)
-      #expect(fact(Odd(number: 1), 30) == 30)
+      #expect(value(Even(number: 1), 10) == 10)
+      #expect(value(Even(number: 2), 20) == 20)
+      #expect(value(Odd(number: 1), 30) == 30)
     }
     #expect(made == 3)
   }
 
-  @Test func nothingIsAFactTooAndAnErrorIsNone() throws {
-    let memo = Memo()
+  @Test func nilIsAValueTooAndAnErrorIsNone() throws {
+    let cache = Cache()
     var made = 0
     for _ in 1...2 {
-      let none: Int? = memo.fact(Even(number: 1)) {
+      let none: Int? = cache.value(for: Even(number: 1)) {
         made += 1
         return nil
       }
       #expect(none == nil)
       #expect(throws: Refusal.self) {
-        _ = try memo.fact(Odd(number: 1)) { () throws(Refusal) -> Int in throw Refusal() }
+        _ = try cache.value(for: Odd(number: 1)) { () throws(Refusal) -> Int in throw Refusal() }
       }
     }
     #expect(made == 1)
-    #expect(memo.count == 1)
+    #expect(cache.count == 1)
   }
 
-  @Test func aMemoIsBounded() {
-    let memo = Memo(limit: 8)
-    for number in 1...1000 { #expect(memo.fact(Even(number: number)) { number * 2 } == number * 2) }
-    #expect(memo.count <= 8)
+  @Test func aCacheIsBounded() {
+    let cache = Cache(limit: 8)
+    for number in 1...1000 { #expect(cache.value(for: Even(number: number)) { number * 2 } == number * 2) }
+    #expect(cache.count <= 8)
   }
 
-  @Test func aModelThatIsMadeFromAnotherForgetsItsFacts() {
+  @Test func aModelThatIsMadeFromAnotherHasItsOwnCache() {
     let model = ManagedObjectModel(
       name: "M",
       entities: [Entity(name: "A", attributes: [Attribute(name: "x", type: .string)])])
