@@ -29,7 +29,7 @@ struct ExternalDataInspection {
     + "remove them only when neither needs them any more"
 
   /// The values of one entity of the store in one column.
-  private struct Lane: Hashable {
+  private struct EntityColumn: Hashable {
     let column: StoredColumn
     let number: Int64
   }
@@ -103,10 +103,10 @@ struct ExternalDataInspection {
 
   // MARK: Hops that switch external storage
 
-  /// Returns the lanes that some hop moves out of files, with the place of the first such hop; refuses values that
+  /// Returns the columns that some hop moves out of files, with the place of the first such hop; refuses values that
   /// cannot be read.
-  private mutating func followSwitches() -> [Lane: Place] {
-    var left: [Lane: Place] = [:]
+  private mutating func followSwitches() -> [EntityColumn: Place] {
+    var left: [EntityColumn: Place] = [:]
     for version in migrationPath.models.indices.dropFirst() {
       let model = migrationPath.models[version]
       for entity in model.entities {
@@ -120,9 +120,9 @@ struct ExternalDataInspection {
             case .column(let table, let name, _) = migrationPath.origin(
               ofAttribute: attribute.name, in: entity.name, at: version)
           else { continue }
-          let lane = Lane(column: StoredColumn(table: table, name: name), number: number)
-          guard left[lane] == nil else { continue }
-          left[lane] = Place(
+          let entityColumn = EntityColumn(column: StoredColumn(table: table, name: name), number: number)
+          guard left[entityColumn] == nil else { continue }
+          left[entityColumn] = Place(
             hop: migrationPath.hop(to: version), entity: model.declarer(of: attribute.name, in: entity),
             property: attribute.name)
         }
@@ -133,8 +133,8 @@ struct ExternalDataInspection {
       ($0.key.column.table, $0.key.column.name, $0.key.number)
         < ($1.key.column.table, $1.key.column.name, $1.key.number)
     }
-    for (lane, place) in order {
-      guard let count = counts[lane.column]?[lane.number] else { continue }
+    for (entityColumn, place) in order {
+      guard let count = counts[entityColumn.column]?[entityColumn.number] else { continue }
       movedBytes = movedBytes.addingReportingOverflow(count.foundBytes).partialValue
       if let index = byPlace.firstIndex(where: { $0.place == place }) {
         byPlace[index].count.add(count)
@@ -181,7 +181,7 @@ struct ExternalDataInspection {
 
   // MARK: The result
 
-  private mutating func expect(_ schema: StoreSchema, left: [Lane: Place]) throws {
+  private mutating func expect(_ schema: StoreSchema, left: [EntityColumn: Place]) throws {
     for table in schema.tables {
       for column in table.columns {
         guard case .attribute(let entity, let name) = column.role, let value = schema.model.entity(named: entity),
@@ -200,7 +200,7 @@ struct ExternalDataInspection {
   /// The source of one entity's values, for an attribute of the result.
   private struct Part {
     /// nil if a hop adds the attribute.
-    let lane: Lane?
+    let entityColumn: EntityColumn?
     /// Whether the column has external storage in the store.
     let hasForm: Bool
     /// The value that rows without one get in some hop.
@@ -216,37 +216,39 @@ struct ExternalDataInspection {
       func bytes(_ value: AttributeDefault?) -> [UInt8]? { if case .binary(let bytes)? = value { bytes } else { nil } }
       switch migrationPath.origin(ofAttribute: attribute, in: member.name, at: migrationPath.end) {
       case .null: return nil
-      case .constant(let value): return Part(lane: nil, hasForm: false, filler: bytes(value), rows: count)
+      case .constant(let value): return Part(entityColumn: nil, hasForm: false, filler: bytes(value), rows: count)
       case .column(let table, let name, let fallback):
         let column = StoredColumn(table: table, name: name)
         return Part(
-          lane: Lane(column: column, number: number), hasForm: counts[column] != nil, filler: bytes(fallback),
+          entityColumn: EntityColumn(column: column, number: number), hasForm: counts[column] != nil,
+          filler: bytes(fallback),
           rows: count)
       }
     }
   }
 
   private mutating func add(
-    _ part: Part, to expected: inout ExternalDataExpectation, left: [Lane: Place], entity: String, property: String
+    _ part: Part, to expected: inout ExternalDataExpectation, left: [EntityColumn: Place], entity: String,
+    property: String
   ) throws(SQLiteError) {
     func add(_ count: Int64, bytes: Int64) {
       expected.inline &+= count
       expected.inlineBytes = expected.inlineBytes.addingReportingOverflow(bytes).partialValue
     }
     var values: Int64 = 0
-    if let lane = part.lane, part.hasForm {
-      let count = counts[lane.column]?[lane.number] ?? ExternalDataCount()
+    if let entityColumn = part.entityColumn, part.hasForm {
+      let count = counts[entityColumn.column]?[entityColumn.number] ?? ExternalDataCount()
       values = count.inline &+ count.references
       add(count.inline, bytes: count.inlineBytes)
-      if left[lane] != nil {
+      if left[entityColumn] != nil {
         add(count.found, bytes: count.foundBytes)
       } else {
         expected.found &+= count.found
         expected.foundBytes = expected.foundBytes.addingReportingOverflow(count.foundBytes).partialValue
         expected.missing &+= count.missing
       }
-    } else if let lane = part.lane {
-      let plain = try plainValues(lane, entity: entity, property: property)
+    } else if let entityColumn = part.entityColumn {
+      let plain = try plainValues(entityColumn, entity: entity, property: property)
       values = plain.count
       add(plain.count, bytes: plain.bytes)
     }
@@ -258,13 +260,13 @@ struct ExternalDataInspection {
   /// Counts values of a plain column that get their prefix in some hop, or share a column of the result with values
   /// that had one. A value that is not a BLOB has no external form and is refused.
   private mutating func plainValues(
-    _ lane: Lane, entity: String, property: String
+    _ entityColumn: EntityColumn, entity: String, property: String
   ) throws(SQLiteError) -> (count: Int64, bytes: Int64) {
-    let name = SQLiteIdentifier.quoted(lane.column.name)
+    let name = SQLiteIdentifier.quoted(entityColumn.column.name)
     let answers = try reader.connection.rows(
       "SELECT count(\(name)), sum(length(\(name))), sum(\(name) IS NOT NULL AND typeof(\(name)) <> 'blob'),"
         + " min(CASE WHEN \(name) IS NOT NULL AND typeof(\(name)) <> 'blob' THEN Z_PK END)"
-        + " FROM \(reader.qualified(lane.column.table)) WHERE Z_ENT = \(lane.number)"
+        + " FROM \(reader.qualified(entityColumn.column.table)) WHERE Z_ENT = \(entityColumn.number)"
     ) { ($0.integer(at: 0), $0.integer(at: 1), $0.integer(at: 2), $0.integer(at: 3)) }
     guard let (count, bytes, strange, row) = answers.first else { return (0, 0) }
     if strange > 0 {
@@ -272,24 +274,24 @@ struct ExternalDataInspection {
         .externalDataMalformed,
         "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
         at: Place(entity: entity, property: property, row: row),
-        hint: "restore a backup, or set \(lane.column.table).\(lane.column.name) of these rows right")
+        hint: "restore a backup, or set \(entityColumn.column.table).\(entityColumn.column.name) of these rows right")
     }
     return (count, bytes)
   }
 
   /// Adds a warning about files whose values the migration path drops.
-  private mutating func noteUnreferenced(_ schema: StoreSchema, left: [Lane: Place]) {
+  private mutating func noteUnreferenced(_ schema: StoreSchema, left: [EntityColumn: Place]) {
     var carried = Set(left.keys)
     for table in schema.tables {
       for column in table.columns {
         guard case .attribute(let name, let property) = column.role, let entity = schema.model.entity(named: name)
         else { continue }
-        carried.formUnion(parts(of: property, in: entity, schema).compactMap(\.lane))
+        carried.formUnion(parts(of: property, in: entity, schema).compactMap(\.entityColumn))
       }
     }
     var dropped: Int64 = 0
     for (column, byEntity) in counts {
-      for (number, count) in byEntity where !carried.contains(Lane(column: column, number: number)) {
+      for (number, count) in byEntity where !carried.contains(EntityColumn(column: column, number: number)) {
         dropped &+= count.found
       }
     }

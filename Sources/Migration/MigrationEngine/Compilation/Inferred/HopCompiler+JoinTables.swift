@@ -13,9 +13,9 @@ extension HopCompiler {
     guard let table = hop.destinationSchema.table(of: join.entity) else { return [] }
     let declaring = hop.destination.entity(named: join.entity)
     let subtree = Set(declaring.map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
-    let lanes = lanes(into: table).filter { subtree.contains($0.destination.name) }
+    let entityCopies = entityCopies(into: table).filter { subtree.contains($0.destination.name) }
     var steps: [HopProgram.CopyStep] = []
-    for source in declaredPairs(of: join.relationship, lanes) {
+    for source in declaredPairs(of: join.relationship, entityCopies) {
       guard let found = stored(source) else {
         throw refuse("its pairs are not found in the source", join.entity, join.relationship)
       }

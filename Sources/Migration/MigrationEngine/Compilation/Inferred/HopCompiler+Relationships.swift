@@ -13,9 +13,9 @@ extension HopCompiler {
   /// A column of a to-one.
   enum ToOnePart { case key, number, order }
 
-  /// Returns the source's storage of a lane's pairs.
-  func pairs(of relationship: String, lane: Lane) -> RelationshipMapping.SourcePairs? {
-    lane.mapping.relationships.first { $0.destination == relationship }?.source
+  /// Returns the source's storage of a copy's pairs.
+  func pairs(of relationship: String, entityCopy: EntityCopy) -> RelationshipMapping.SourcePairs? {
+    entityCopy.mapping.relationships.first { $0.destination == relationship }?.source
   }
 
   /// Returns the declared destination of a source relationship.
@@ -28,7 +28,8 @@ extension HopCompiler {
   // MARK: To-one
 
   mutating func toOneExpression(
-    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable, lanes: [Lane], part: ToOnePart
+    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable, entityCopies: [EntityCopy],
+    part: ToOnePart
   ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.relationships.first(where: { $0.name == relationship })
@@ -36,9 +37,9 @@ extension HopCompiler {
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     var cases: [(number: Int64, expression: SQLExpression)] = []
     var columns: Set<String> = []
-    for lane in lanes where subtree.contains(lane.destination.name) {
-      guard let source = pairs(of: relationship, lane: lane) else {
-        cases.append((lane.sourceNumber, .null))
+    for entityCopy in entityCopies where subtree.contains(entityCopy.destination.name) {
+      guard let source = pairs(of: relationship, entityCopy: entityCopy) else {
+        cases.append((entityCopy.sourceNumber, .null))
         continue
       }
       let storage = hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity)
@@ -56,20 +57,20 @@ extension HopCompiler {
       let key = SQLExpression.column(target.columns.key)
       let filtered = filteredKey(key, source: target.entity, destination: value.destinationEntityName)
       switch part {
-      case .key: cases.append((lane.sourceNumber, filtered))
+      case .key: cases.append((entityCopy.sourceNumber, filtered))
       case .order:
         if let order = target.columns.orderKey {
           let kept = SQLExpression.column(order)
           // A reference that is cleared has no position in the order either.
           cases.append(
-            (lane.sourceNumber, filtered == key ? kept : "CASE WHEN \(filtered) IS NOT NULL THEN \(kept) END"))
+            (entityCopy.sourceNumber, filtered == key ? kept : "CASE WHEN \(filtered) IS NOT NULL THEN \(kept) END"))
         } else {
           addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
         }
       case .number:
         cases.append(
           (
-            lane.sourceNumber,
+            entityCopy.sourceNumber,
             targetNumber(
               key: key, filteredKey: filtered,
               discriminator: source.isInverted ? nil : target.columns.discriminator, source: target.entity)
@@ -77,7 +78,7 @@ extension HopCompiler {
       }
     }
     // Siblings that lose the relationship must clear its key, or the other end would still find them by it.
-    let others = lanes.filter { !subtree.contains($0.destination.name) && hasToOne(in: columns, $0.source) }
+    let others = entityCopies.filter { !subtree.contains($0.destination.name) && hasToOne(in: columns, $0.source) }
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
@@ -183,8 +184,8 @@ extension HopCompiler {
       let ownerTable = hop.destinationSchema.table(of: entity)
     else { return nil }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
-    let having = lanes(into: ownerTable).filter {
-      subtree.contains($0.destination.name) && pairs(of: relationship, lane: $0) != nil
+    let having = entityCopies(into: ownerTable).filter {
+      subtree.contains($0.destination.name) && pairs(of: relationship, entityCopy: $0) != nil
     }
     let owners = Set(having.map(\.sourceNumber))
     let sources = declaredPairs(of: relationship, having)
@@ -250,11 +251,13 @@ extension HopCompiler {
       entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
   }
 
-  /// Returns the sources of the lanes' pairs, each once.
-  func declaredPairs(of relationship: String, _ lanes: [Lane]) -> [RelationshipMapping.SourcePairs] {
+  /// Returns the sources of the copies' pairs, each once.
+  func declaredPairs(of relationship: String, _ entityCopies: [EntityCopy]) -> [RelationshipMapping.SourcePairs] {
     var sources: [RelationshipMapping.SourcePairs] = []
-    for lane in lanes {
-      guard let source = pairs(of: relationship, lane: lane).map(declared), !sources.contains(source) else { continue }
+    for entityCopy in entityCopies {
+      guard let source = pairs(of: relationship, entityCopy: entityCopy).map(declared), !sources.contains(source) else {
+        continue
+      }
       sources.append(source)
     }
     return sources

@@ -88,7 +88,7 @@ package struct HopCompiler {
   // MARK: Entity tables
 
   /// A destination entity with rows, and its source.
-  struct Lane {
+  struct EntityCopy {
     let destination: Entity
     let destinationNumber: Int64
     let source: Entity
@@ -96,53 +96,53 @@ package struct HopCompiler {
     let mapping: EntityMapping
   }
 
-  /// Returns the lanes into a destination table.
-  func lanes(into table: EntityTable) -> [Lane] {
+  /// Returns the copies into a destination table.
+  func entityCopies(into table: EntityTable) -> [EntityCopy] {
     table.entities.compactMap { name in
       guard let mapping = hop.mapping.mapping(toDestination: name), let sourceName = mapping.sourceEntity,
         let destination = hop.destination.entity(named: name), let source = hop.source.entity(named: sourceName),
         let destinationNumber = hop.destinationSchema.number(of: name),
         let sourceNumber = hop.sourceSchema.number(of: sourceName)
       else { return nil }
-      return Lane(
+      return EntityCopy(
         destination: destination, destinationNumber: destinationNumber, source: source, sourceNumber: sourceNumber,
         mapping: mapping)
     }
   }
 
   private mutating func copySteps(into table: EntityTable) throws(HopdError) -> [HopProgram.CopyStep] {
-    let all = lanes(into: table)
+    let all = entityCopies(into: table)
     // Inference lets the entities of a destination tree come from one source tree only, so there is one group. A later
     // kind of mapping may have several; each is copied from its own table.
-    var groups: [(source: EntityTable, lanes: [Lane])] = []
-    for lane in all {
-      guard let source = hop.sourceSchema.table(of: lane.source.name) else { continue }
+    var groups: [(source: EntityTable, entityCopies: [EntityCopy])] = []
+    for entityCopy in all {
+      guard let source = hop.sourceSchema.table(of: entityCopy.source.name) else { continue }
       if let index = groups.firstIndex(where: { $0.source.name == source.name }) {
-        groups[index].lanes.append(lane)
+        groups[index].entityCopies.append(entityCopy)
       } else {
-        groups.append((source, [lane]))
+        groups.append((source, [entityCopy]))
       }
     }
     var steps: [HopProgram.CopyStep] = []
     for group in groups {
-      steps.append(try copyStep(into: table, from: group.source, lanes: group.lanes))
+      steps.append(try copyStep(into: table, from: group.source, entityCopies: group.entityCopies))
     }
     return steps
   }
 
   private mutating func copyStep(
-    into table: EntityTable, from source: EntityTable, lanes: [Lane]
+    into table: EntityTable, from source: EntityTable, entityCopies: [EntityCopy]
   ) throws(HopdError) -> HopProgram.CopyStep {
     var columns: [Insertion.Column] = []
     for column in table.columns {
-      guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
+      guard let expression = try expression(for: column, in: table, entityCopies: entityCopies) else { continue }
       columns.append(Insertion.Column(column.name, expression))
     }
     // If every entity of the source table is copied, no filter is needed.
-    let carried = Set(lanes.map(\.sourceNumber))
+    let carried = Set(entityCopies.map(\.sourceNumber))
     let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
     // The destination entities with one source entity each, for code that follows objects to the destination.
-    let whole = Dictionary(lanes.map { ($0.destinationNumber, $0.sourceNumber) }) { first, _ in first }
+    let whole = Dictionary(entityCopies.map { ($0.destinationNumber, $0.sourceNumber) }) { first, _ in first }
     return HopProgram.CopyStep(
       subject: table.rootEntity,
       rows: Insertion(
@@ -150,28 +150,32 @@ package struct HopCompiler {
         tables: ["\(self.source.qualified(source.name)) AS s"],
         sourceTable: source.name,
         conditions: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
-        whole: Set(lanes.map(\.destinationNumber)).count == lanes.count ? whole : [:], rangeKey: "s.\"Z_PK\"",
+        whole: Set(entityCopies.map(\.destinationNumber)).count == entityCopies.count ? whole : [:],
+        rangeKey: "s.\"Z_PK\"",
         driver: self.source.driver(of: source.name)), schema: destinationSchema)
   }
 
   /// Returns the expression for a column; nil if it stays NULL or is filled later.
   private mutating func expression(
-    for column: SchemaColumn, in table: EntityTable, lanes: [Lane]
+    for column: SchemaColumn, in table: EntityTable, entityCopies: [EntityCopy]
   ) throws(HopdError) -> SQLExpression? {
     switch column.role {
     case .primaryKey: return .column("Z_PK")
     case .saveCount: return .column("Z_OPT")
     case .entityNumber:
       return renumbering(
-        of: .column("Z_ENT"), Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
+        of: .column("Z_ENT"), Dictionary(entityCopies.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
     case .attribute(let entity, let name):
-      return try attributeExpression(entity: entity, attribute: name, lanes: lanes)
+      return try attributeExpression(entity: entity, attribute: name, entityCopies: entityCopies)
     case .toOne(let entity, let relationship):
-      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .key)
+      return try toOneExpression(
+        entity, relationship, column: column, table: table, entityCopies: entityCopies, part: .key)
     case .discriminator(let entity, let relationship):
-      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .number)
+      return try toOneExpression(
+        entity, relationship, column: column, table: table, entityCopies: entityCopies, part: .number)
     case .orderKey(let entity, let relationship):
-      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .order)
+      return try toOneExpression(
+        entity, relationship, column: column, table: table, entityCopies: entityCopies, part: .order)
     case .owner(let entity, let relationship):
       return try ownerExpression(entity, relationship, column: column, table: table, part: .key)
     case .ownerOrder(let entity, let relationship):
@@ -180,31 +184,31 @@ package struct HopCompiler {
   }
 
   private func attributeExpression(
-    entity: String, attribute: String, lanes: [Lane]
+    entity: String, attribute: String, entityCopies: [EntityCopy]
   ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.attributes.first(where: { $0.name == attribute })
     else { return nil }
     if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
-      return zeroExpression(below: declaring, lanes: lanes)
+      return zeroExpression(below: declaring, entityCopies: entityCopies)
     }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
-    let concerned = lanes.filter { subtree.contains($0.destination.name) }
+    let concerned = entityCopies.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: SQLExpression)] = []
     var isAddedSomewhere = concerned.isEmpty
     var isRewritten = false
-    for lane in concerned {
+    for entityCopy in concerned {
       // A subentity that declares the attribute again has its own default, and may require a value.
-      let own = hop.destination.allAttributes(of: lane.destination)[attribute] ?? value
-      let found = try laneExpression(own, lane: lane)
-      cases.append((lane.sourceNumber, found.expression))
+      let own = hop.destination.allAttributes(of: entityCopy.destination)[attribute] ?? value
+      let found = try entityCopyExpression(own, entityCopy: entityCopy)
+      cases.append((entityCopy.sourceNumber, found.expression))
       isAddedSomewhere = isAddedSomewhere || found.isAdded
       isRewritten = isRewritten || found.isRewritten
     }
     // Core Data writes an added attribute's default into every row of the table, including rows of sibling entities
     // (docs/formats/store-layout.md, "Apple's migration in place"); a copied column is copied for all rows for the same
     // reason.
-    let others = lanes.filter { !subtree.contains($0.destination.name) }
+    let others = entityCopies.filter { !subtree.contains($0.destination.name) }
     // The content of sibling rows has no form that could be rewritten, and siblings do not have the attribute; under a
     // uniqueness constraint the same value in their rows would violate it.
     guard !others.isEmpty, isRewritten || isUnique(entity: entity, attribute: attribute) else {
@@ -213,24 +217,25 @@ package struct HopCompiler {
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
-  /// Returns the value of an attribute, as the lane's entity defines it, in the lane's rows; whether they are given it
+  /// Returns the value of an attribute, as the copy's entity defines it, in the copy's rows; whether they are given it
   /// by the hop, and whether its form changes.
-  private func laneExpression(
-    _ value: Attribute, lane: Lane
+  private func entityCopyExpression(
+    _ value: Attribute, entityCopy: EntityCopy
   ) throws(HopdError) -> (expression: SQLExpression, isAdded: Bool, isRewritten: Bool) {
     // The ancestor's column has no value for a subentity that makes the attribute transient.
     if value.isTransient { return (.null, false, false) }
     let standard = SQLExpression.defaultValue(of: value)
-    let source = lane.mapping.attributes.first { $0.destination == value.name }?.source
-    let before = source.flatMap { hop.source.allAttributes(of: lane.source)[$0] }
+    let source = entityCopy.mapping.attributes.first { $0.destination == value.name }?.source
+    let before = source.flatMap { hop.source.allAttributes(of: entityCopy.source)[$0] }
     let needsDefault = source == nil || !value.isOptional
     if needsDefault, case .archived(let className)? = value.defaultValue {
       guard before?.isOptional == false else {
         throw unwritableDefault(
-          className, entity: hop.destination.declarer(of: value.name, in: lane.destination), attribute: value.name)
+          className, entity: hop.destination.declarer(of: value.name, in: entityCopy.destination), attribute: value.name
+        )
       }
     }
-    guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
+    guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: entityCopy.source.name) else {
       return (standard ?? .null, true, false)
     }
     let plain = SQLExpression.column(column)
@@ -257,10 +262,11 @@ package struct HopCompiler {
 
   /// Returns the initial value of a count: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
   /// for new objects leaves them (docs/formats/store-layout.md, "Derived attributes").
-  private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> SQLExpression? {
+  private func zeroExpression(below declaring: Entity, entityCopies: [EntityCopy]) -> SQLExpression? {
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     return choose(
-      lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? .integer(0) : .null) }, otherwise: nil)
+      entityCopies.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? .integer(0) : .null) },
+      otherwise: nil)
   }
 
   /// Whether a uniqueness constraint of the destination includes the attribute's column.
