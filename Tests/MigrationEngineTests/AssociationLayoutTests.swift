@@ -60,18 +60,18 @@ struct SmallHop {
         let layout = try AssociationLayout(hop: SmallHop.hop(source, destination, mappings), spans: ranges)
         var keys: Set<Int64> = []
         var count = 0
-        for lane in layout.lanes {
-          guard let range = ranges[lane.sourceTable], range.low <= range.high else { continue }
+        for associationRange in layout.ranges {
+          guard let range = ranges[associationRange.sourceTable], range.low <= range.high else { continue }
           // The entities of a table take turns in its rows.
           for key in range.low...range.high
-          where lane.sourceTable == "ZB" || (key % 2 == 0) == (lane.sourceEntity == "A") {
-            keys.insert(key + lane.offset)
+          where associationRange.sourceTable == "ZB" || (key % 2 == 0) == (associationRange.sourceEntity == "A") {
+            keys.insert(key + associationRange.offset)
             count += 1
-            #expect(key + lane.offset <= layout.reservedKeys["ZD"] ?? 0, "\(picked) \(spans)")
+            #expect(key + associationRange.offset <= layout.reservedKeys["ZD"] ?? 0, "\(picked) \(spans)")
           }
         }
         #expect(keys.count == count, "\(picked) \(spans)")
-        #expect(layout.lanes.first?.offset == 0)
+        #expect(layout.ranges.first?.offset == 0)
         tried += 1
       }
     }

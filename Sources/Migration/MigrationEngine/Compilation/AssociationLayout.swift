@@ -37,39 +37,19 @@ package struct AssociationLayout: Sendable, Hashable {
     case policy
   }
 
-  /// An entity mapping that makes objects from source objects.
-  package struct Lane: Sendable, Hashable {
-    /// The index in `MappedHop.entityMappings`.
-    package let index: Int
-    package let mapping: ExplicitEntityMapping
-    package let kind: Kind
-    package let sourceEntity: String
-    package let sourceTable: String
-    package let sourceNumber: Int64
-    package let destinationEntity: String
-    package let destinationTable: String
-    package let destinationNumber: Int64
-    /// The number added to the source key; not for expanded objects, nor for objects that policies make besides the
-    /// standard ones.
-    package let offset: Int64
-
-    /// Whether keys alone determine the associated objects.
-    package var isArithmetic: Bool { kind == .each }
-  }
-
-  /// The lanes in the order of execution; mappings without source or destination have none.
-  package let lanes: [Lane]
-  /// The largest key that a lane's offset can give, per destination table. Keys above it are free for other objects.
+  /// The ranges in the order of execution; mappings without source or destination have none.
+  package let ranges: [AssociationRange]
+  /// The largest key that a range's offset can give, per destination table. Keys above it are free for other objects.
   package let reservedKeys: [String: Int64]
 
-  /// Returns the lane of an entity mapping.
-  package func lane(at index: Int) -> Lane? { lanes.first { $0.index == index } }
+  /// Returns the range of an entity mapping.
+  package func range(at index: Int) -> AssociationRange? { ranges.first { $0.index == index } }
 
-  /// Returns the lane of a named entity mapping.
-  package func lane(named name: String) -> Lane? { lanes.first { $0.mapping.name == name } }
+  /// Returns the range of a named entity mapping.
+  package func range(named name: String) -> AssociationRange? { ranges.first { $0.mapping.name == name } }
 
-  /// Returns the lanes whose source is exactly that entity, in order.
-  package func lanes(from entity: String) -> [Lane] { lanes.filter { $0.sourceEntity == entity } }
+  /// Returns the ranges whose source is exactly that entity, in order.
+  package func ranges(from entity: String) -> [AssociationRange] { ranges.filter { $0.sourceEntity == entity } }
 
   /// Returns the name of the table of a mapping's groups.
   package static func groupTable(_ index: Int) -> String { "HOPD_GROUP_\(index)" }
@@ -81,7 +61,7 @@ package struct AssociationLayout: Sendable, Hashable {
 
   /// Lays out the keys of a hop's mappings. `spans` are the key spans of the source tables, by table name.
   package init(hop: Hop, spans: [String: KeySpan]) throws(HopdError) {
-    var lanes: [Lane] = []
+    var ranges: [AssociationRange] = []
     var groups: [Group] = []
     var reserved: [String: Int64] = [:]
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
@@ -121,19 +101,19 @@ package struct AssociationLayout: Sendable, Hashable {
         } else {
           reserved[table.name] = max(span.high, 0)
         }
-        // The objects of groups are counted from one, so no other lane has their range.
+        // The objects of groups are counted from one, so no other mapping has their range.
         if kind != .grouped {
           groups.append(
             Group(destination: table.name, source: sourceTable.name, offset: offset, entities: [source]))
         }
       }
-      lanes.append(
-        Lane(
+      ranges.append(
+        AssociationRange(
           index: index, mapping: mapping, kind: kind, sourceEntity: source, sourceTable: sourceTable.name,
           sourceNumber: sourceNumber, destinationEntity: destination, destinationTable: table.name,
           destinationNumber: number, offset: offset))
     }
-    self.lanes = lanes
+    self.ranges = ranges
     reservedKeys = reserved
   }
 

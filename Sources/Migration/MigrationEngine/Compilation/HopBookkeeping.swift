@@ -41,7 +41,7 @@ struct HopBookkeeping {
 
   /// The source entities whose objects are migrated to a table.
   private func sourceEntities(of table: EntityTable) -> [String] {
-    if let layout { return layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
+    if let layout { return layout.ranges.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
     return table.entities.compactMap { hop.mapping.mapping(toDestination: $0)?.sourceEntity }
   }
 }

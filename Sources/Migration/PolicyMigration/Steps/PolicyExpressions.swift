@@ -53,26 +53,26 @@ struct PolicyExpressions {
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
   }
 
-  /// Returns the expressions of a lane's mapping; the source row has the alias `s`.
-  func forLane(_ lane: AssociationLayout.Lane) -> PolicyExpressionSQL {
-    let row = SQLRow(alias: "s", entity: lane.sourceEntity)
+  /// Returns the expressions of a range's mapping; the source row has the alias `s`.
+  func forRange(_ range: AssociationRange) -> PolicyExpressionSQL {
+    let row = SQLRow(alias: "s", entity: range.sourceEntity)
     let scope = ExpressionScope(
-      model: hop.source, sourceEntity: lane.sourceEntity, place: .attribute,
+      model: hop.source, sourceEntity: range.sourceEntity, place: .attribute,
       entityMappings: Set(hop.mapped?.entityMappings.map(\.name) ?? []), hasPolicy: true)
     return PolicyExpressionSQL(
-      value: { try mapped.value($0, row: row, storedAs: $1, lane: lane).text },
+      value: { try mapped.value($0, row: row, storedAs: $1, range: range).text },
       argument: { node, property in
         guard case .value(let type) = ExpressionChecker(scope).type(of: node) else {
           throw HopdError(
             .mappingUnsupported, "an argument of a policy's method is neither $source, a property of it, nor a value",
-            at: Place(hop: hop.title, entity: lane.destinationEntity, property: property),
+            at: Place(hop: hop.title, entity: range.destinationEntity, property: property),
             hint: "pass $source and let the policy follow its relationships")
         }
         return (
-          try mapped.value(node, row: row, storedAs: Attribute(name: property, type: type), lane: lane).text, type
+          try mapped.value(node, row: row, storedAs: Attribute(name: property, type: type), range: range).text, type
         )
       },
-      filter: { try mapped.condition($0, row: row, lane: lane).text })
+      filter: { try mapped.condition($0, row: row, range: range).text })
   }
 
   /// Returns the predicate of a fetch request.
@@ -142,16 +142,16 @@ struct PolicyExpressions {
           destination: .init(number: "a.destination_entity", key: "a.destination"), order: "a.rowid")
       )
     }
-    guard let lane = layout.lane(at: index) else { return nil }
-    let targets = try associations.targets(lane, of: "s", prefix: "p")
+    guard let range = layout.range(at: index) else { return nil }
+    let targets = try associations.targets(range, of: "s", prefix: "p")
     var conditions = targets.conditions + ["d.\"Z_PK\" = \(targets.key)", "d.\"Z_ENT\" = \(targets.number)"]
     // With this condition the source row is found by its key if the destination's is given.
-    if lane.isArithmetic { conditions.append("s.\"Z_PK\" = d.\"Z_PK\" - \(lane.offset)") }
+    if range.isArithmetic { conditions.append("s.\"Z_PK\" = d.\"Z_PK\" - \(range.offset)") }
     return (
       index,
       PolicyRelation(
-        tables: (["\(source.qualified(lane.sourceTable)) AS s"] + targets.tables
-          + ["\(destination.qualified(lane.destinationTable)) AS d"]).joined(separator: ", ").text,
+        tables: (["\(source.qualified(range.sourceTable)) AS s"] + targets.tables
+          + ["\(destination.qualified(range.destinationTable)) AS d"]).joined(separator: ", ").text,
         conditions: conditions.map(\.text), source: .init(number: "s.\"Z_ENT\"", key: "s.\"Z_PK\""),
         destination: .init(number: "d.\"Z_ENT\"", key: "d.\"Z_PK\""), order: "s.\"Z_PK\", d.\"Z_PK\"")
     )

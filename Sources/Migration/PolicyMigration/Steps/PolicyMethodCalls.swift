@@ -92,7 +92,7 @@ struct PolicyMethodCall {
 
 /// The relationships of one mapping that call methods of its policy.
 final class PolicyRelationshipMethods {
-  private let lane: AssociationLayout.Lane
+  private let range: AssociationRange
   private let calls: [PolicyMethodCall]
   private let rowForm: PolicyRowForm
   private let members: PolicyMembers
@@ -100,7 +100,7 @@ final class PolicyRelationshipMethods {
   private let limit: Int
 
   init(
-    _ properties: [ExplicitPropertyMapping], lane: AssociationLayout.Lane, source: PolicySide, rowForm: PolicyRowForm,
+    _ properties: [ExplicitPropertyMapping], range: AssociationRange, source: PolicySide, rowForm: PolicyRowForm,
     members: PolicyMembers, connection: Connection, expressions: PolicyExpressionSQL, options: EngineOptions
   ) throws {
     var columns = ["s.\"Z_PK\""] + rowForm.selectList(alias: "s")
@@ -112,13 +112,13 @@ final class PolicyRelationshipMethods {
           property.name, selector, nodes, shape: rowForm.shape, columns: &columns, expressions: expressions))
     }
     self.calls = calls
-    self.lane = lane
+    self.range = range
     self.rowForm = rowForm
     self.members = members
     limit = options.policyAnswerObjects
     statement = try connection.prepare(
-      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(lane.sourceTable)) AS s"
-        + " WHERE s.\"Z_PK\" = ?1 AND s.\"Z_ENT\" = \(lane.sourceNumber)")
+      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(range.sourceTable)) AS s"
+        + " WHERE s.\"Z_PK\" = ?1 AND s.\"Z_ENT\" = \(range.sourceNumber)")
   }
 
   /// Sets the relationships of some destination objects; returns the number of objects that the policy inserted
@@ -133,7 +133,7 @@ final class PolicyRelationshipMethods {
     var targets: [[PolicyObjectID]] = calls.map { _ in [] }
     var arguments: [[[PolicyValue]]] = calls.map { _ in [] }
     var weight = 0
-    for object in objects where object.source.entity == lane.sourceEntity {
+    for object in objects where object.source.entity == range.sourceEntity {
       try statement.bind(.integer(object.source.key), at: 1)
       defer { statement.reset() }
       guard try statement.step() else { continue }
@@ -166,9 +166,9 @@ final class PolicyRelationshipMethods {
 extension PolicyRelationshipMethods {
   /// Returns the names of the entities whose objects have the relationship of the mapping's destination.
   private func owners(of relationship: String, on side: PolicySide) -> Set<String> {
-    guard let entity = side.model.entity(named: lane.destinationEntity),
+    guard let entity = side.model.entity(named: range.destinationEntity),
       let declarer = side.model.declaringEntity(of: relationship, in: entity)
-    else { return [lane.destinationEntity] }
+    else { return [range.destinationEntity] }
     return Set(side.model.subtree(of: declarer).map(\.name))
   }
 }

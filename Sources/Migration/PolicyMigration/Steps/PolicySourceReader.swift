@@ -42,7 +42,7 @@ final class PolicySourceReader {
 
   /// The attributes that the policy's methods compute, in the order of `Chunk.arguments`.
   let methods: [PolicyMethodCall]
-  private let lane: AssociationLayout.Lane
+  private let range: AssociationRange
   private let rowForm: PolicyRowForm
   private let members: PolicyMembers
   private let statement: Statement
@@ -54,21 +54,21 @@ final class PolicySourceReader {
   private let place: Place
 
   init(
-    lane: AssociationLayout.Lane, source: PolicySide, rowForm: PolicyRowForm, destination: PolicyShape,
+    range: AssociationRange, source: PolicySide, rowForm: PolicyRowForm, destination: PolicyShape,
     members: PolicyMembers, connection: Connection, expressions: PolicyExpressionSQL, options: EngineOptions,
     hop: String
   ) throws {
-    self.lane = lane
+    self.range = range
     self.rowForm = rowForm
     self.members = members
     memberLimit = options.policyAnswerObjects
-    place = Place(hop: hop, entity: lane.destinationEntity)
+    place = Place(hop: hop, entity: range.destinationEntity)
     var columns = ["s.\"Z_PK\""] + rowForm.selectList(alias: "s")
     var standard: [Standard] = []
     var methods: [PolicyMethodCall] = []
     var kept: [(attribute: String, source: String, column: Int32)] = []
     let sourceAttributes = Dictionary(rowForm.shape.attributes.map { ($0.name, $0) }) { first, _ in first }
-    for property in lane.mapping.attributes {
+    for property in range.mapping.attributes {
       guard case .attribute(let index)? = destination.slots[property.name], case .expression(let node)? = property.value
       else { continue }
       let slot = destination.attributes[index]
@@ -99,10 +99,10 @@ final class PolicySourceReader {
     self.standard = standard
     self.methods = methods
     keptReferences = kept
-    var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)", "s.\"Z_PK\" >= ?1"]
-    if let filter = lane.mapping.filter { conditions.append("(\(try expressions.filter(filter.predicate)))") }
+    var conditions = ["s.\"Z_ENT\" = \(range.sourceNumber)", "s.\"Z_PK\" >= ?1"]
+    if let filter = range.mapping.filter { conditions.append("(\(try expressions.filter(filter.predicate)))") }
     statement = try connection.prepare(
-      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(lane.sourceTable)) AS s"
+      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(range.sourceTable)) AS s"
         + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY s.\"Z_PK\" LIMIT ?2")
   }
 
@@ -130,7 +130,7 @@ final class PolicySourceReader {
 
   private func instance(_ key: Int64, into chunk: inout Chunk, weight: inout Int) throws -> PolicySourceInstance {
     let values = try rowForm.read(statement, at: 1, key: key, weight: &weight)
-    let (standardKey, overflow) = key.addingReportingOverflow(lane.offset)
+    let (standardKey, overflow) = key.addingReportingOverflow(range.offset)
     guard !overflow else {
       throw HopdError(.keysExhausted, "the primary keys of its objects would not fit into 64 bits", at: place)
     }
@@ -149,8 +149,8 @@ final class PolicySourceReader {
       guard case .blob(let bytes) = stored, case .reference = ExternalDataForm(bytes) else { continue }
       chunk.references[standardKey, default: []].append((item.attribute, values[item.source] ?? .null, stored))
     }
-    let source = PolicyObjectID(side: .source, entity: lane.sourceEntity, key: key)
-    let destination = PolicyObjectID(side: .destination, entity: lane.destinationEntity, key: standardKey)
+    let source = PolicyObjectID(side: .source, entity: range.sourceEntity, key: key)
+    let destination = PolicyObjectID(side: .destination, entity: range.destinationEntity, key: standardKey)
     for (index, method) in methods.enumerated() {
       chunk.arguments[index].append(
         try method.values(
@@ -170,7 +170,7 @@ final class PolicySourceReader {
     guard let value else {
       throw HopdError(
         .policyFailed, "the mapping's expression gives no \(slot.form.attribute.type.name)",
-        at: Place(hop: place.hop, entity: lane.destinationEntity, property: slot.name, row: key),
+        at: Place(hop: place.hop, entity: range.destinationEntity, property: slot.name, row: key),
         hint: "correct the expression in the mapping model")
     }
     return value

@@ -56,11 +56,11 @@ final class PolicyWork {
     try ExpressionFunctions.register(on: connection)
     // Expanding mappings have chosen their keys by now, above all ranges, though their rows may be written later.
     var last = context.layout.reservedKeys
-    for lane in context.layout.lanes {
-      guard case .expanded = lane.kind else { continue }
+    for range in context.layout.ranges {
+      guard case .expanded = range.kind else { continue }
       let highest = try connection.integer(
-        "SELECT max(destination) FROM \(destination.qualified(AssociationLayout.expandedTable(lane.index)))")
-      last[lane.destinationTable] = max(last[lane.destinationTable] ?? 0, highest ?? 0)
+        "SELECT max(destination) FROM \(destination.qualified(AssociationLayout.expandedTable(range.index)))")
+      last[range.destinationTable] = max(last[range.destinationTable] ?? 0, highest ?? 0)
     }
     keys = PolicyKeyCounters(side: destination, connection: connection) { root in
       let taken = hop.destinationSchema.table(of: root).flatMap { last[$0.name] } ?? 0
@@ -87,28 +87,28 @@ final class PolicyWork {
 
   /// Returns the reader of a mapping's source objects; nil if it has none.
   func sourceReader(for session: PolicySession, context: PolicyStepContext) throws -> PolicySourceReader? {
-    guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity),
-      let to = destination.shape(of: lane.destinationEntity)
+    guard let range = context.layout.range(at: session.index), let from = source.shape(of: range.sourceEntity),
+      let to = destination.shape(of: range.destinationEntity)
     else { return nil }
     return try PolicySourceReader(
-      lane: lane, source: source, rowForm: rowForm(from), destination: to, members: sourceMembers,
-      connection: context.connection, expressions: expressions.forLane(lane), options: context.options,
+      range: range, source: source, rowForm: rowForm(from), destination: to, members: sourceMembers,
+      connection: context.connection, expressions: expressions.forRange(range), options: context.options,
       hop: context.hop.title)
   }
 
   /// Returns the relationships of a mapping that call a method of its policy; nil if there are none.
   func relationshipMethods(for session: PolicySession, context: PolicyStepContext) throws -> PolicyRelationshipMethods?
   {
-    guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity) else {
+    guard let range = context.layout.range(at: session.index), let from = source.shape(of: range.sourceEntity) else {
       return nil
     }
-    let calls = lane.mapping.relationships.filter {
+    let calls = range.mapping.relationships.filter {
       if case .expression(.policyMethod)? = $0.value { true } else { false }
     }
     if calls.isEmpty { return nil }
     return try PolicyRelationshipMethods(
-      calls, lane: lane, source: source, rowForm: rowForm(from), members: sourceMembers,
-      connection: context.connection, expressions: expressions.forLane(lane), options: context.options)
+      calls, range: range, source: source, rowForm: rowForm(from), members: sourceMembers,
+      connection: context.connection, expressions: expressions.forRange(range), options: context.options)
   }
 
   private func rowForm(_ shape: PolicyShape) -> PolicyRowForm {

@@ -54,16 +54,16 @@ package struct AssociationSQL {
   func sum(_ key: SQLExpression, _ offset: Int64) -> SQLExpression { offset == 0 ? key : "\(key) + \(offset)" }
 
   /// Returns the conditions under which a source row belongs to a mapping.
-  func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [SQLExpression] {
-    var conditions: [SQLExpression] = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
-    if let filter = lane.mapping.filter {
-      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
+  func membership(_ range: AssociationRange, row: MappedRow) throws(HopdError) -> [SQLExpression] {
+    var conditions: [SQLExpression] = ["\(row.alias).\"Z_ENT\" = \(range.sourceNumber)"]
+    if let filter = range.mapping.filter {
+      conditions.append("(\(try expressions.condition(filter.predicate, row: row, range: range)))")
     }
     return conditions
   }
 
-  private func keys(of lane: AssociationLayout.Lane) -> [ExpressionNode] {
-    switch lane.mapping.grouping {
+  private func keys(of range: AssociationRange) -> [ExpressionNode] {
+    switch range.mapping.grouping {
     case .distinctBy(let keys, _), .deduplicate(let keys, _): keys
     case .each, .expand: []
     }
@@ -71,52 +71,52 @@ package struct AssociationSQL {
 
   /// Returns the conditions under which a row of a mapping's groups has the keys of a source row.
   private func matches(
-    _ lane: AssociationLayout.Lane, row: MappedRow, in group: String
+    _ range: AssociationRange, row: MappedRow, in group: String
   ) throws(HopdError) -> [SQLExpression] {
     var conditions: [SQLExpression] = []
-    for (index, node) in keys(of: lane).enumerated() {
-      conditions.append("\(group).\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
+    for (index, node) in keys(of: range).enumerated() {
+      conditions.append("\(group).\"k\(index)\" = \(try expressions.key(node, row: row, range: range))")
     }
     return conditions
   }
 
   // MARK: From source to destination
 
-  /// Returns the objects that `lane` made for the source row under `alias`.
-  package func targets(_ lane: AssociationLayout.Lane, of alias: String, prefix: String) throws(HopdError) -> Targets {
-    let row = MappedRow(alias: alias, entity: lane.sourceEntity)
+  /// Returns the objects that `range` made for the source row under `alias`.
+  package func targets(_ range: AssociationRange, of alias: String, prefix: String) throws(HopdError) -> Targets {
+    let row = MappedRow(alias: alias, entity: range.sourceEntity)
     let key = SQLExpression.column("Z_PK", of: alias)
-    let number = SQLExpression.integer(lane.destinationNumber)
-    switch lane.kind {
+    let number = SQLExpression.integer(range.destinationNumber)
+    switch range.kind {
     case .each:
       return Targets(
-        conditions: try membership(lane, row: row), key: sum(key, lane.offset), number: number)
+        conditions: try membership(range, row: row), key: sum(key, range.offset), number: number)
     case .grouped:
       let group = SQLiteIdentifier.quoted("\(prefix)g")
       return Targets(
-        tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
-        conditions: try membership(lane, row: row) + matches(lane, row: row, in: group),
-        key: sum("\(group).\"id\"", lane.offset), number: number)
+        tables: ["\(own(AssociationLayout.groupTable(range.index))) AS \(group)"],
+        conditions: try membership(range, row: row) + matches(range, row: row, in: group),
+        key: sum("\(group).\"id\"", range.offset), number: number)
     case .deduplicated:
-      let conditions = try matches(lane, row: row, in: "g")
+      let conditions = try matches(range, row: row, in: "g")
       // A source object with nil in its keys is in no group and represents itself.
       let representative: SQLExpression =
-        "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(lane.index))) AS g"
+        "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(range.index))) AS g"
         + " WHERE \(conditions.joined(separator: " AND "))), \(key))"
       return Targets(
-        conditions: try membership(lane, row: row), key: sum(representative, lane.offset), number: number)
+        conditions: try membership(range, row: row), key: sum(representative, range.offset), number: number)
     case .expanded:
       let pair = SQLiteIdentifier.quoted("\(prefix)x")
       return Targets(
-        tables: ["\(own(AssociationLayout.expandedTable(lane.index))) AS \(pair)"],
-        conditions: ["\(alias).\"Z_ENT\" = \(lane.sourceNumber)", "\(pair).\"source\" = \(key)"],
+        tables: ["\(own(AssociationLayout.expandedTable(range.index))) AS \(pair)"],
+        conditions: ["\(alias).\"Z_ENT\" = \(range.sourceNumber)", "\(pair).\"source\" = \(key)"],
         key: "\(pair).\"destination\"", number: number)
     case .policy:
       let pair = SQLiteIdentifier.quoted("\(prefix)a")
       return Targets(
         tables: ["\(own(AssociationLayout.associationTable)) AS \(pair)"],
         conditions: [
-          "\(pair).\"mapping\" = \(lane.index)", "\(pair).\"source_entity\" = \(alias).\"Z_ENT\"",
+          "\(pair).\"mapping\" = \(range.index)", "\(pair).\"source_entity\" = \(alias).\"Z_ENT\"",
           "\(pair).\"source\" = \(key)",
         ],
         key: "\(pair).\"destination\"", number: "\(pair).\"destination_entity\"")
@@ -124,65 +124,65 @@ package struct AssociationSQL {
   }
 
   /// Returns the object that a grouping mapping made for values of its keys.
-  func group(_ lane: AssociationLayout.Lane, keys: [SQLExpression], prefix: String) -> Targets {
+  func group(_ range: AssociationRange, keys: [SQLExpression], prefix: String) -> Targets {
     let group = SQLiteIdentifier.quoted("\(prefix)g")
     return Targets(
-      tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
+      tables: ["\(own(AssociationLayout.groupTable(range.index))) AS \(group)"],
       conditions: keys.enumerated().map { "\(group).\"k\($0.offset)\" = \($0.element)" },
-      key: sum("\(group).\"id\"", lane.offset), number: .integer(lane.destinationNumber))
+      key: sum("\(group).\"id\"", range.offset), number: .integer(range.destinationNumber))
   }
 
   // MARK: From destination to source
 
   /// Returns the rows from which a mapping made its objects, one row per object: for a group, the source object that
   /// represents it.
-  func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
-    let row = lane.row
-    let source: SQLExpression = "\(expressions.qualified(lane.sourceTable)) AS s"
-    switch lane.kind {
+  func rows(_ range: AssociationRange) throws(HopdError) -> Rows {
+    let row = range.row
+    let source: SQLExpression = "\(expressions.qualified(range.sourceTable)) AS s"
+    switch range.kind {
     case .each, .deduplicated:
-      var conditions = try membership(lane, row: row)
-      if lane.kind == .deduplicated {
+      var conditions = try membership(range, row: row)
+      if range.kind == .deduplicated {
         var matches: [SQLExpression] = []
         var isNil: [SQLExpression] = []
-        for (index, node) in keys(of: lane).enumerated() {
-          let key = try expressions.key(node, row: row, lane: lane)
+        for (index, node) in keys(of: range).enumerated() {
+          let key = try expressions.key(node, row: row, range: range)
           matches.append("g.\"k\(index)\" = \(key)")
           isNil.append("\(key) IS NULL")
         }
         conditions.append(
           "(\(isNil.joined(separator: " OR ")) OR (SELECT g.\"representative\" FROM"
-            + " \(own(AssociationLayout.groupTable(lane.index))) AS g WHERE \(matches.joined(separator: " AND ")))"
+            + " \(own(AssociationLayout.groupTable(range.index))) AS g WHERE \(matches.joined(separator: " AND ")))"
             + " = s.\"Z_PK\")")
       }
       return Rows(
         tables: [source], conditions: conditions, rangeKey: "s.\"Z_PK\"",
-        driver: expressions.source.driver(of: lane.sourceTable), row: row,
-        key: sum(.column("Z_PK"), lane.offset), number: .integer(lane.destinationNumber))
+        driver: expressions.source.driver(of: range.sourceTable), row: row,
+        key: sum(.column("Z_PK"), range.offset), number: .integer(range.destinationNumber))
     case .grouped:
-      let table = own(AssociationLayout.groupTable(lane.index))
+      let table = own(AssociationLayout.groupTable(range.index))
       return Rows(
         tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
-        driver: SourceTables.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
-        number: .integer(lane.destinationNumber))
+        driver: SourceTables.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", range.offset),
+        number: .integer(range.destinationNumber))
     case .expanded(let member):
       guard let members = expressions.hop.sourceSchema.table(of: member) else {
         throw HopdError(
           .mappingUnsupported, "the entity of its members, \(member), is unknown",
-          at: Place(hop: expressions.hop.title, entity: lane.mapping.name))
+          at: Place(hop: expressions.hop.title, entity: range.mapping.name))
       }
-      let table = own(AssociationLayout.expandedTable(lane.index))
+      let table = own(AssociationLayout.expandedTable(range.index))
       return Rows(
         tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],
         conditions: ["s.\"Z_PK\" = x.\"source\"", "m.\"Z_PK\" = x.\"member\""], rangeKey: "x.\"destination\"",
         driver: SourceTables.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
-        number: .integer(lane.destinationNumber))
+        number: .integer(range.destinationNumber))
     case .policy:
       let table = own(AssociationLayout.associationTable)
       return Rows(
         tables: ["\(table) AS a", source],
         conditions: [
-          "a.\"mapping\" = \(lane.index)", "a.\"source_entity\" = \(lane.sourceNumber)", "s.\"Z_PK\" = a.\"source\"",
+          "a.\"mapping\" = \(range.index)", "a.\"source_entity\" = \(range.sourceNumber)", "s.\"Z_PK\" = a.\"source\"",
           "s.\"Z_ENT\" = a.\"source_entity\"",
         ], rangeKey: "a.rowid", driver: SourceTables.Driver(table: table, key: "rowid"), row: row,
         key: "a.\"destination\"",
@@ -190,20 +190,21 @@ package struct AssociationSQL {
     }
   }
 
-  /// Returns the condition that `lane` made the destination object with that key.
-  func isOwned(_ key: SQLExpression, by lane: AssociationLayout.Lane) -> SQLExpression {
-    switch lane.kind {
+  /// Returns the condition that `range` made the destination object with that key.
+  func isOwned(_ key: SQLExpression, by range: AssociationRange) -> SQLExpression {
+    switch range.kind {
     case .grouped:
-      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - "
-        + "\(lane.offset))"
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(range.index))) AS w WHERE w.\"id\" = \(key) - "
+        + "\(range.offset))"
     case .each, .deduplicated:
-      "EXISTS (SELECT 1 FROM \(expressions.qualified(lane.sourceTable)) AS w WHERE w.\"Z_PK\" = \(key) - \(lane.offset)"
-        + " AND w.\"Z_ENT\" = \(lane.sourceNumber))"
+      "EXISTS (SELECT 1 FROM \(expressions.qualified(range.sourceTable)) AS w"
+        + " WHERE w.\"Z_PK\" = \(key) - \(range.offset) AND w.\"Z_ENT\" = \(range.sourceNumber))"
     case .expanded:
-      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.expandedTable(lane.index))) AS w WHERE w.\"destination\" = \(key))"
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.expandedTable(range.index))) AS w WHERE w.\"destination\" = "
+        + "\(key))"
     case .policy:
-      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.associationTable)) AS w WHERE w.\"mapping\" = \(lane.index)"
-        + " AND w.\"destination_entity\" = \(lane.destinationNumber) AND w.\"destination\" = \(key))"
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.associationTable)) AS w WHERE w.\"mapping\" = \(range.index)"
+        + " AND w.\"destination_entity\" = \(range.destinationNumber) AND w.\"destination\" = \(key))"
     }
   }
 
@@ -212,17 +213,17 @@ package struct AssociationSQL {
   /// The statements for the tables that grouping, expanding and policy mappings need.
   var scratchTables: [String] {
     var statements: [String] = []
-    for lane in layout.lanes {
-      switch lane.kind {
+    for range in layout.ranges {
+      switch range.kind {
       case .each, .policy: break
       case .grouped, .deduplicated:
-        let columns = keys(of: lane).indices.map { "\"k\($0)\"" }
+        let columns = keys(of: range).indices.map { "\"k\($0)\"" }
         statements.append(
-          "CREATE TABLE \(own(AssociationLayout.groupTable(lane.index))) (\"id\" INTEGER PRIMARY KEY,"
+          "CREATE TABLE \(own(AssociationLayout.groupTable(range.index))) (\"id\" INTEGER PRIMARY KEY,"
             + " \(columns.joined(separator: ", ")), \"representative\" INTEGER, \"members\" INTEGER, \"latest\")")
       case .expanded:
         statements.append(
-          "CREATE TABLE \(own(AssociationLayout.expandedTable(lane.index))) (\"destination\" INTEGER PRIMARY KEY,"
+          "CREATE TABLE \(own(AssociationLayout.expandedTable(range.index))) (\"destination\" INTEGER PRIMARY KEY,"
             + " \"source\" INTEGER, \"member\" INTEGER, UNIQUE (\"source\", \"member\"))")
       }
     }

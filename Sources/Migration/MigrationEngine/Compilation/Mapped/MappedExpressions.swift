@@ -13,7 +13,7 @@ import SQLite
 /// A row of a table of the source: `$source`, or `$each`.
 package typealias MappedRow = SQLRow
 
-extension AssociationLayout.Lane {
+extension AssociationRange {
   /// The row of the source under `s`; for an expanding mapping with its member under `m`.
   var row: MappedRow {
     var row = MappedRow(alias: "s", entity: sourceEntity)
@@ -148,28 +148,28 @@ extension MappedExpressions {
   // MARK: Compiled expressions
 
   private func compiler(
-    _ place: ExpressionScope.Place, row: MappedRow, lane: AssociationLayout.Lane
+    _ place: ExpressionScope.Place, row: MappedRow, range: AssociationRange
   ) -> SQLExpressionCompiler {
     SQLExpressionCompiler(
       scope: ExpressionScope(
-        model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
-        hasPolicy: lane.mapping.policy != nil),
+        model: hop.source, sourceEntity: range.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
+        hasPolicy: range.mapping.policy != nil),
       schema: hop.sourceSchema, tables: source, moment: moment, fallbacks: fallbacks)
   }
 
   private func compiled<Result>(
-    lane: AssociationLayout.Lane, property: String?, _ body: () throws(NotCompilable) -> Result
+    range: AssociationRange, property: String?, _ body: () throws(NotCompilable) -> Result
   ) throws(HopdError) -> Result {
     do {
       return try body()
     } catch {
-      throw unsupported(error.reason, lane: lane, property: property)
+      throw unsupported(error.reason, range: range, property: property)
     }
   }
 
   /// Returns a value in the storage form of `attribute`.
   package func value(
-    _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, lane: AssociationLayout.Lane
+    _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, range: AssociationRange
   ) throws(HopdError) -> SQLExpression {
     if case .constant(.null) = node { return .null }
     // Content is never evaluated, only copied.
@@ -179,42 +179,42 @@ extension MappedExpressions {
     {
       return scalar(HopCompiler.carried(column, from: before, to: attribute), over: reached)
     }
-    return try compiled(lane: lane, property: attribute.name) { () throws(NotCompilable) in
-      try compiler(.attribute, row: row, lane: lane).value(node, row: row, storedAs: attribute)
+    return try compiled(range: range, property: attribute.name) { () throws(NotCompilable) in
+      try compiler(.attribute, row: row, range: range).value(node, row: row, storedAs: attribute)
     }
   }
 
   /// Whether a value of the expression may come from an attribute with external storage.
-  func reachesExternalStorage(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) -> Bool {
-    compiler(.attribute, row: row, lane: lane).reachesExternalStorage(node)
+  func reachesExternalStorage(_ node: ExpressionNode, row: MappedRow, range: AssociationRange) -> Bool {
+    compiler(.attribute, row: row, range: range).reachesExternalStorage(node)
   }
 
   /// Returns a value that identifies or distinguishes rows.
-  func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> SQLExpression {
-    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
-      try compiler(.key, row: row, lane: lane).value(node, row: row)
+  func key(_ node: ExpressionNode, row: MappedRow, range: AssociationRange) throws(HopdError) -> SQLExpression {
+    try compiled(range: range, property: nil) { () throws(NotCompilable) in
+      try compiler(.key, row: row, range: range).value(node, row: row)
     }
   }
 
   /// Returns a condition on a row, for WHERE.
   package func condition(
-    _ predicate: PredicateNode, row: MappedRow, lane: AssociationLayout.Lane
+    _ predicate: PredicateNode, row: MappedRow, range: AssociationRange
   ) throws(HopdError) -> SQLExpression {
-    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
-      try compiler(.sourceFilter, row: row, lane: lane).filter(predicate, row: row)
+    try compiled(range: range, property: nil) { () throws(NotCompilable) in
+      try compiler(.sourceFilter, row: row, range: range).filter(predicate, row: row)
     }
   }
 
   /// Returns the objects that an expression reaches.
   func objects(
-    _ node: ExpressionNode, row: MappedRow, prefix: String, lane: AssociationLayout.Lane, property: String?
+    _ node: ExpressionNode, row: MappedRow, prefix: String, range: AssociationRange, property: String?
   ) throws(HopdError) -> ReachedObjects {
     if let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
-    let found = try compiled(lane: lane, property: property) { () throws(NotCompilable) in
-      try compiler(.relationship, row: row, lane: lane).objects(node, row: row)
+    let found = try compiled(range: range, property: property) { () throws(NotCompilable) in
+      try compiler(.relationship, row: row, range: range).objects(node, row: row)
     }
     guard let table = hop.sourceSchema.table(of: found.entity) else {
-      throw unsupported("objects of \(found.entity)", lane: lane, property: property)
+      throw unsupported("objects of \(found.entity)", range: range, property: property)
     }
     // An alias of the engine's own: the compiler's aliases recur in other expressions of the statement.
     let alias = SQLiteIdentifier.quoted("\(prefix)c")
@@ -227,10 +227,10 @@ extension MappedExpressions {
       inverseOrder: nil)
   }
 
-  func unsupported(_ what: String, lane: AssociationLayout.Lane, property: String?) -> HopdError {
+  func unsupported(_ what: String, range: AssociationRange, property: String?) -> HopdError {
     HopdError(
       .mappingUnsupported, "the expression cannot be followed: \(what)",
-      at: Place(hop: hop.title, entity: lane.mapping.name, property: property),
+      at: Place(hop: hop.title, entity: range.mapping.name, property: property),
       hint: "write it in another way, or use a policy")
   }
 }

@@ -74,7 +74,7 @@ package struct MappedHopCompiler {
       let compiler = MappedHopCompiler(
         hop: hop, layout: layout, source: .schema("source"), destinationSchema: "destination", moment: 0,
         withIndexes: false)
-      if let lane = layout.lane(at: index) { try compiler.tryOut(lane) }
+      if let range = layout.range(at: index) { try compiler.tryOut(range) }
       let reasons = compiler.fallbacks.reasons.map { reason in
         "\(reason.property.map { "\(reason.entity).\($0)" } ?? reason.entity): \(reason.reason)"
       }
@@ -84,23 +84,23 @@ package struct MappedHopCompiler {
   }
 
   /// Compiles the parts of one mapping.
-  private func tryOut(_ lane: AssociationLayout.Lane) throws(HopdError) {
-    let rows = try associations.rows(lane)
-    _ = try groupSteps(lane)
-    _ = try expandStep(lane)
-    _ = try attributeValues(lane, row: rows.row)
-    try RelationshipSetters.tryOut(lane, compiler: self)
+  private func tryOut(_ range: AssociationRange) throws(HopdError) {
+    let rows = try associations.rows(range)
+    _ = try groupSteps(range)
+    _ = try expandStep(range)
+    _ = try attributeValues(range, row: rows.row)
+    try RelationshipSetters.tryOut(range, compiler: self)
   }
 
-  var scratch: MappedScratch { MappedScratch(deduplicated: layout.lanes.filter { $0.kind == .deduplicated }) }
+  var scratch: MappedScratch { MappedScratch(deduplicated: layout.ranges.filter { $0.kind == .deduplicated }) }
 
   /// Returns the hop's program.
   package func compile() throws(HopdError) -> HopProgram {
     let setters = try RelationshipSetters(compiler: self)
     var steps: [HopProgram.Step] = try partSteps().map(HopProgram.Step.chunks)
-    for lane in layout.lanes { steps += try groupSteps(lane) }
-    for lane in layout.lanes {
-      if let step = try expandStep(lane) { steps.append(.chunks(step)) }
+    for range in layout.ranges { steps += try groupSteps(range) }
+    for range in layout.ranges {
+      if let step = try expandStep(range) { steps.append(.chunks(step)) }
     }
     steps += try creationSteps(setters)
     steps += try setters.steps()
@@ -136,29 +136,29 @@ package struct MappedHopCompiler {
   // MARK: Groups
 
   /// Returns the steps that find the source object which represents each distinct value of the keys.
-  private func groupSteps(_ lane: AssociationLayout.Lane) throws(HopdError) -> [HopProgram.Step] {
+  private func groupSteps(_ range: AssociationRange) throws(HopdError) -> [HopProgram.Step] {
     let keys: [ExpressionNode]
     let keep: KeepRule
-    switch lane.mapping.grouping {
-    case .distinctBy(let nodes, let rule) where lane.kind == .grouped: (keys, keep) = (nodes, rule)
-    case .deduplicate(let nodes, let rule) where lane.kind == .deduplicated: (keys, keep) = (nodes, rule)
+    switch range.mapping.grouping {
+    case .distinctBy(let nodes, let rule) where range.kind == .grouped: (keys, keep) = (nodes, rule)
+    case .deduplicate(let nodes, let rule) where range.kind == .deduplicated: (keys, keep) = (nodes, rule)
     default: return []
     }
-    let row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    let row = MappedRow(alias: "s", entity: range.sourceEntity)
     let names = keys.indices.map { "\"k\($0)\"" }
     let list = names.joined(separator: ", ")
     var columns: [SQLExpression] = []
     for (index, node) in keys.enumerated() {
-      columns.append("\(try expressions.key(node, row: row, lane: lane)) AS k\(index)")
+      columns.append("\(try expressions.key(node, row: row, range: range)) AS k\(index)")
     }
     var latest = SQLExpression.null
-    if case .latest(let node) = keep { latest = try expressions.key(node, row: row, lane: lane) }
-    let conditions = try associations.membership(lane, row: row)
-    let source = expressions.qualified(lane.sourceTable)
-    let table = AssociationLayout.groupTable(lane.index)
-    func members(_ range: String) -> SQLExpression {
+    if case .latest(let node) = keep { latest = try expressions.key(node, row: row, range: range) }
+    let conditions = try associations.membership(range, row: row)
+    let source = expressions.qualified(range.sourceTable)
+    let table = AssociationLayout.groupTable(range.index)
+    func members(_ keyCondition: String) -> SQLExpression {
       "(SELECT \(columns.joined(separator: ", ")), s.\"Z_PK\" AS \"key\", \(latest) AS \"latest\" FROM \(source) AS s"
-        + " WHERE \(range)\(conditions.joined(separator: " AND "))) WHERE"
+        + " WHERE \(keyCondition)\(conditions.joined(separator: " AND "))) WHERE"
         + " \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND "))"
     }
     let head = "INSERT INTO \(qualified(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
@@ -170,10 +170,10 @@ package struct MappedHopCompiler {
         "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
         + " ON CONFLICT (\(list)) DO UPDATE SET \(Self.latestUpdate)"
       return [
-        .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
+        .update(HopProgram.StatementStep(subject: range.mapping.name, .schema, index)),
         .chunks(
           HopProgram.ChunkStep(
-            subject: lane.mapping.name, driver: self.source.driver(of: lane.sourceTable),
+            subject: range.mapping.name, driver: self.source.driver(of: range.sourceTable),
             actions: [HopProgram.Action(.scratch, sql, isRanged: true)])),
       ]
     }
@@ -183,9 +183,9 @@ package struct MappedHopCompiler {
     return [
       .update(
         HopProgram.StatementStep(
-          subject: lane.mapping.name, .scratch,
+          subject: range.mapping.name, .scratch,
           "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")")),
-      .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
+      .update(HopProgram.StatementStep(subject: range.mapping.name, .schema, index)),
     ]
   }
 
@@ -197,26 +197,28 @@ package struct MappedHopCompiler {
   }()
 
   /// Returns the step that makes the pairs of source objects and members. Their objects' keys are above all ranges.
-  private func expandStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
-    guard case .expand(let node, _) = lane.mapping.grouping, case .expanded(let member) = lane.kind else { return nil }
-    let row = MappedRow(alias: "s", entity: lane.sourceEntity)
-    let reached = try expressions.objects(node, row: row, prefix: "e", lane: lane, property: nil)
+  private func expandStep(_ range: AssociationRange) throws(HopdError) -> HopProgram.ChunkStep? {
+    guard case .expand(let node, _) = range.mapping.grouping, case .expanded(let member) = range.kind else {
+      return nil
+    }
+    let row = MappedRow(alias: "s", entity: range.sourceEntity)
+    let reached = try expressions.objects(node, row: row, prefix: "e", range: range, property: nil)
     var conditions: [SQLExpression] = ["s.\"Z_PK\" BETWEEN ?1 AND ?2"]
-    conditions += try associations.membership(lane, row: row) + reached.conditions
+    conditions += try associations.membership(range, row: row) + reached.conditions
     let numbers = hop.sourceSchema.numbersOfSubtree(of: member).map(String.init).joined(separator: ", ")
     conditions.append("\(reached.alias).\"Z_ENT\" IN (\(numbers))")
-    let own = qualified(AssociationLayout.expandedTable(lane.index))
+    let own = qualified(AssociationLayout.expandedTable(range.index))
     // Lower keys belong to the ranges of all offsets and to earlier mappings of the table.
-    let earlier = layout.lanes.filter {
+    let earlier = layout.ranges.filter {
       guard case .expanded = $0.kind else { return false }
-      return $0.destinationTable == lane.destinationTable && $0.index <= lane.index
+      return $0.destinationTable == range.destinationTable && $0.index <= range.index
     }
     let bases =
-      [String(layout.reservedKeys[lane.destinationTable] ?? 0), "0"]
+      [String(layout.reservedKeys[range.destinationTable] ?? 0), "0"]
       + earlier.map {
         "coalesce((SELECT max(\"destination\") FROM \(qualified(AssociationLayout.expandedTable($0.index)))), 0)"
       }
-    let source = expressions.qualified(lane.sourceTable)
+    let source = expressions.qualified(range.sourceTable)
     let tables: [SQLExpression] = ["\(source) AS s"] + reached.tables
     let sql: SQLExpression =
       "INSERT INTO \(own) (\"destination\", \"source\", \"member\")"
@@ -227,7 +229,7 @@ package struct MappedHopCompiler {
       + " \(reached.order ?? .null) AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(conditions.joined(separator: " AND "))) GROUP BY 1, 2)"
     return HopProgram.ChunkStep(
-      subject: lane.mapping.name, driver: self.source.driver(of: lane.sourceTable),
+      subject: range.mapping.name, driver: self.source.driver(of: range.sourceTable),
       actions: [HopProgram.Action(.scratch, sql, isRanged: true)])
   }
 
@@ -243,28 +245,28 @@ package struct MappedHopCompiler {
         if let step = policyStep(index, .createInstances) { steps.append(step) }
         continue
       }
-      guard let lane = layout.lane(at: index), !done.contains(index) else { continue }
+      guard let range = layout.range(at: index), !done.contains(index) else { continue }
       // Rows of one source table with equal offsets are written together, in the order of keys; but not before an
       // earlier policy, which may fetch the objects written so far.
       let policy = mappings[index...].firstIndex { $0.policy != nil } ?? mappings.endIndex
-      let together = layout.lanes.filter {
-        $0.index < policy && !done.contains($0.index) && $0.kind == lane.kind && $0.offset == lane.offset
-          && $0.destinationTable == lane.destinationTable
-          && $0.sourceTable == lane.sourceTable && ($0.kind == .each || $0.index == lane.index)
+      let together = layout.ranges.filter {
+        $0.index < policy && !done.contains($0.index) && $0.kind == range.kind && $0.offset == range.offset
+          && $0.destinationTable == range.destinationTable
+          && $0.sourceTable == range.sourceTable && ($0.kind == .each || $0.index == range.index)
       }
       var actions: [HopProgram.Action] = []
       for member in together {
         done.insert(member.index)
         actions.append(try creation(member, rows: try associations.rows(member), setters: setters))
       }
-      let driver = try associations.rows(lane).driver
-      steps.append(.chunks(HopProgram.ChunkStep(subject: lane.mapping.name, driver: driver, actions: actions)))
+      let driver = try associations.rows(range).driver
+      steps.append(.chunks(HopProgram.ChunkStep(subject: range.mapping.name, driver: driver, actions: actions)))
     }
     return steps
   }
 
   private func creation(
-    _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows, setters: RelationshipSetters
+    _ range: AssociationRange, rows: AssociationSQL.Rows, setters: RelationshipSetters
   ) throws(HopdError) -> HopProgram.Action {
     var columns = [
       Insertion.Column("Z_PK", rows.key), Insertion.Column("Z_ENT", rows.number),
@@ -272,15 +274,15 @@ package struct MappedHopCompiler {
       Insertion.Column(
         "Z_OPT", hop.hook == nil ? .integer(1) : .column("Z_OPT", of: rows.row.alias)),
     ]
-    columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
-    columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value) }
-    let isWhole = lane.isArithmetic && lane.mapping.filter == nil && lane.offset == 0
+    columns += try attributeValues(range, row: rows.row).map { Insertion.Column($0.column, $0.value) }
+    columns += try setters.inlineValues(range, rows: rows).map { Insertion.Column($0.column, $0.value) }
+    let isWhole = range.isArithmetic && range.mapping.filter == nil && range.offset == 0
     return HopProgram.Action(
       Insertion(
-        table: lane.destinationTable,
-        columns: Insertion.inOrder(columns, of: hop.destinationSchema.table(of: lane.destinationEntity)),
-        tables: rows.tables, sourceTable: lane.sourceTable, conditions: rows.conditions, numbers: [lane.sourceNumber],
-        whole: isWhole ? [lane.destinationNumber: lane.sourceNumber] : [:], rangeKey: rows.rangeKey,
+        table: range.destinationTable,
+        columns: Insertion.inOrder(columns, of: hop.destinationSchema.table(of: range.destinationEntity)),
+        tables: rows.tables, sourceTable: range.sourceTable, conditions: rows.conditions, numbers: [range.sourceNumber],
+        whole: isWhole ? [range.destinationNumber: range.sourceNumber] : [:], rangeKey: rows.rangeKey,
         driver: rows.driver), schema: destinationSchema)
   }
 
@@ -288,9 +290,9 @@ package struct MappedHopCompiler {
   ///
   /// Values from a policy's method are not included.
   func attributeValues(
-    _ lane: AssociationLayout.Lane, row: MappedRow
+    _ range: AssociationRange, row: MappedRow
   ) throws(HopdError) -> [(column: String, value: SQLExpression)] {
-    guard let entity = hop.destination.entity(named: lane.destinationEntity) else { return [] }
+    guard let entity = hop.destination.entity(named: range.destinationEntity) else { return [] }
     var result: [(column: String, value: SQLExpression)] = []
     for (name, attribute) in hop.destination.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
       guard let column = hop.destinationSchema.column(ofAttribute: name, in: entity.name) else { continue }
@@ -299,11 +301,11 @@ package struct MappedHopCompiler {
         result.append((column, .integer(0)))
         continue
       }
-      let mapping = lane.mapping.attributes.first { $0.name == name }
+      let mapping = range.mapping.attributes.first { $0.name == name }
       switch mapping?.value {
       case .expression(.policyMethod)?, .grouped?, .matching?: continue
       case .expression(let node)?:
-        let value = try expressions.value(node, row: row, storedAs: attribute, lane: lane)
+        let value = try expressions.value(node, row: row, storedAs: attribute, range: range)
         if !value.isNull { result.append((column, value)) }
       case nil:
         guard attribute.defaultValue != nil else { continue }
@@ -333,14 +335,14 @@ extension MappedHopCompiler {
   func partSteps() throws(HopdError) -> [HopProgram.ChunkStep] {
     var steps: [HopProgram.ChunkStep] = []
     for (first, second) in hop.mapped?.partsToTellApart ?? [] {
-      guard let one = layout.lane(at: first), let other = layout.lane(at: second),
+      guard let one = layout.range(at: first), let other = layout.range(at: second),
         let filter = one.mapping.filter, let otherFilter = other.mapping.filter
       else { continue }
       let row = MappedRow(alias: "s", entity: one.sourceEntity)
       let conditions: [SQLExpression] = [
         "s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(one.sourceNumber)",
-        "(\(try expressions.condition(filter.predicate, row: row, lane: one)))",
-        "(\(try expressions.condition(otherFilter.predicate, row: row, lane: other)))",
+        "(\(try expressions.condition(filter.predicate, row: row, range: one)))",
+        "(\(try expressions.condition(otherFilter.predicate, row: row, range: other)))",
       ]
       steps.append(
         HopProgram.ChunkStep(
@@ -353,8 +355,8 @@ extension MappedHopCompiler {
               refusal: HopProgram.Action.Refusal(
                 message: """
                   \(column: 2) of the objects inspected so far are taken by two mapping models of this hop, by \
-                  \(one.mapping.name) and by \(other.mapping.name): the first has the key \(column: 0), the last the key \
-                  \(column: 1)
+                  \(one.mapping.name) and by \(other.mapping.name): the first has the key \(column: 0), the last \
+                  the key \(column: 1)
                   """,
                 entity: one.sourceEntity, property: nil,
                 hint: "narrow one of the two filters, so that each object fulfils one of them",

@@ -10,7 +10,7 @@ import SQLite
 /// The tables apart from the store's own.
 struct MappedScratch: Sendable, Hashable {
   /// The mappings that drop duplicates.
-  let deduplicated: [AssociationLayout.Lane]
+  let deduplicated: [AssociationRange]
 
   /// The objects that deduplication dropped, kept for the report until the store is sealed.
   static let mergedTable = "HOPD_MERGED"
@@ -48,11 +48,11 @@ struct MappedScratch: Sendable, Hashable {
   /// Returns how many objects deduplication dropped, by mapping; mappings that dropped none are left out.
   func merged(_ connection: Connection, schema: String) throws(SQLiteError) -> [String: Int64] {
     var merged: [String: Int64] = [:]
-    for lane in deduplicated {
-      let table = SQLiteIdentifier.quoted(AssociationLayout.groupTable(lane.index))
+    for range in deduplicated {
+      let table = SQLiteIdentifier.quoted(AssociationLayout.groupTable(range.index))
       let dropped = try connection.integer(
         "SELECT coalesce(sum(members - 1), 0) FROM \(SQLiteIdentifier.quoted(schema)).\(table) WHERE members > 1")
-      if let dropped, dropped > 0 { merged[lane.mapping.name] = dropped }
+      if let dropped, dropped > 0 { merged[range.mapping.name] = dropped }
     }
     return merged
   }

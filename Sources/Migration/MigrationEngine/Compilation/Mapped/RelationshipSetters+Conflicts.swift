@@ -19,7 +19,7 @@ extension RelationshipSetters {
         message: """
           the object with key \(column: 0) would get several objects where there is room for one: those with the keys \
           \(column: 1) and \(column: 2)
-          """, entity: setter.lane.mapping.name, property: setter.relationship.name,
+          """, entity: setter.range.mapping.name, property: setter.relationship.name,
         hint: "narrow the expression down to one object in the mapping model"))
   }
 
@@ -30,7 +30,7 @@ extension RelationshipSetters {
         the object with key \(column: 0) is wanted by several objects, and has room for one: those with the keys \
         \(column: 1) and \(column: 2)
         """,
-      entity: setter.lane.mapping.name, property: setter.relationship.name,
+      entity: setter.range.mapping.name, property: setter.relationship.name,
       hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
     let key = SQLExpression.column(column, of: "t")
     return [
@@ -41,7 +41,7 @@ extension RelationshipSetters {
       Action(
         .scratch,
         "SELECT p.target, \(key), p.owner FROM \(MappedScratch.pairs) AS p CROSS JOIN \(compiler.qualified(table)) AS t"
-          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) "
+          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.range)) "
           + "LIMIT 1",
         refusal: refusal),
     ]
@@ -81,7 +81,7 @@ extension RelationshipSetters {
   }
 
   private func hasInverseOrder(_ setter: RelationshipSetter) -> Bool {
-    let row = MappedRow(alias: "s", entity: setter.lane.sourceEntity)
+    let row = MappedRow(alias: "s", entity: setter.range.sourceEntity)
     return setter.sources.allSatisfy { source in
       guard case .lookup(_, let node) = source else { return false }
       return expressions.plainObjects(node, row: row, prefix: "o")?.inverseOrder != nil

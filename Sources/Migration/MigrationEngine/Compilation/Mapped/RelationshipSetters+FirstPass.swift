@@ -11,8 +11,8 @@ import SQLite
 extension RelationshipSetters {
   /// Whether the setter is a to-one whose object is known from the source row alone.
   func isPlainToOne(_ setter: RelationshipSetter) -> Bool {
-    guard !setter.relationship.isToMany, setter.lane.kind != .policy else { return false }
-    let row = setter.lane.row
+    guard !setter.relationship.isToMany, setter.range.kind != .policy else { return false }
+    let row = setter.range.row
     var perEntity: Set<String> = []
     return setter.sources.allSatisfy { source in
       switch source {
@@ -64,10 +64,10 @@ extension RelationshipSetters {
 
   /// Returns the columns that pass 1 fills for a mapping.
   func inlineValues(
-    _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows
+    _ range: AssociationRange, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [(column: String, value: SQLExpression)] {
     var result: [(column: String, value: SQLExpression)] = []
-    for position in inline.sorted() where setters[position].lane.index == lane.index {
+    for position in inline.sorted() where setters[position].range.index == range.index {
       let setter = setters[position]
       guard let own = setter.storage.ownColumns else { continue }
       var keys: [SQLExpression] = []
@@ -96,8 +96,8 @@ extension RelationshipSetters {
   ) throws(HopdError) -> SetterObjects? {
     guard case .lookup(let target, let node) = source, target.isArithmetic,
       target.mapping.filter == nil,
-      let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
-      let own = hop.sourceSchema.storage(ofRelationship: relationship.name, in: setter.lane.sourceEntity)?.ownColumns
+      let (_, relationship) = expressions.singleRelationship(node, of: setter.range.sourceEntity),
+      let own = hop.sourceSchema.storage(ofRelationship: relationship.name, in: setter.range.sourceEntity)?.ownColumns
     else { return nil }
     do {
       let reference = SourceReference(
@@ -146,14 +146,14 @@ extension RelationshipSetters {
     switch source {
     case .lookup(let target, let node):
       let reached = try expressions.objects(
-        node, row: row, prefix: prefix, lane: setter.lane, property: setter.relationship.name)
+        node, row: row, prefix: prefix, range: setter.range, property: setter.relationship.name)
       let targets = try associations.targets(target, of: reached.alias, prefix: prefix)
       return SetterObjects(
         tables: reached.tables + targets.tables, conditions: reached.conditions + targets.conditions, key: targets.key,
         number: targets.number, order: reached.order, inverseOrder: reached.inverseOrder)
     case .group(let target, let nodes):
       var keys: [SQLExpression] = []
-      for node in nodes { keys.append(try expressions.key(node, row: row, lane: setter.lane)) }
+      for node in nodes { keys.append(try expressions.key(node, row: row, range: setter.range)) }
       let targets = associations.group(target, keys: keys, prefix: prefix)
       return SetterObjects(
         tables: targets.tables, conditions: targets.conditions, key: targets.key, number: targets.number, order: nil,
@@ -163,14 +163,14 @@ extension RelationshipSetters {
         let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity)
       else {
         throw expressions.unsupported(
-          "the attribute \(entity).\(attribute)", lane: setter.lane, property: setter.relationship.name)
+          "the attribute \(entity).\(attribute)", range: setter.range, property: setter.relationship.name)
       }
       let alias = SQLiteIdentifier.quoted("\(prefix)d")
       let numbers = hop.destinationSchema.numbersOfSubtree(of: entity).map(String.init).joined(separator: ", ")
       guard
         let value = hop.destination.entity(named: entity).flatMap({ hop.destination.allAttributes(of: $0)[attribute] })
-      else { throw expressions.unsupported(attribute, lane: setter.lane, property: setter.relationship.name) }
-      let key = try expressions.value(node, row: row, storedAs: value, lane: setter.lane)
+      else { throw expressions.unsupported(attribute, range: setter.range, property: setter.relationship.name) }
+      let key = try expressions.value(node, row: row, storedAs: value, range: setter.range)
       return SetterObjects(
         tables: ["\(compiler.qualified(table.name)) AS \(alias)"],
         conditions: [

@@ -29,7 +29,7 @@ extension RelationshipSetters {
     let apart = setters.enumerated().filter { !inline.contains($0.offset) }.map(\.element)
     for setter in apart where runsFirst(setter) { try set(setter) }
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
-      for setter in apart where !runsFirst(setter) && setter.lane.index == index { try set(setter) }
+      for setter in apart where !runsFirst(setter) && setter.range.index == index { try set(setter) }
       if mapping.policy != nil, let step = compiler.policyStep(index, .createRelationships) { steps.append(step) }
     }
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.drop)) }
@@ -39,7 +39,7 @@ extension RelationshipSetters {
 
   /// Returns the checks for look-ups that must find no objects.
   private func emptiness(of setter: RelationshipSetter) throws(HopdError) -> HopProgram.ChunkStep {
-    let rows = try associations.rows(setter.lane)
+    let rows = try associations.rows(setter.range)
     var actions: [Action] = []
     for (index, (source, refusal)) in setter.mustBeEmpty.enumerated() {
       let found = try objects(source, of: setter, row: rows.row, prefix: "u\(index)")
@@ -56,7 +56,7 @@ extension RelationshipSetters {
   /// Whether the relationship may already have objects for the mapping's objects that must not stay.
   private func mustClear(_ setter: RelationshipSetter, written: Set<String>) -> Bool {
     // An object that stands for others has its own objects and those that refer to any of them.
-    if setter.lane.kind == .deduplicated, setter.relationship.isToMany, !setter.sources.isEmpty { return false }
+    if setter.range.kind == .deduplicated, setter.relationship.isToMany, !setter.sources.isEmpty { return false }
     return setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false
   }
 
@@ -124,7 +124,7 @@ extension RelationshipSetters {
           .rows(of: columns.table),
           "UPDATE \(name) AS t SET \(cleared(columns.names)) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
             + " AND t.\(SQLiteIdentifier.quoted(columns.key)) IS NOT NULL AND "
-            + "\(associations.isOwned(owned, by: setter.lane))",
+            + "\(associations.isOwned(owned, by: setter.range))",
           isRanged: true)
       ])
   }
@@ -137,7 +137,7 @@ extension RelationshipSetters {
   // MARK: Setting
 
   private func setting(_ setter: RelationshipSetter, clears: Bool) throws(HopdError) -> HopProgram.ChunkStep {
-    let rows = try associations.rows(setter.lane)
+    let rows = try associations.rows(setter.range)
     if !clears, let copy = plainPairs(setter) {
       return HopProgram.ChunkStep(
         subject: setter.end, driver: copy.driver, actions: [Action(copy, schema: compiler.destinationSchema)])
@@ -181,7 +181,7 @@ extension RelationshipSetters {
     let found = try objects(source, of: setter, row: rows.row, prefix: prefix)
     let tables = rows.tables + found.tables
     var conditions = rows.conditions + found.conditions
-    if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
+    if case .policy = setter.range.kind { conditions.append(owners(of: setter, number: rows.number)) }
     if case .lookup(let target, _) = source {
       // A policy may make and delete any objects.
       if target.kind == .policy {
@@ -217,9 +217,9 @@ extension RelationshipSetters {
       actions.append(
         Action(
           Insertion(
-            table: join.table, columns: columns, tables: tables, sourceTable: setter.lane.sourceTable,
+            table: join.table, columns: columns, tables: tables, sourceTable: setter.range.sourceTable,
             conditions: conditions,
-            numbers: [setter.lane.sourceNumber], rangeKey: rows.rangeKey, driver: rows.driver,
+            numbers: [setter.range.sourceNumber], rangeKey: rows.rangeKey, driver: rows.driver,
             mayRepeat: !givesPairsOnce(source, of: setter),
             suffix: " ON CONFLICT (\(primaryKey(join))) DO NOTHING"), schema: compiler.destinationSchema))
     }
@@ -232,16 +232,16 @@ extension RelationshipSetters {
     guard setter.sources.count == 1,
       case .join(let join) = setter.storage, join.order == nil, join.inverseOrder == nil,
       case .lookup(let target, let node)? = setter.sources.first,
-      setter.lane.isArithmetic, target.isArithmetic, setter.lane.mapping.filter == nil, target.mapping.filter == nil,
+      setter.range.isArithmetic, target.isArithmetic, setter.range.mapping.filter == nil, target.mapping.filter == nil,
       hop.mapped?.policies.isEmpty == true,
-      let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
+      let (_, relationship) = expressions.singleRelationship(node, of: setter.range.sourceEntity),
       case .join(let pairs)? = hop.sourceSchema.storage(
-        ofRelationship: relationship.name, in: setter.lane.sourceEntity),
+        ofRelationship: relationship.name, in: setter.range.sourceEntity),
       pairs.join.isOwnInverse == join.join.isOwnInverse
     else { return nil }
-    for (column, lane) in [(pairs.owner, setter.lane), (pairs.target, target)] {
+    for (column, range) in [(pairs.owner, setter.range), (pairs.target, target)] {
       let reference = SourceReference(
-        table: pairs.table, column: column, targetTable: lane.sourceTable, targetNumber: lane.sourceNumber)
+        table: pairs.table, column: column, targetTable: range.sourceTable, targetNumber: range.sourceNumber)
       // A faulty source is reported when its rows are read.
       guard (try? compiler.isSound(reference)) == true else { return nil }
     }
@@ -249,7 +249,7 @@ extension RelationshipSetters {
     return Insertion(
       table: join.table,
       columns: [
-        Insertion.Column(join.owner, associations.sum(keys[0], setter.lane.offset)),
+        Insertion.Column(join.owner, associations.sum(keys[0], setter.range.offset)),
         Insertion.Column(join.target, associations.sum(keys[1], target.offset)),
       ], tables: ["\(expressions.qualified(pairs.table)) AS s"], sourceTable: pairs.table,
       conditions: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.rowid",
@@ -259,11 +259,11 @@ extension RelationshipSetters {
   /// Whether each pair occurs once. A relationship of the source has each pair once; longer paths may reach an object
   /// again, and merged objects may have common targets.
   private func givesPairsOnce(_ source: SetterSource, of setter: RelationshipSetter) -> Bool {
-    guard case .lookup(let target, let node) = source, setter.lane.isArithmetic, target.isArithmetic else {
+    guard case .lookup(let target, let node) = source, setter.range.isArithmetic, target.isArithmetic else {
       return false
     }
     if case .variable("source") = node { return true }
-    return expressions.singleRelationship(node, of: setter.lane.sourceEntity) != nil
+    return expressions.singleRelationship(node, of: setter.range.sourceEntity) != nil
   }
 
   /// Returns the condition for the objects of a policy that have the relationship.

@@ -16,16 +16,16 @@ import SQLite
 /// The source of a setter's objects.
 enum SetterSource {
   /// The objects that a mapping made for those that an expression reaches.
-  case lookup(AssociationLayout.Lane, ExpressionNode)
+  case lookup(AssociationRange, ExpressionNode)
   /// The object that a grouping mapping made for values of its keys.
-  case group(AssociationLayout.Lane, [ExpressionNode])
+  case group(AssociationRange, [ExpressionNode])
   /// The destination objects with a value.
   case matching(entity: String, attribute: String, ExpressionNode)
 }
 
 /// A relationship mapping that sets objects or clears them.
 struct RelationshipSetter {
-  let lane: AssociationLayout.Lane
+  let range: AssociationRange
   let relationship: Relationship
   /// The destination entity that declares it, and the relationship at the other end.
   let declaring: Entity
@@ -67,9 +67,9 @@ struct RelationshipSetters {
   init(compiler: MappedHopCompiler) throws(HopdError) {
     self.compiler = compiler
     var all: [RelationshipSetter] = []
-    for lane in compiler.layout.lanes {
-      for mapping in lane.mapping.relationships {
-        if let setter = try setter(lane, mapping) { all.append(setter) }
+    for range in compiler.layout.ranges {
+      for mapping in range.mapping.relationships {
+        if let setter = try setter(range, mapping) { all.append(setter) }
       }
     }
     given = Set(all.filter { !$0.isCopied }.map(\.place))
@@ -80,11 +80,11 @@ struct RelationshipSetters {
   }
 
   /// Compiles the look-ups of one mapping.
-  static func tryOut(_ lane: AssociationLayout.Lane, compiler: MappedHopCompiler) throws(HopdError) {
+  static func tryOut(_ range: AssociationRange, compiler: MappedHopCompiler) throws(HopdError) {
     let setters = RelationshipSetters(empty: compiler)
-    let rows = try compiler.associations.rows(lane)
-    for mapping in lane.mapping.relationships {
-      guard let setter = try setters.setter(lane, mapping) else { continue }
+    let rows = try compiler.associations.rows(range)
+    for mapping in range.mapping.relationships {
+      guard let setter = try setters.setter(range, mapping) else { continue }
       for source in setter.sources + setter.mustBeEmpty.map(\.source) {
         _ = try setters.objects(source, of: setter, row: rows.row, prefix: "p")
       }
@@ -100,15 +100,15 @@ struct RelationshipSetters {
   // MARK: Reading a mapping
 
   func setter(
-    _ lane: AssociationLayout.Lane, _ mapping: ExplicitPropertyMapping
+    _ range: AssociationRange, _ mapping: ExplicitPropertyMapping
   ) throws(HopdError) -> RelationshipSetter? {
-    guard let value = mapping.value, let entity = hop.destination.entity(named: lane.destinationEntity) else {
+    guard let value = mapping.value, let entity = hop.destination.entity(named: range.destinationEntity) else {
       return nil
     }
     guard let relationship = hop.destination.allRelationships(of: entity)[mapping.name],
       let declaring = hop.destination.declaringEntity(of: mapping.name, in: entity)
     else {
-      throw unsupported("\(lane.destinationEntity) has no relationship of that name", lane, mapping.name)
+      throw unsupported("\(range.destinationEntity) has no relationship of that name", range, mapping.name)
     }
     guard let storage = hop.destinationSchema.storage(ofRelationship: mapping.name, in: entity.name) else { return nil }
     var sources: [SetterSource] = []
@@ -118,56 +118,57 @@ struct RelationshipSetters {
     case .expression(.policyMethod): return nil
     case .expression(.constant(.null)): break
     case .expression(.destinationInstances(let lookup, let node)):
-      (sources, mustBeEmpty) = try lookups(lookup, node, lane: lane, relationship: relationship)
+      (sources, mustBeEmpty) = try lookups(lookup, node, range: range, relationship: relationship)
     case .expression:
       throw expressions.unsupported(
-        "an expression that is no lookup of destination objects", lane: lane, property: relationship.name)
+        "an expression that is no lookup of destination objects", range: range, property: relationship.name)
     case .grouped(let name, let keys):
-      guard let group = layout.lane(named: name), group.kind == .grouped,
+      guard let group = layout.range(named: name), group.kind == .grouped,
         case .distinctBy(let own, _) = group.mapping.grouping, own.count == keys.count
       else {
-        throw unsupported("the mapping \(name) does not group its sources by \(keys.count) keys", lane, mapping.name)
+        throw unsupported("the mapping \(name) does not group its sources by \(keys.count) keys", range, mapping.name)
       }
       sources = [.group(group, keys)]
     case .matching(let target, let attribute, let key):
       sources = [.matching(entity: target, attribute: attribute, key)]
     }
-    for source in sources { try check(source, lane: lane, relationship: relationship) }
+    for source in sources { try check(source, range: range, relationship: relationship) }
     return RelationshipSetter(
-      lane: lane, relationship: relationship, declaring: declaring, inverse: hop.destination.inverse(of: relationship),
+      range: range, relationship: relationship, declaring: declaring,
+      inverse: hop.destination.inverse(of: relationship),
       storage: storage, sources: sources, isCopied: mapping.isCopied, mustBeEmpty: mustBeEmpty)
   }
 
   private func lookups(
-    _ lookup: InstanceLookup, _ node: ExpressionNode, lane: AssociationLayout.Lane, relationship: Relationship
+    _ lookup: InstanceLookup, _ node: ExpressionNode, range: AssociationRange, relationship: Relationship
   ) throws(HopdError) -> (
     found: [SetterSource], mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)]
   ) {
     switch lookup {
     case .entityMapping(let name):
-      if let target = layout.lane(named: name) {
-        let parts = (hop.mapped?.parts(beside: name) ?? []).compactMap { layout.lane(named: $0.name) }
+      if let target = layout.range(named: name) {
+        let parts = (hop.mapped?.parts(beside: name) ?? []).compactMap { layout.range(named: $0.name) }
         let found = ([target] + parts).filter { $0.kind == .policy || isKind($0.destinationEntity, of: relationship) }
         // The relationship cannot hold these objects: its value is empty, which is checked.
         let unfit = found.contains { $0.index == target.index } ? [] : [target]
         return (
           found.map { .lookup($0, node) },
-          unfit.map { (.lookup($0, node), refusal(of: $0, lane: lane, relationship: relationship)) }
+          unfit.map { (.lookup($0, node), refusal(of: $0, range: range, relationship: relationship)) }
         )
       }
       // A mapping that makes no objects gives none; a name without a mapping is a mistake.
       if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return ([], []) }
       throw unsupported(
-        "no entity mapping has the name \(name)", lane, relationship.name,
+        "no entity mapping has the name \(name)", range, relationship.name,
         hint: "write the name of an entity mapping of this hop")
     case .sourceRelationship:
       // Each object is looked up under the mappings of its own entity (docs/formats/expressions.md, "Relationship
       // functions").
-      let reached = try reachedEntity(node, lane: lane, property: relationship.name)
+      let reached = try reachedEntity(node, range: range, property: relationship.name)
       var sources: [SetterSource] = []
       var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
       for possible in hop.source.entity(named: reached).map(hop.source.subtree) ?? [] {
-        let found = layout.lanes(from: possible.name).filter { isKind($0.destinationEntity, of: relationship) }
+        let found = layout.ranges(from: possible.name).filter { isKind($0.destinationEntity, of: relationship) }
         // With filters, an object usually belongs to one mapping only; this is checked per object.
         if found.count > 1, let whole = found.first(where: { $0.mapping.filter == nil }) {
           let names = found.map(\.mapping.name).joined(separator: ", ")
@@ -178,7 +179,7 @@ struct RelationshipSetters {
                 message: """
                   the object with key \(column: 0) would get objects made of one of \(possible.name), which several \
                   mappings make: \(names)
-                  """, entity: lane.mapping.name, property: relationship.name,
+                  """, entity: range.mapping.name, property: relationship.name,
                 hint: "name the mapping whose objects are meant, in the mapping model", code: .mappingUnsupported)
             ))
           continue
@@ -190,21 +191,21 @@ struct RelationshipSetters {
   }
 
   private func refusal(
-    of target: AssociationLayout.Lane, lane: AssociationLayout.Lane, relationship: Relationship
+    of target: AssociationRange, range: AssociationRange, relationship: Relationship
   ) -> HopProgram.Action.Refusal {
     HopProgram.Action.Refusal(
       message: """
-        the object with key \(column: 0) would get the object of \(target.destinationEntity) with key \(column: 1), and \
-        the destination of the relationship is \(relationship.destinationEntityName)
-        """, entity: lane.mapping.name,
+        the object with key \(column: 0) would get the object of \(target.destinationEntity) with key \(column: 1), \
+        and the destination of the relationship is \(relationship.destinationEntityName)
+        """, entity: range.mapping.name,
       property: relationship.name,
       hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)", code: .mappingUnsupported)
   }
 
   private func reachedEntity(
-    _ node: ExpressionNode, lane: AssociationLayout.Lane, property: String
+    _ node: ExpressionNode, range: AssociationRange, property: String
   ) throws(HopdError) -> String {
-    try expressions.objects(node, row: lane.row, prefix: "r", lane: lane, property: property).entity
+    try expressions.objects(node, row: range.row, prefix: "r", range: range, property: property).entity
   }
 
   private func isKind(_ entity: String, of relationship: Relationship) -> Bool {
@@ -214,7 +215,7 @@ struct RelationshipSetters {
   }
 
   private func check(
-    _ source: SetterSource, lane: AssociationLayout.Lane, relationship: Relationship
+    _ source: SetterSource, range: AssociationRange, relationship: Relationship
   ) throws(HopdError) {
     let entity: String
     switch source {
@@ -225,17 +226,18 @@ struct RelationshipSetters {
     }
     guard isKind(entity, of: relationship) else {
       throw unsupported(
-        "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)", lane,
+        "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)", range,
         relationship.name,
         hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)")
     }
   }
 
   private func unsupported(
-    _ message: String, _ lane: AssociationLayout.Lane, _ property: String, hint: String? = nil
+    _ message: String, _ range: AssociationRange, _ property: String, hint: String? = nil
   ) -> HopdError {
     HopdError(
-      .mappingUnsupported, message, at: Place(hop: hop.title, entity: lane.mapping.name, property: property), hint: hint
+      .mappingUnsupported, message, at: Place(hop: hop.title, entity: range.mapping.name, property: property),
+      hint: hint
     )
   }
 
@@ -253,15 +255,15 @@ struct RelationshipSetters {
       var targets: Set<Int> = []
       let mirrored = setters.compactMap { setter -> RelationshipSetter? in
         guard setter.sources.count == 1, case .lookup(let target, .variable("source"))? = setter.sources.first,
-          setter.lane.isArithmetic, target.isArithmetic, target.sourceEntity == setter.lane.sourceEntity,
+          setter.range.isArithmetic, target.isArithmetic, target.sourceEntity == setter.range.sourceEntity,
           targets.insert(target.index).inserted,
           let storage = hop.destinationSchema.storage(
             ofRelationship: inverse.relationship.name, in: target.destinationEntity)
         else { return nil }
         return RelationshipSetter(
-          lane: target, relationship: inverse.relationship, declaring: inverse.entity,
+          range: target, relationship: inverse.relationship, declaring: inverse.entity,
           inverse: (setter.declaring, setter.relationship), storage: storage,
-          sources: [.lookup(setter.lane, .variable("source"))], isCopied: setter.isCopied)
+          sources: [.lookup(setter.range, .variable("source"))], isCopied: setter.isCopied)
       }
       if mirrored.count == setters.count { result += mirrored }
     }
@@ -276,27 +278,27 @@ struct RelationshipSetters {
     let first: Int
     let second: Int
 
-    init(_ name: String, from lane: AssociationLayout.Lane, to target: AssociationLayout.Lane, isForward: Bool) {
+    init(_ name: String, from range: AssociationRange, to target: AssociationRange, isForward: Bool) {
       relationship = name
-      (first, second) = isForward ? (lane.index, target.index) : (target.index, lane.index)
+      (first, second) = isForward ? (range.index, target.index) : (target.index, range.index)
     }
   }
 
   /// Returns the rules that a setter follows; nil if it follows no plain relationship of the source between plain
   /// mappings.
   func rules(of setter: RelationshipSetter) -> Set<Rule>? {
-    guard setter.lane.isArithmetic else { return nil }
+    guard setter.range.isArithmetic else { return nil }
     var rules: Set<Rule> = []
     for source in setter.sources {
       if case .lookup(let target, .variable("source")) = source, target.isArithmetic, let otherEnd = setter.otherEnd,
-        target.sourceEntity == setter.lane.sourceEntity, setter.end != otherEnd
+        target.sourceEntity == setter.range.sourceEntity, setter.end != otherEnd
       {
         // A rule of the object itself: the direction is given by which mapping's object has which end.
-        rules.insert(Rule("", from: setter.lane, to: target, isForward: setter.end < otherEnd))
+        rules.insert(Rule("", from: setter.range, to: target, isForward: setter.end < otherEnd))
         continue
       }
       guard case .lookup(let target, let node) = source, target.isArithmetic,
-        let (declaring, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
+        let (declaring, relationship) = expressions.singleRelationship(node, of: setter.range.sourceEntity),
         let inverse = hop.source.inverse(of: relationship),
         let reached = hop.source.entity(named: relationship.destinationEntityName)
       else { return nil }
@@ -307,7 +309,7 @@ struct RelationshipSetters {
       // Objects that the relationship cannot reach give no pairs.
       guard hop.source.subtree(of: reached).contains(where: { $0.name == target.sourceEntity }) else { continue }
       // Nor do objects without the inverse.
-      rules.insert(Rule(min(own, other), from: setter.lane, to: target, isForward: own < other))
+      rules.insert(Rule(min(own, other), from: setter.range, to: target, isForward: own < other))
     }
     return rules
   }

@@ -52,19 +52,19 @@ extension MappedHopCompiler {
     guard hasFiles, !ExternalDataColumn.all(in: hop.destinationSchema).isEmpty else { return false }
     if hop.mapped?.policies.isEmpty == false { return true }
     var carried: Set<[String]> = []
-    for lane in layout.lanes {
-      let row = lane.row
-      for property in lane.mapping.attributes {
+    for range in layout.ranges {
+      let row = range.row
+      for property in range.mapping.attributes {
         guard case .expression(let node)? = property.value else { continue }
         guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else {
           // The expression does not determine whose value it is.
-          if expressions.reachesExternalStorage(node, row: row, lane: lane) { return true }
+          if expressions.reachesExternalStorage(node, row: row, range: range) { return true }
           continue
         }
         guard attribute.hasExternalForm else { continue }
         // Over a relationship or with a member, several rows may have the same value.
         guard reached.tables.isEmpty, row.variables.isEmpty else { return true }
-        guard carried.insert([lane.sourceEntity, attribute.name]).inserted else { return true }
+        guard carried.insert([range.sourceEntity, attribute.name]).inserted else { return true }
       }
     }
     return false
