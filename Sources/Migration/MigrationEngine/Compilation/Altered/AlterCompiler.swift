@@ -29,25 +29,25 @@ package struct AlterCompiler {
   private let plan: MigrationPlan
   private let hop: Hop
   private let file: HopFile
-  private let fates: [String: TableFate]
+  private let actions: [String: TableAction]
   private var source: StoreSchema { hop.sourceSchema }
   private var final: StoreSchema { hop.destinationSchema }
   private var isLast: Bool { hop.index == plan.hops.count - 1 }
   /// Whether the chain's result has rows of persistent history.
   private var carriesHistory: Bool { plan.hops.last?.history != nil }
 
-  private struct FatesKey: Hashable, Sendable {}
+  private struct ActionsKey: Hashable, Sendable {}
 
-  /// Returns the fates of the tables in each hop; empty for a hop with mapping models. Throws for a hop whose rows no
+  /// Returns the actions of the tables in each hop; empty for a hop with mapping models. Throws for a hop whose rows no
   /// statement can carry. The same for all stores on the same migration path.
-  private static func fates(of plan: MigrationPlan) throws(HopdError) -> [[String: TableFate]] {
-    try plan.cache.value(for: FatesKey()) { () throws(HopdError) in
-      var fates: [[String: TableFate]] = []
+  private static func actions(of plan: MigrationPlan) throws(HopdError) -> [[String: TableAction]] {
+    try plan.cache.value(for: ActionsKey()) { () throws(HopdError) in
+      var actions: [[String: TableAction]] = []
       for hop in plan.hops {
         if hop.isMapped { _ = try MappedHopCompiler.executions(hop: hop) }
-        fates.append(hop.isMapped ? [:] : try HopLineage(hop).fates)
+        actions.append(hop.isMapped ? [:] : try HopLineage(hop).actions)
       }
-      return fates
+      return actions
     }
   }
 
@@ -55,23 +55,23 @@ package struct AlterCompiler {
   package static func decide(
     _ plan: MigrationPlan, options: EngineOptions = EngineOptions()
   ) throws(HopdError) -> [HopDecision] {
-    let fates = try fates(of: plan)
-    let decisions = decide(plan, fates, options, history: nil)
+    let actions = try actions(of: plan)
+    let decisions = decide(plan, actions, options, history: nil)
     // History is in the store: it stays there if every hop does, and else the last hop copies it.
     guard plan.hops.count > 1, plan.hops.last?.history != nil, decisions.contains(where: { $0.program == nil }) else {
       return decisions
     }
-    return decide(plan, fates, options, history: "the last hop copies the persistent history")
+    return decide(plan, actions, options, history: "the last hop copies the persistent history")
   }
 
   /// `history` is the reason why the first hop and the last one are written.
   private static func decide(
-    _ plan: MigrationPlan, _ fates: [[String: TableFate]], _ options: EngineOptions, history: String?
+    _ plan: MigrationPlan, _ actions: [[String: TableAction]], _ options: EngineOptions, history: String?
   ) -> [HopDecision] {
     var decisions: [HopDecision] = []
     var file = HopFile(of: plan.found)
     for hop in plan.hops {
-      let compiler = AlterCompiler(plan: plan, hop: hop, file: file, fates: fates[hop.index])
+      let compiler = AlterCompiler(plan: plan, hop: hop, file: file, actions: actions[hop.index])
       let decision = compiler.decision(options, history: history)
       file = file.after(decision)
       decisions.append(decision)
@@ -173,13 +173,13 @@ package struct AlterCompiler {
       _ keep: (TableLineage) throws(Reason) -> AlterProgram.KeptTable
     ) {
       do throws(Reason) {
-        switch fates[name] {
-        case .kept(let lineage):
+        switch actions[name] {
+        case .keep(let lineage):
           let table = try keep(lineage)
           guard taken.insert(lineage.origin).inserted else { throw Reason("its rows are shared with another table") }
           kept.append(table)
-        case .written(let reason): throw Reason(reason)
-        case .new, nil: written.append(.init(name: name, definition: definition, reason: nil))
+        case .rewrite(let reason): throw Reason(reason)
+        case .create, nil: written.append(.init(name: name, definition: definition, reason: nil))
         }
       } catch {
         written.append(.init(name: name, definition: definition, reason: error.sentence))

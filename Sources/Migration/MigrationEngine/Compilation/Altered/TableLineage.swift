@@ -21,19 +21,19 @@ struct TableLineage: Sendable, Hashable {
 }
 
 /// The effect of a hop on one table of its destination.
-enum TableFate: Sendable, Hashable {
+enum TableAction: Sendable, Hashable {
   /// Its rows stay in their table.
-  case kept(TableLineage)
+  case keep(TableLineage)
   /// Its rows are written, for the reason given.
-  case written(String)
+  case rewrite(String)
   /// It gets no rows of the source.
-  case new
+  case create
 }
 
-/// The fates of all tables of a hop.
+/// The actions of all tables of a hop.
 struct HopLineage: Sendable {
-  /// The fates by table of the destination.
-  private(set) var fates: [String: TableFate] = [:]
+  /// The actions by table of the destination.
+  private(set) var actions: [String: TableAction] = [:]
 
   private typealias Reason = AlterCompiler.Reason
 
@@ -53,15 +53,15 @@ struct HopLineage: Sendable {
     }
     func follow(_ table: String, _ check: (Insertion, inout TableLineage) throws(Reason) -> Void) {
       do throws(Reason) {
-        fates[table] = .new
+        actions[table] = .create
         guard let all = inserts[table], let insert = all.first else { return }
         if let subject = updated[table] { throw Reason("\(subject) is worked out from other rows") }
         guard all.count == 1 else { throw Reason("its rows come from several tables") }
         var lineage = TableLineage(insert.sourceTable)
         try check(insert, &lineage)
-        fates[table] = .kept(lineage)
+        actions[table] = .keep(lineage)
       } catch {
-        fates[table] = .written(error.sentence)
+        actions[table] = .rewrite(error.sentence)
       }
     }
     for table in hop.destinationSchema.tables {
