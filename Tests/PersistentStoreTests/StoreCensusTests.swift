@@ -119,7 +119,7 @@ import Testing
     }
     func counts() throws -> [[Int64]] {
       try spaces.map { tables in
-        // One counter per question, because every caller has its own.
+        // One counter per request, because every caller has its own.
         let reader = StoreReader(connection: connection, tables: tables, rowCountCache: rowCountCache)
         return try RowCounter(reader: reader).counts(["s.Z_ENT = 1", "s.Z_ENT = 3"], in: "ZA")
           + [RowCounter(reader: reader).total(of: "ZA")]
@@ -136,26 +136,26 @@ import Testing
   static func compare(_ reader: StoreReader, together: Bool, _ what: String) throws {
     let connection = reader.connection
     let census = StoreCensus(schema: schema, reader: reader)
-    var questions: [String: [StoreCensus.ValueQuestion]] = [:]
+    var countRequests: [String: [StoreCensus.CountRequest]] = [:]
     for table in schema.tables {
       let numbers = table.entities.compactMap { schema.number(of: $0) }.sorted()
       let sets = [nil] + numbers.map { [$0] } + [numbers]
       for column in table.columns.dropFirst() {
         for entities in sets {
-          questions[table.name, default: []].append(
-            StoreCensus.ValueQuestion(column: column.name, entities: entities))
+          countRequests[table.name, default: []].append(
+            StoreCensus.CountRequest(column: column.name, entities: entities))
         }
       }
     }
-    if together { try census.take(.all, values: questions) }
+    if together { try census.take(.all, values: countRequests) }
     for table in schema.tables {
       #expect(try census.rowCounts(of: table) == reader.rowCounts(of: table.name), "\(table.name) \(what)")
-      let asked = questions[table.name] ?? []
-      let plain = try asked.map { question in
-        let filter = question.entities.map { " WHERE Z_ENT IN (\($0.map(String.init).joined(separator: ", ")))" } ?? ""
-        return try connection.integer("SELECT count(\"\(question.column)\") FROM \(table.name)\(filter)") ?? -1
+      let requests = countRequests[table.name] ?? []
+      let plain = try requests.map { request in
+        let filter = request.entities.map { " WHERE Z_ENT IN (\($0.map(String.init).joined(separator: ", ")))" } ?? ""
+        return try connection.integer("SELECT count(\"\(request.column)\") FROM \(table.name)\(filter)") ?? -1
       }
-      #expect(try census.values(asked, in: table.name) == plain, "\(table.name) \(what)")
+      #expect(try census.values(requests, in: table.name) == plain, "\(table.name) \(what)")
     }
     let missing = try DanglingReferences.places(in: schema).compactMap { place -> DanglingReferences? in
       let count = try connection.integer(place.query(reader)) ?? -1
@@ -215,8 +215,8 @@ import Testing
       let census = StoreCensus(schema: Self.schema, reader: StoreReader(connection: connection))
       try census.take(subjects)
       #expect(try census.rowCounts(of: books) == [1: 5, 0: 1], "\(subjects)")
-      let question = StoreCensus.ValueQuestion(column: "Z_OPT", entities: [book, ebook])
-      #expect(try census.values([question], in: "ZBOOK") == [5], "\(subjects)")
+      let request = StoreCensus.CountRequest(column: "Z_OPT", entities: [book, ebook])
+      #expect(try census.values([request], in: "ZBOOK") == [5], "\(subjects)")
     }
   }
 

@@ -193,7 +193,7 @@ struct PlanAttempt {
     // One pass counts everything that needs no earlier result.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
-      values: counted.questions(expectsValues: !isMixed), filters: filters)
+      values: counted.countRequests(expectsValues: !isMixed), filters: filters)
     var rows = RowInspection(migrationPath: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {

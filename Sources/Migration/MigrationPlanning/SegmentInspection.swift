@@ -27,7 +27,8 @@ package struct SegmentInspection: Sendable {
       sourceSchema: hops.first?.sourceSchema ?? plan.hops[first].sourceSchema, hops: hops)
     let census = StoreCensus(schema: migrationPath.sourceSchema, reader: input)
     let isMapped = hops.first?.isMapped == true
-    try census.take(isMapped ? .rows : [.rows, .discriminators], values: migrationPath.questions(expectsValues: false))
+    try census.take(
+      isMapped ? .rows : [.rows, .discriminators], values: migrationPath.countRequests(expectsValues: false))
     var rows = RowInspection(migrationPath: migrationPath.inferredPart, census: census)
     try rows.countRows()
     var warnings: [HopdError] = []
@@ -101,7 +102,7 @@ extension MigrationPlanner {
     let census = StoreCensus(schema: hop.sourceSchema, reader: input)
     // Nothing is known about the pairs and values after a mapping model: they are not counted.
     if !hop.isMapped {
-      try census.take([.rows, .references, .orderKeys], values: migrationPath.questions(expectsValues: true))
+      try census.take([.rows, .references, .orderKeys], values: migrationPath.countRequests(expectsValues: true))
     }
     var rows = RowInspection(migrationPath: migrationPath, census: census)
     try rows.countRows()

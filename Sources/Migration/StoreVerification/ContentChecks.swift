@@ -13,8 +13,8 @@ struct ContentChecks {
 
   /// Reads the facts that all checks need, in one pass over each table.
   func askRows() throws(SQLiteError) {
-    var values: [String: [StoreCensus.ValueQuestion]] = [:]
-    for table in schema.tables { values[table.name] = questions(of: table).map(\.question) }
+    var values: [String: [StoreCensus.CountRequest]] = [:]
+    for table in schema.tables { values[table.name] = countRequests(of: table).map(\.request) }
     try census.take(.all, values: values)
   }
 
@@ -100,13 +100,13 @@ struct ContentChecks {
     var looked = 0
     var total: Int64 = 0
     for table in schema.tables {
-      let questions = questions(of: table)
-      let counts = try census.values(questions.map(\.question), in: table.name)
-      for (part, found) in zip(questions, counts) {
+      let countRequests = countRequests(of: table)
+      let counts = try census.values(countRequests.map(\.request), in: table.name)
+      for (part, found) in zip(countRequests, counts) {
         looked += 1
         total &+= found
         if found != part.wanted {
-          problems.append("\(table.name).\(part.question.column) has \(found) values in place of \(part.wanted)")
+          problems.append("\(table.name).\(part.request.column) has \(found) values in place of \(part.wanted)")
         }
       }
     }
@@ -114,13 +114,13 @@ struct ContentChecks {
   }
 
   /// The columns of a table with expected counts of values, in the rows of the entities that have the property.
-  private func questions(of table: EntityTable) -> [(question: StoreCensus.ValueQuestion, wanted: Int64)] {
+  private func countRequests(of table: EntityTable) -> [(request: StoreCensus.CountRequest, wanted: Int64)] {
     table.columns.compactMap { column in
       guard let wanted = expectation?.valuesByColumn[table.name]?[column.name] else { return nil }
       let having = Set(entitiesHaving(column).compactMap { schema.number(of: $0) })
       let isWholeTable = table.entities.allSatisfy { schema.number(of: $0).map(having.contains) ?? false }
       return (
-        StoreCensus.ValueQuestion(column: column.name, entities: isWholeTable ? nil : having.sorted()), wanted
+        StoreCensus.CountRequest(column: column.name, entities: isWholeTable ? nil : having.sorted()), wanted
       )
     }
   }

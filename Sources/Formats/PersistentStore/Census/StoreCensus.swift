@@ -18,13 +18,13 @@ package final class StoreCensus {
   private var agreements: [DiscriminatorAgreement]?
 
   /// A column, and the entity numbers of the rows in which its values are counted; nil for all rows of the table.
-  package struct ValueQuestion: Sendable, Hashable {
+  package struct CountRequest: Sendable, Hashable {
     /// Column name.
     package let column: String
     /// Z_ENT of the rows, in order.
     package let entities: [Int64]?
 
-    /// Makes a question about a column.
+    /// Makes a request about a column.
     package init(column: String, entities: [Int64]?) {
       self.column = column
       self.entities = entities
@@ -62,7 +62,7 @@ package final class StoreCensus {
   /// Takes several counts in one pass over each table; later calls for them cost nothing. `filters` are further
   /// conditions on rows `s`, by table. They must not fail, and the caller has registered the functions that they call.
   package func take(
-    _ subjects: Subjects, values: [String: [ValueQuestion]] = [:], filters: [String: [String]] = [:]
+    _ subjects: Subjects, values: [String: [CountRequest]] = [:], filters: [String: [String]] = [:]
   ) throws(SQLiteError) {
     var conditions = filters
     if subjects.contains(.rows) {
@@ -76,8 +76,8 @@ package final class StoreCensus {
       if subjects.contains(.rows), rows[table.name] == nil {
         conditions[table.name, default: []] += rowConditions(of: table) ?? []
       }
-      for question in values[table.name] ?? [] {
-        conditions[table.name, default: []] += [nullCondition(question)] + (question.entities.map { [isOf($0)] } ?? [])
+      for request in values[table.name] ?? [] {
+        conditions[table.name, default: []] += [nullCondition(request)] + (request.entities.map { [isOf($0)] } ?? [])
       }
     }
     if subjects.contains(.orderKeys) {
@@ -150,17 +150,17 @@ package final class StoreCensus {
 
   // MARK: Values
 
-  /// Returns the numbers of values that are not NULL, in the order of the questions.
-  package func values(_ questions: [ValueQuestion], in table: String) throws(SQLiteError) -> [Int64] {
+  /// Returns the numbers of values that are not NULL, in the order of the requests.
+  package func values(_ countRequests: [CountRequest], in table: String) throws(SQLiteError) -> [Int64] {
     // NULLs are counted: SQLite does not load a long value to see that it is not NULL, and most values are present.
-    let questions = questions.map { simplified($0, in: table) }
-    let filters = questions.compactMap { $0.entities.map(isOf) }
-    _ = try counter.counts(questions.map(nullCondition) + filters, in: table)
+    let countRequests = countRequests.map { simplified($0, in: table) }
+    let filters = countRequests.compactMap { $0.entities.map(isOf) }
+    _ = try counter.counts(countRequests.map(nullCondition) + filters, in: table)
     var counts: [Int64] = []
-    for question in questions {
-      let nulls = try counter.counts([nullCondition(question)], in: table).first ?? 0
+    for request in countRequests {
+      let nulls = try counter.counts([nullCondition(request)], in: table).first ?? 0
       let all =
-        if let entities = question.entities {
+        if let entities = request.entities {
           try counter.counts([isOf(entities)], in: table).first ?? 0
         } else {
           try counter.total(of: table)
@@ -170,17 +170,17 @@ package final class StoreCensus {
     return counts
   }
 
-  /// The question without its entities if no other entity has rows: then no filter is needed, and none is evaluated.
-  private func simplified(_ question: ValueQuestion, in table: String) -> ValueQuestion {
-    guard let entities = question.entities, let counts = rows[table], counts.keys.allSatisfy(entities.contains),
-      !counter.knows(nullCondition(question), in: table)
-    else { return question }
-    return ValueQuestion(column: question.column, entities: nil)
+  /// The request without its entities if no other entity has rows: then no filter is needed, and none is evaluated.
+  private func simplified(_ request: CountRequest, in table: String) -> CountRequest {
+    guard let entities = request.entities, let counts = rows[table], counts.keys.allSatisfy(entities.contains),
+      !counter.knows(nullCondition(request), in: table)
+    else { return request }
+    return CountRequest(column: request.column, entities: nil)
   }
 
-  private func nullCondition(_ question: ValueQuestion) -> String {
-    let isNull = "\(RowCounter.column(question.column)) IS NULL"
-    return question.entities.map { "\(isNull) AND \(isOf($0))" } ?? isNull
+  private func nullCondition(_ request: CountRequest) -> String {
+    let isNull = "\(RowCounter.column(request.column)) IS NULL"
+    return request.entities.map { "\(isNull) AND \(isOf($0))" } ?? isNull
   }
 
   private func isOf(_ entities: [Int64]) -> String {

@@ -28,7 +28,7 @@ struct DropCounting {
   private var order: [Key] = []
   private var counts: [Key: Int64] = [:]
   /// Columns whose values are not yet counted, by table: those of all hops are counted in one pass.
-  private var open: [String: [(key: Key, question: StoreCensus.ValueQuestion)]] = [:]
+  private var open: [String: [(key: Key, request: StoreCensus.CountRequest)]] = [:]
 
   private var reader: StoreReader { census.reader }
 
@@ -49,9 +49,9 @@ struct DropCounting {
         }
       }
     }
-    for (table, asked) in open {
-      let values = try census.values(asked.map(\.question), in: table)
-      for (part, count) in zip(asked, values) { counts[part.key, default: 0] &+= count }
+    for (table, requests) in open {
+      let values = try census.values(requests.map(\.request), in: table)
+      for (part, count) in zip(requests, values) { counts[part.key, default: 0] &+= count }
     }
     drops = order.map { key in
       DroppedColumn(
@@ -136,7 +136,7 @@ struct DropCounting {
     if counts[key] == nil { order.append(key) }
     counts[key, default: 0] &+= 0
     if (rows[stored] ?? 0) > 0, let number = migrationPath.sourceSchema.number(of: stored) {
-      open[table, default: []].append((key, StoreCensus.ValueQuestion(column: column, entities: [number])))
+      open[table, default: []].append((key, StoreCensus.CountRequest(column: column, entities: [number])))
     }
   }
 

@@ -61,8 +61,8 @@ struct ExpectationCounting {
         guard !columns.join.isOwnInverse || staysOwnInverse(join) else { continue }
         counts[join.name] = try census.pairs(in: columns.table)
       case .toOne(let columns, _), .members(let columns), .owned(let columns):
-        let question = StoreCensus.ValueQuestion(column: columns.key, entities: nil)
-        counts[join.name] = try census.values([question], in: columns.table).first
+        let request = StoreCensus.CountRequest(column: columns.key, entities: nil)
+        counts[join.name] = try census.values([request], in: columns.table).first
       }
     }
     return counts

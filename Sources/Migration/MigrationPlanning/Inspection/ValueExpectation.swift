@@ -49,39 +49,39 @@ struct ValueExpectation {
     var values: [String: [String: Int64]] = [:]
     for (table, column, sum) in sums {
       values[table, default: [:]][column] = sum.columns.reduce(sum.known) { total, part in
-        let question = question(part.key, entities: part.value)
-        return total &+ (counts[part.key.table]?[question] ?? 0)
+        let request = request(part.key, entities: part.value)
+        return total &+ (counts[part.key.table]?[request] ?? 0)
       }
     }
     return values
   }
 
   /// Counts in one pass over each table of the source.
-  private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [StoreCensus.ValueQuestion: Int64]] {
-    var questions: [String: [StoreCensus.ValueQuestion]] = [:]
+  private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [StoreCensus.CountRequest: Int64]] {
+    var countRequests: [String: [StoreCensus.CountRequest]] = [:]
     for sum in sums {
       for (column, entities) in sum.columns {
-        let question = question(column, entities: entities)
-        if questions[column.table]?.contains(question) != true {
-          questions[column.table, default: []].append(question)
+        let request = request(column, entities: entities)
+        if countRequests[column.table]?.contains(request) != true {
+          countRequests[column.table, default: []].append(request)
         }
       }
     }
-    var counts: [String: [StoreCensus.ValueQuestion: Int64]] = [:]
-    for (table, asked) in questions {
-      let answers = try census.values(asked, in: table)
-      counts[table] = Dictionary(zip(asked, answers), uniquingKeysWith: { first, _ in first })
+    var counts: [String: [StoreCensus.CountRequest: Int64]] = [:]
+    for (table, requests) in countRequests {
+      let answers = try census.values(requests, in: table)
+      counts[table] = Dictionary(zip(requests, answers), uniquingKeysWith: { first, _ in first })
     }
     return counts
   }
 
-  private func question(_ column: StoredColumn, entities: Set<String>) -> StoreCensus.ValueQuestion {
+  private func request(_ column: StoredColumn, entities: Set<String>) -> StoreCensus.CountRequest {
     let inTable = source.table(named: column.table)?.entities ?? []
     // If no other entity has rows in the table, a filter would only cost time.
     if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
-      return StoreCensus.ValueQuestion(column: column.name, entities: nil)
+      return StoreCensus.CountRequest(column: column.name, entities: nil)
     }
-    return StoreCensus.ValueQuestion(
+    return StoreCensus.CountRequest(
       column: column.name, entities: entities.compactMap { source.number(of: $0) }.sorted())
   }
 

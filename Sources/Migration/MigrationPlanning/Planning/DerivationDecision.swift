@@ -95,8 +95,8 @@ struct DerivationDecision {
               ofAttribute: count.attribute, in: member.name, at: hop + 1),
             !source.derivations.contains(where: { $0.table == table && $0.column == column })
           else { continue }
-          let question = StoreCensus.ValueQuestion(column: column, entities: [number])
-          replaced &+= try census.values([question], in: table).first ?? 0
+          let request = StoreCensus.CountRequest(column: column, entities: [number])
+          replaced &+= try census.values([request], in: table).first ?? 0
         }
         guard replaced > 0 else { continue }
         warnings.add(

@@ -108,8 +108,8 @@ struct RowInspection {
         case .null: missing(name, live, verb, rows: live.rows, first: nil)
         case .column(let table, let column, let fallback):
           guard fallback == nil, let number = schema.number(of: live.stored) else { continue }
-          let question = StoreCensus.ValueQuestion(column: column, entities: [number])
-          let values = try census.values([question], in: table).first ?? 0
+          let request = StoreCensus.CountRequest(column: column, entities: [number])
+          let values = try census.values([request], in: table).first ?? 0
           let count = live.rows &- values
           guard count > 0 else { continue }
           let first = try reader.connection.integer(

@@ -10,7 +10,7 @@ extension MigrationPath {
   /// only: columns that some hop drops, and with `expectsValues` all of them, because the result is compared with them.
   ///
   /// In the other tables, the rows to count depend on which entities have any.
-  func questions(expectsValues: Bool) -> [String: [StoreCensus.ValueQuestion]] {
+  func countRequests(expectsValues: Bool) -> [String: [StoreCensus.CountRequest]] {
     let single = Set(
       sourceSchema.tables.filter { table in
         table.entities.filter { sourceSchema.model.entity(named: $0)?.isAbstract == false }.count == 1
@@ -29,7 +29,7 @@ extension MigrationPath {
       for column in droppedColumns() { columns[column.table, default: []].insert(column.name) }
     }
     return columns.filter { single.contains($0.key) }.mapValues { names in
-      names.sorted().map { StoreCensus.ValueQuestion(column: $0, entities: nil) }
+      names.sorted().map { StoreCensus.CountRequest(column: $0, entities: nil) }
     }
   }
 
