@@ -193,7 +193,7 @@ import Testing
     #expect(UnitFile(["[Service]\nExecStart=/bin/true\n"]).obstacle(to: "/srv") == nil)
   }
 
-  @Test func aDirectoryThatTheUnitMayNotWriteIsTold() throws {
+  @Test func aDirectoryThatTheUnitMayNotWriteIsReported() throws {
     let place = try Place()
     let loaded = try place.load([("w", "a", "")])
     let found = try #require(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\n"])))
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(.enabled(if: getpwnam("nobody").map { $0.pointee.pw_uid != geteuid() } ?? false, "there is no other user"))
-  func aDirectoryThatTheServicesUserMayNotWriteIsTold() throws {
+  func aDirectoryThatTheServicesUserMayNotWriteIsReported() throws {
     let place = try Place()
     let loaded = try place.load([("w", "a", "")])
     let unit = UnitFile(["[Service]\nUser=nobody\n"])
@@ -216,7 +216,7 @@ import Testing
   }
 
   @Test(.enabled(if: getpwnam("nobody").map { $0.pointee.pw_uid != geteuid() } ?? false, "there is no other user"))
-  func modelsThatTheServiceCannotReadAreTold() throws {
+  func modelsThatTheServiceCannotReadAreReported() throws {
     let place = try Place()
     let loaded = try place.load([("w", "a", "")])
     let unit = UnitFile(["[Service]\nUser=nobody\n"])

@@ -87,11 +87,11 @@ import Testing
     try world.edit(edit)
     // The planner may refuse it for other reasons.
     guard let decision = try? world.decision() else { return }
-    guard case .write(let told) = decision else {
+    guard case .write(let reported) = decision else {
       Issue.record("altered after \(edit)")
       return
     }
-    #expect(told.contains(reason), "\(told)")
+    #expect(reported.contains(reason), "\(reported)")
   }
 
   /// A hop writes a new file where it touches most pages of the one before: all rows of all tables but one, or only of
@@ -105,7 +105,7 @@ import Testing
     var options = EngineOptions()
     options.altering = .whereFaster
     switch try AlterCompiler.decide(try world.plan(), options: options).first {
-    case .write(let told): #expect(touchesMost && told.contains("most pages"), "\(told)")
+    case .write(let reported): #expect(touchesMost && reported.contains("most pages"), "\(reported)")
     case .alter(let program): #expect(!touchesMost && program.written.map(\.name) == ["ZAUTHOR"])
     case nil: Issue.record("no hop")
     }
@@ -149,7 +149,7 @@ import Testing
     }
     switch try world.decision() {
     case .alter: #expect(givesBack)
-    case .write(let told): #expect(!givesBack && told.contains("give their pages back"), "\(told)")
+    case .write(let reported): #expect(!givesBack && reported.contains("give their pages back"), "\(reported)")
     }
   }
 

@@ -106,8 +106,8 @@ final class AlteredWorld {
     do {
       return try both()
     } catch {
-      let told = (error as? MigrationFailure)?.error.description ?? "\(error)"
-      Issue.record("seed \(seed): \(told) \(programs.map(\.changes))")
+      let reported = (error as? MigrationFailure)?.error.description ?? "\(error)"
+      Issue.record("seed \(seed): \(reported) \(programs.map(\.changes))")
       return nil
     }
   }

@@ -111,8 +111,8 @@ import Testing
       let error = #expect(throws: HopdError.self, "\(broken.sql)") {
         try verifier.verify(staged: copy, plan: plan, source: source)
       }
-      let told = error?.reasons.map { String($0.message.prefix { $0 != ":" }) } ?? []
-      #expect(told.contains(broken.what), "\(broken.sql): \(told)")
+      let reported = error?.reasons.map { String($0.message.prefix { $0 != ":" }) } ?? []
+      #expect(reported.contains(broken.what), "\(broken.sql): \(reported)")
     }
     // A file that disappears while the store is built.
     let files = try FileManager.default.contentsOfDirectory(atPath: location.externalDataDirectory.string)

@@ -204,8 +204,10 @@ enum StoreContent {
       #expect(report.hops.map(\.destination) == other.hops.map(\.destination), "\(title)")
       #expect(report.hops.map(\.tallies) == other.hops.map(\.tallies), "\(title)")
       #expect(report.dropped == other.dropped, "\(title)")
-      let (told, expectedTold) = (report.warnings.map(reason), other.warnings.map(reason))
-      if told != expectedTold { Issue.record("\(title): \(StoreContent.difference(told, expectedTold))") }
+      let (reported, expectedReported) = (report.warnings.map(reason), other.warnings.map(reason))
+      if reported != expectedReported {
+        Issue.record("\(title): \(StoreContent.difference(reported, expectedReported))")
+      }
     case (.failure(let failure), .failure(let other)):
       #expect(reason(failure.error) == reason(other.error), "\(title)")
       #expect(failure.stage == other.stage, "\(title): \(failure.error)")

@@ -251,7 +251,7 @@ private final class ExternalWorld {
       })
   }
 
-  @Test func aMissingFileIsToldAndCarried() throws {
+  @Test func aMissingFileIsReportedAndCarried() throws {
     let world = try ExternalWorld([true, true])
     let key = try world.assetKey()
     try world.refer(key, to: ExternalWorld.uuids[0])

@@ -132,27 +132,27 @@ private struct BookChain {
   @Test(arguments: broken.indices) func anErrorNamesTheHopThatItIsOf(_ index: Int) throws {
     let (chain, rows, hop) = Self.broken[index]
     let environment = try Workshop()
-    var told: [HopdError] = []
+    var reported: [HopdError] = []
     for alters in [false, true] {
       let request = try chain.request(environment, "alters \(alters)", rows: rows, alters: alters)
       let before = try StoreContent.lines(request.location.store)
       let failure = #expect(throws: MigrationFailure.self) {
         try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       }
-      told.append(try #require(failure).error)
+      reported.append(try #require(failure).error)
       #expect(try StoreContent.lines(request.location.store) == before)
       #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
     }
-    let error = told[0].reasons.first ?? told[0]
+    let error = reported[0].reasons.first ?? reported[0]
     #expect(error.code != .internalError, "\(error)")
     if let place = error.place.hop { #expect(place == hop, "\(error)") }
-    for (left, right) in zip([told[0]] + told[0].reasons, [told[1]] + told[1].reasons) {
+    for (left, right) in zip([reported[0]] + reported[0].reasons, [reported[1]] + reported[1].reasons) {
       #expect(left.code == right.code && left.message == right.message, "\(left)\n\(right)")
       #expect(left.place.hop == right.place.hop, "\(left)\n\(right)")
       #expect(left.place.entity == right.place.entity && left.place.property == right.place.property)
       #expect(left.place.row == right.place.row)
     }
-    #expect(told[0].reasons.count == told[1].reasons.count)
+    #expect(reported[0].reasons.count == reported[1].reasons.count)
   }
 
   /// The last hop leaves the check to the index, which does not name objects: the error names them as in other hops.

@@ -203,8 +203,8 @@ import Testing
       var request = request(environment, location, [first, last], rule)
       request.history = history
       let error = #expect(throws: HopdError.self, "\(what)") { try environment.run(request, interrupts: false) }
-      let told = [error?.message ?? ""] + (error?.reasons.map(\.message) ?? [])
-      #expect(told.contains { $0.contains(what) }, "\(what): \(told)")
+      let reported = [error?.message ?? ""] + (error?.reasons.map(\.message) ?? [])
+      #expect(reported.contains { $0.contains(what) }, "\(what): \(reported)")
       #expect(error?.code == .cloudKitNotSupported || error?.code == .planRefused, "\(what)")
       if rule == .refuse { #expect(error?.hint?.contains("--cloudkit migrate") == true) }
     }

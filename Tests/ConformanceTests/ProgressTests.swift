@@ -65,31 +65,31 @@ import Testing
     /// Runs; `onProgress` may stop the run by returning false.
     func run(_ onProgress: @escaping (MigrationProgress) -> Bool = { _ in true }) throws -> [MigrationProgress] {
       let stop = StopSignal()
-      var told: [MigrationProgress] = []
+      var reported: [MigrationProgress] = []
       do {
         _ = try MigrationPipeline().run(request, stop: stop) { event in
           guard case .advanced(let progress) = event else { return }
-          told.append(progress)
+          reported.append(progress)
           if !onProgress(progress) { stop.stop() }
         }
       } catch {
         guard error.error.code == .interrupted else { throw error }
       }
-      return told
+      return reported
     }
   }
 
   @Test(arguments: Kind.allCases) func itNeverFallsAndEndsAtOne(_ kind: Kind) throws {
-    let told = try World(kind).run()
-    let last = try #require(told.last)
+    let reported = try World(kind).run()
+    let last = try #require(reported.last)
     #expect(last.fraction == 1 && last.part == .done && last.remaining == 0)
-    for (before, after) in zip(told, told.dropFirst()) {
+    for (before, after) in zip(reported, reported.dropFirst()) {
       #expect(before.fraction <= after.fraction && before.elapsed <= after.elapsed)
       #expect(before.fraction < 1 && before.part != .done)
       #expect((before.remaining ?? 0) >= 0 && before.remaining?.isFinite != false)
       #expect(before.rows <= before.totalRows)
     }
-    #expect(told.contains { $0.part == .verifying } && told.contains { $0.part == .replacing })
+    #expect(reported.contains { $0.part == .verifying } && reported.contains { $0.part == .replacing })
   }
 
   @Test(arguments: [Kind.written, .altered, .mapped])
@@ -99,14 +99,14 @@ import Testing
     // Each run may go a bit further; a stopped run never reports that it is done.
     for most in 1...200 {
       var seen = 0
-      let told = try world.run { _ in
+      let reported = try world.run { _ in
         seen += 1
         return seen <= most
       }
       runs += 1
-      for (before, after) in zip(told, told.dropFirst()) { #expect(before.fraction <= after.fraction) }
-      if told.last?.fraction == 1 { break }
-      #expect(told.allSatisfy { $0.fraction < 1 })
+      for (before, after) in zip(reported, reported.dropFirst()) { #expect(before.fraction <= after.fraction) }
+      if reported.last?.fraction == 1 { break }
+      #expect(reported.allSatisfy { $0.fraction < 1 })
       #expect(runs < 200)
     }
   }
@@ -116,16 +116,17 @@ import Testing
     arguments: [Kind.written, .mapped])
   func longTable(_ kind: Kind) throws {
     let world = try World(kind, rows: 20_000)
-    var told: [ChunkProgress] = []
+    var reported: [ChunkProgress] = []
     _ = try MigrationPipeline().run(world.request, stop: StopSignal()) { event in
-      if case .progress(let progress) = event { told.append(progress) }
+      if case .progress(let progress) = event { reported.append(progress) }
     }
     var advanced = 0
-    for (before, after) in zip(told, told.dropFirst()) where before.hop == after.hop && before.stage == after.stage {
+    for (before, after) in zip(reported, reported.dropFirst())
+    where before.hop == after.hop && before.stage == after.stage {
       #expect(0...1 ~= after.share)
       if after.chunkRows > 0, after.share > before.share { advanced += 1 }
     }
-    #expect(advanced > told.count { $0.chunkRows > 0 } * 3 / 4)
+    #expect(advanced > reported.count { $0.chunkRows > 0 } * 3 / 4)
   }
 
   @Test func aStoreThatIsCurrentTellsNothing() throws {

@@ -116,7 +116,7 @@ import Testing
   @Test(
     .enabled(if: getuid() == 0, "only root can mount a small file system"),
     arguments: [true, false])
-  func tooLittleSpaceIsToldBeforeTheFirstRow(_ copies: Bool) throws {
+  func tooLittleSpaceIsReportedBeforeTheFirstRow(_ copies: Bool) throws {
     let world = try World(copies: copies)
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     let small = world.folder.appending("small")

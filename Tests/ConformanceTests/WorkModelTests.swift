@@ -23,27 +23,27 @@ import Testing
     let hops = 1 + dice.below(3)
     var model = WorkModel(Self.run(hops) { _ in Double(dice.below(1000)) }, at: 0)
     var (time, last) = (0.0, 0.0)
-    func tell() {
+    func report() {
       let now = model.fraction()
       #expect(now >= last && now < 1)
       if let left = model.remaining(at: time) { #expect(left >= 0 && left.isFinite) }
       last = now
       time += 0.1
     }
-    tell()
+    report()
     for hop in 0..<hops {
       for stage in [HopStage.rows, .indexes] {
         for tick in 0...20 {
           model.advance(stage.part, hop: hop, stage: stage, share: Double(tick) / 20)
           #expect(model.part == stage.part)
-          tell()
+          report()
         }
       }
     }
     for part in [WorkPart.verifying, .replacing] {
       model.advance(part)
       #expect(model.part == part)
-      tell()
+      report()
     }
     model.finish()
     #expect(model.fraction() == 1 && model.remaining(at: 1e9) == 0 && model.part == .done)

@@ -105,9 +105,10 @@ struct SystemCallFaultTests {
           let (error, isMet) = failing(number, EIO) { try body(files, path) }
           if isMet {
             failures += 1
-            let told = try #require(error as? HopdError, "\(name): call \(number) failed, and nobody was told")
-            #expect(told.code == .inputOutput && told.errno == .ioError, "\(name): call \(number): \(told)")
-            #expect(told.place.file?.starts(with: base) == true || told.place.file == "/", "\(name): \(told)")
+            let reported = try #require(error as? HopdError, "\(name): call \(number) failed, and nobody was told")
+            #expect(reported.code == .inputOutput && reported.errno == .ioError, "\(name): call \(number): \(reported)")
+            #expect(
+              reported.place.file?.starts(with: base) == true || reported.place.file == "/", "\(name): \(reported)")
             // A file under construction is whole or gone. A copy and a made file were not synced: they are gone.
             if name.hasPrefix("c") {
               #expect(try files.status(path.appending("new")) == nil, "\(name): call \(number)")

@@ -26,7 +26,7 @@ struct CheckCommandTests {
     #expect(try outcome.json().result?.text == "green")
   }
 
-  @Test func wrongUseIsTold() throws {
+  @Test func wrongUseIsReported() throws {
     let room = try Room()
     #expect(try room.run("check").status == 78)
     #expect(try room.run("check", room.path("nothing.xcdatamodeld")).status == 78)

@@ -179,7 +179,7 @@ struct FleetCommandTests {
   }
 
   /// A store whose own name or whose folder's name is not UTF-8 is counted, and fails with the reason.
-  @Test func aNameThatIsNotTextIsTold() throws {
+  @Test func aNameThatIsNotTextIsReported() throws {
     let room = try Room()
     try fleet(room, 3)
     let script =

@@ -164,13 +164,13 @@ struct HistoryTests {
           store, "SELECT instr(hex(Z_PLIST), '51' || hex('\(vacuum)')) > 0 FROM Z_METADATA")
         #expect(level == "1")
         // The store that hopctl makes has auto_vacuum 2: anything else contradicts its metadata, and that is told.
-        let told = try outcome.json().warnings?.list.contains { $0.code?.text == "metadata-corrected" }
-        #expect(told == (vacuum != 2))
+        let reported = try outcome.json().warnings?.list.contains { $0.code?.text == "metadata-corrected" }
+        #expect(reported == (vacuum != 2))
       }
     }
   }
 
-  @Test func frameworkVersionsThatWereNeverSeenAreTold() throws {
+  @Test func frameworkVersionsThatWereNeverSeenAreReported() throws {
     let room = try Room()
     for (version, isKnown) in [("241", true), ("1526", true), ("900", false), ("9999", false)] {
       let outcome = try room.run(

@@ -83,7 +83,7 @@ struct HostileInputTests {
     }
   }
 
-  @Test func modelsBeyondAllSizeAreToldWithAWayOut() throws {
+  @Test func modelsBeyondAllSizeAreReportedWithAWayOut() throws {
     let room = try Room()
     try room.file("Huge.mom", "")
     try #require(truncate(room.path("Huge.mom"), 20 << 30) == 0)

@@ -109,7 +109,7 @@ struct InferenceAnswersTests {
     #expect(try room.run("plan", store, "--models", models, "--route", "scenic").status == 64)
   }
 
-  @Test func anImpossibleVersionIsSkippedAndTold() throws {
+  @Test func anImpossibleVersionIsSkippedAndReported() throws {
     // No string becomes a date, and no date a string; the first version and the last agree.
     let versions = [
       attribute("when", "String"), attribute("when", "Date"), attribute("when", "String") + attribute("more", "UUID"),

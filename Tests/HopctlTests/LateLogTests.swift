@@ -39,9 +39,9 @@ struct LateLogTests {
 
     let again = try room.run(words: ["migrate", store] + models)
     #expect(again.status == 0, "\(again.errors)")
-    let told = again.output + again.errors
-    #expect(told.contains("arrived after the store was migrated and was set aside"), "\(told)")
-    #expect(told.contains("committed rows may be in it"), "\(told)")
+    let reported = again.output + again.errors
+    #expect(reported.contains("arrived after the store was migrated and was set aside"), "\(reported)")
+    #expect(reported.contains("committed rows may be in it"), "\(reported)")
     let folder = FilePath(store).removingLastComponent().string
     let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     #expect(left.contains { $0.hasPrefix("a.sqlite.late-") && $0.hasSuffix("-wal") }, "\(left)")

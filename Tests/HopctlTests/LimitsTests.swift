@@ -101,7 +101,7 @@ struct LimitsTests {
 
   /// It was told as "Bad file descriptor".
   @Test(.enabled(if: access("/proc/sys/user/max_inotify_instances", R_OK) == 0, "no user namespaces"))
-  func inotifyInstancesThatAreUsedUpAreToldAsThat() throws {
+  func inotifyInstancesThatAreUsedUpAreReportedAsThat() throws {
     // A user namespace has a limit of its own.
     let outcome = try hopd(
       """

@@ -171,7 +171,7 @@ struct LockTests {
     #expect(gone.status == 65 && gone.output.contains("the lock here has none of them"), "\(gone.output)")
   }
 
-  @Test func aVersionThatNobodyNotedIsTold() throws {
+  @Test func aVersionThatNobodyNotedIsReported() throws {
     let room = try room()
     try room.currentVersion(2)
     #expect(try check(room, "--freeze").status == 0)
@@ -184,7 +184,7 @@ struct LockTests {
     #expect(try !check(room, "--base", "HEAD").output.contains("warning: "))
   }
 
-  @Test func aLockThatNobodyCanReadIsTold() throws {
+  @Test func aLockThatNobodyCanReadIsReported() throws {
     let room = try room()
     try room.file("hop.lock", "<<<<<<< HEAD\nformat = 1\n")
     try commit(room)

@@ -213,7 +213,7 @@ struct MappingDecisionTests {
   }
 
   @Test("An entity mapping of an entity that is gone has no effect, and the others serve")
-  func deadMappingsAreTold() throws {
+  func deadMappingsAreReported() throws {
     let room = try Room()
     let (model, store) = try items(room)
     let map = try xcode(

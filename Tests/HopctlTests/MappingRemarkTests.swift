@@ -16,10 +16,11 @@ struct MappingRemarkTests {
     let room = try Room()
     let store = try room.store("a.sqlite")
     for command in ["plan", "rehearse", "migrate"] {
-      let told = try room.run(command, store, "--models", room.model, "--policy", "Nobody=/bin/true")
-      #expect(told.status == 0, "\(told.errors)")
+      let reported = try room.run(command, store, "--models", room.model, "--policy", "Nobody=/bin/true")
+      #expect(reported.status == 0, "\(reported.errors)")
       #expect(
-        count("--policy binds Nobody, which no mapping model", in: told.errors) == 1, "\(command): \(told.errors)")
+        count("--policy binds Nobody, which no mapping model", in: reported.errors) == 1,
+        "\(command): \(reported.errors)")
     }
     let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
     let books = root.appending("Examples/Books").string
@@ -58,11 +59,11 @@ struct MappingRemarkTests {
     let store = try room.store("a.sqlite")
     try room.file("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", "<?xml version=\"1.0\"?><model></model>")
     for command in ["rehearse", "migrate"] {
-      let told = try room.run(command, store, "--models", room.model, "--to", "Zoo 10")
-      #expect(told.status == 0, "\(told.errors)")
-      let lines = told.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") }
-      #expect(!lines.isEmpty && Set(lines).count == lines.count, "\(command): \(told.errors)")
-      #expect(count("“Zoo 3” is left out", in: told.errors) == 1, "\(command): \(told.errors)")
+      let reported = try room.run(command, store, "--models", room.model, "--to", "Zoo 10")
+      #expect(reported.status == 0, "\(reported.errors)")
+      let lines = reported.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") }
+      #expect(!lines.isEmpty && Set(lines).count == lines.count, "\(command): \(reported.errors)")
+      #expect(count("“Zoo 3” is left out", in: reported.errors) == 1, "\(command): \(reported.errors)")
     }
   }
 

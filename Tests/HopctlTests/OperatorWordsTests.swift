@@ -42,8 +42,10 @@ struct OperatorWordsTests {
       #expect(pwrite(descriptor, noise, 4096, off_t(page)) == 4096)
     }
     close(descriptor)
-    let told = try room.run("explain", store, "--models", room.model)
-    #expect(told.status == 65 && (told.output + told.errors).contains("a.sqlite"), "\(told.output)\(told.errors)")
+    let reported = try room.run("explain", store, "--models", room.model)
+    #expect(
+      reported.status == 65 && (reported.output + reported.errors).contains("a.sqlite"),
+      "\(reported.output)\(reported.errors)")
   }
 
   @Test("A store of another app is told as one that has nothing in common with the models")
@@ -57,8 +59,8 @@ struct OperatorWordsTests {
     let store = room.path("other.sqlite")
     let made = try room.run("create", store, "--models", room.path("Other.xcdatamodeld"), "--model-version", "Other")
     try #require(made.status == 0, "\(made.errors)")
-    let told = try room.run("identify", store, "--models", room.model)
-    #expect(told.status == 65 && told.errors.contains("nothing in common"), "\(told.errors)")
-    #expect(told.errors.contains("exclude"))
+    let reported = try room.run("identify", store, "--models", room.model)
+    #expect(reported.status == 65 && reported.errors.contains("nothing in common"), "\(reported.errors)")
+    #expect(reported.errors.contains("exclude"))
   }
 }

@@ -55,8 +55,8 @@ struct PartialStoreTests {
     #expect(
       found.state?.text == "behind" && found.configuration?.text == "Books" && found.modelSource?.text == "models")
     #expect(found.version?.text == "Shelves" && found.targetVersion?.text == "Shelves 2")
-    let told = try room.run("identify", store, "--models", model)
-    #expect(told.output.contains("Shelves, configuration Books (behind; target Shelves 2)"))
+    let reported = try room.run("identify", store, "--models", model)
+    #expect(reported.output.contains("Shelves, configuration Books (behind; target Shelves 2)"))
     let plan = try room.run("plan", store, "--models", model, "--json").json()
     #expect(plan.configuration?.text == "Books" && plan.hops?.list.count == 1)
     let before = try room.run("dump", store, "--models", model).lines()

@@ -167,9 +167,9 @@ struct RunningDaemonTests {
     }
     let held = daemon.room.path("stores/held.sqlite")
     try daemon.waits { try daemon.state(of: held) == "held-back" }
-    let told = try daemon.run("status", held).output
-    #expect(told.contains("next: hopctl release \(held)"), "\(told)")
-    #expect(!told.contains("held-back: "), "\(told)")
+    let reported = try daemon.run("status", held).output
+    #expect(reported.contains("next: hopctl release \(held)"), "\(reported)")
+    #expect(!reported.contains("held-back: "), "\(reported)")
     #expect(try daemon.room.run("release", held).status == 0)
     let released = try daemon.run("status", held).output
     #expect(
@@ -198,8 +198,9 @@ struct RunningDaemonTests {
     #expect(try !daemon.run("status").output.contains("older than"))
     try daemon.room.file("other", "another program")
     #expect(rename(daemon.room.path("other"), daemon.room.path("hopd-copy")) == 0)
-    let told = try daemon.run("status").output
-    #expect(told.contains("the running hopd is older than the installed one: systemctl restart hopd"), "\(told)")
+    let reported = try daemon.run("status").output
+    #expect(
+      reported.contains("the running hopd is older than the installed one: systemctl restart hopd"), "\(reported)")
     let doctor = try daemon.run("doctor")
     #expect(doctor.status == 1 && doctor.output.contains("! program"), "\(doctor.output)")
   }
@@ -236,9 +237,10 @@ struct RunningDaemonTests {
       models = ["\(room.model)"]
       target = "Zoo 2"
       """)
-    let told = try room.run("explain", store, "--config", room.path("hopd.toml"))
-    #expect(told.status == 0 && told.output.contains("Zoo 2") && !told.output.contains("Zoo 10"), "\(told)")
-    #expect(told.output.contains("--config \(room.path("hopd.toml"))"), "\(told.output)")
+    let reported = try room.run("explain", store, "--config", room.path("hopd.toml"))
+    #expect(
+      reported.status == 0 && reported.output.contains("Zoo 2") && !reported.output.contains("Zoo 10"), "\(reported)")
+    #expect(reported.output.contains("--config \(room.path("hopd.toml"))"), "\(reported.output)")
     let model = try room.run("explain", room.model, "--config", room.path("hopd.toml"))
     #expect(model.status == 64, "\(model)")
     #expect(try room.run("explain", store).errors.contains("--config"))
@@ -248,8 +250,10 @@ struct RunningDaemonTests {
   func identify() throws {
     let room = try Room()
     let store = try room.store("old.sqlite")
-    let told = try room.run("identify", store, "--models", room.model)
-    #expect(told.output.contains("not checked: its pages and rows (hopctl verify \(store) --models"), "\(told.output)")
+    let reported = try room.run("identify", store, "--models", room.model)
+    #expect(
+      reported.output.contains("not checked: its pages and rows (hopctl verify \(store) --models"), "\(reported.output)"
+    )
     let json = try room.run("identify", store, "--models", room.model, "--json").json()
     #expect(json.notChecked?.list.compactMap(\.text) == ["pages", "rows"])
   }

@@ -51,7 +51,7 @@ import Testing
     try await eventually("the sweep has ended") { keeper.isIdle }
   }
 
-  @Test func whatIsTooOldOrTooManyGoesAndIsTold() async throws {
+  @Test func whatIsTooOldOrTooManyGoesAndIsReported() async throws {
     let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep = 1\nkeep_for = \"1h\"")
     try place.write("stores/a.sqlite", "a store")
     let old = try generation(place, "a.sqlite", job: "a1", age: 7200, number: 1, by: .restore)
@@ -60,9 +60,9 @@ import Testing
     let orphan = try generation(place, "gone.sqlite", job: "a4", age: 7200, number: 1, by: .migration)
     let young = try generation(place, "gone too.sqlite", job: "a5", age: 60, number: 1, by: .migration)
     try await sweep(place, BackupKeeper(doubtAtStart: .zero))
-    let told = Dictionary(
+    let reported = Dictionary(
       place.log.all(.backupExpired).map { ($0[.backup] ?? "", $0[.result] ?? "") }, uniquingKeysWith: { $1 })
-    #expect(told == [old.string: "keep_for", second.string: "keep", orphan.string: "keep_for"])
+    #expect(reported == [old.string: "keep_for", second.string: "keep", orphan.string: "keep_for"])
     for folder in [old, second, orphan] { #expect(access(folder.string, F_OK) != 0) }
     for folder in [newest, young] { #expect(access(folder.string, F_OK) == 0) }
   }
@@ -123,7 +123,7 @@ import Testing
     #expect(access(old.string, F_OK) != 0)
   }
 
-  @Test func aRestoredStoreIsHeldBackToldOnceAndLookedAtWhenItIsReleased() async throws {
+  @Test func aRestoredStoreIsHeldBackReportedOnceAndLookedAtWhenItIsReleased() async throws {
     let place = try DaemonTests.Place()
     let location = try CanonicalStoreLocation(resolving: place.root.appending("stores/a.sqlite"))
     try place.write("stores/a.sqlite", "a store")

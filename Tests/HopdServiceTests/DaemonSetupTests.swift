@@ -81,7 +81,7 @@ import Testing
     #expect(set.isBound("Library.BookPolicy") && set.isBound("BookPolicy") && !set.isBound("PagePolicy"))
   }
 
-  @Test func aRuleForAnEntityOfNoVersionIsTold() throws {
+  @Test func aRuleForAnEntityOfNoVersionIsReported() throws {
     let place = try DaemonTests.Place()
     let rule = "invalid_rows = { Persn = \"quarantine\", \"*\" = \"fail\" }"
     let error = #expect(throws: HopdError.self) { try request(place, rule) }
@@ -178,7 +178,7 @@ import Testing
     }
   }
 
-  @Test func aReferenceThatIsNoStoreIsToldWhenTheConfigurationIsRead() throws {
+  @Test func aReferenceThatIsNoStoreIsReportedWhenTheConfigurationIsRead() throws {
     let place = try DaemonTests.Place()
     let error = #expect(throws: HopdError.self) { try naming(place, "reference = \"\(place.configuration)\"") }
     #expect(error?.place.key == "watch.w.migration.reference")

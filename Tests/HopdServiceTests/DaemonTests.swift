@@ -116,7 +116,7 @@ import Testing
 
   static let facts = StoreFacts(uuid: "U", model: "A", version: "A", frameworkVersion: 1)
 
-  @Test func aStoreThatArrivesIsLookedAtMigratedAndTold() async throws {
+  @Test func aStoreThatArrivesIsLookedAtMigratedAndReported() async throws {
     let place = try Place()
     let isDone = Mutex(false)
     let work = FakeWork(
@@ -146,7 +146,7 @@ import Testing
     #expect(place.manager.messages.contains("STOPPING=1\nSTATUS=stopping"))
   }
 
-  @Test func theLastWordOfABusyMomentIsTold() async throws {
+  @Test func theLastWordOfABusyMomentIsReported() async throws {
     // Neither a watchdog nor a rescan, so nothing wakes the daemon but what it has set itself.
     let place = try Place(rescan: "1h")
     let mayEnd = Mutex(false)
@@ -154,18 +154,18 @@ import Testing
       while !mayEnd.withLock({ $0 }) { usleep(1000) }
       return .success(.current(nil))
     })
-    func told(_ text: String) -> Bool { place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=\(text)" }
+    func reported(_ text: String) -> Bool { place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=\(text)" }
     try await running(place, try place.coordinator(work)) {
       try await eventually("READY") { place.manager.messages.contains { $0.hasPrefix("READY=1") } }
       try place.write("stores/a.sqlite", "x")
-      try await eventually("the first") { told("watching 1 store, 1 to look at") }
+      try await eventually("the first") { reported("watching 1 store, 1 to look at") }
       // Between two of the ticks that jobs cause, so that the last of them comes too early for the last message.
       try await Task.sleep(for: .milliseconds(1400))
       try place.write("stores/b.sqlite", "x")
-      try await eventually("the second") { told("watching 2 stores, 2 to look at") }
+      try await eventually("the second") { reported("watching 2 stores, 2 to look at") }
       mayEnd.withLock { $0 = true }
       // Before the daemon wakes to rest.
-      try await eventually("the last word", within: 4) { told("watching 2 stores") }
+      try await eventually("the last word", within: 4) { reported("watching 2 stores") }
     }
   }
 
@@ -191,7 +191,7 @@ import Testing
     #expect(stopping.contains { $0.hasPrefix("EXTEND_TIMEOUT_USEC=") })
   }
 
-  @Test func aRefusalIsToldOnceWhateverTheRescansAndReloads() async throws {
+  @Test func aRefusalIsReportedOnceWhateverTheRescansAndReloads() async throws {
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     let looks = Mutex(0)
@@ -332,7 +332,7 @@ import Testing
     #expect(failures.allSatisfy { $0[.error] == "no-space" && $0[.hint] != nil })
   }
 
-  @Test func whatACrashLeftIsToldAndItsJobGoesOnWithoutALook() async throws {
+  @Test func whatACrashLeftIsReportedAndItsJobGoesOnWithoutALook() async throws {
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     try place.write("stores/b.sqlite", "x")

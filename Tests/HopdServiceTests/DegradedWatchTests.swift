@@ -114,13 +114,13 @@ import Testing
     #expect(Daemon(configurationFile: place.configuration.string).check() == 78)
   }
 
-  @Test func limitsThatAreTooLowAreTold() throws {
+  @Test func limitsThatAreTooLowAreReported() throws {
     try ProcessLimits.check(jobs: 2, memory: 64 << 20)
     let memory = #expect(throws: HopdError.self) { try ProcessLimits.checkMemory(1 << 60) }
     #expect(memory?.code == .limitsTooLow && memory?.hint?.contains("LimitDATA=") == true)
   }
 
-  @Test func storesOfOthersAreToldAtTheStart() throws {
+  @Test func storesOfOthersAreReportedAtTheStart() throws {
     let place = try DaemonTests.Place()
     try place.write("stores/a.sqlite", "x")
     func warnings(_ more: String, user: UInt32, canLease: Bool) throws -> [HopdError] {

@@ -224,7 +224,7 @@ private final class Queue {
     #expect(queue.state(of: a.key) == .done)
   }
 
-  @Test func aRefusalIsToldOnceAndRememberedUntilTheFileChanges() throws {
+  @Test func aRefusalIsReportedOnceAndRememberedUntilTheFileChanges() throws {
     let queue = try migrating()
     #expect(queue.finished(a.key, .refused(reason: "no-route"), now: start) == .refused(isNews: true))
     // Rescans report the same again and again.
@@ -266,7 +266,7 @@ private final class Queue {
     #expect(queue.counts == JobScheduler.Counts())
   }
 
-  @Test func aStoreInUseIsTriedForEverWithGrowingPausesAndToldOnce() throws {
+  @Test func aStoreInUseIsTriedForEverWithGrowingPausesAndReportedOnce() throws {
     let queue = try migrating()
     var now = start
     var pauses: [Duration] = []

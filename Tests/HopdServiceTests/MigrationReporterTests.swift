@@ -30,7 +30,7 @@ import Testing
     HopReport(
       source: source, destination: destination, kind: "inferred", rowsRead: 30, rowsWritten: 30, chunks: 1, seconds: 2)
   }
-  func tell(_ events: [MigrationEvent]) {
+  func report(_ events: [MigrationEvent]) {
     var run = reporter.run()
     for event in events { run.handle(event) }
     run.end()
@@ -38,7 +38,7 @@ import Testing
 
   @Test func aWholeLife() throws {
     reporter.queued(facts, to: "A 3")
-    tell([
+    report([
       .identified(facts), .planned(plan()), .hopStarted(index: 0, hops: 2, from: "A", to: "A 2"),
       .hopFinished(hop("A", "A 2")), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
       .hopFinished(hop("A 2", "A 3")), .verifying, .verified(checks: 9), .replacing,
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test func whatPoliciesWriteIsAnEntryAndStatementsAreForDebugging() throws {
-    tell([
+    report([
       .identified(facts), .planned(plan()), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
       .note(.policyOutput(policy: "App.BookPolicy", mapping: "BookToBook", line: "three\u{1b}[2J books")),
       .note(.statement(sql: "INSERT INTO x", seconds: 0.5, rows: 7)), .note(.decision("so it is")),
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func aResumedRunSaysSoOnceAndCountsItsHops() throws {
-    tell([
+    report([
       .identified(facts), .planned(plan()), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
       .resumed(hop: 1, hops: 2), .hopFinished(hop("A 2", "A 3")),
     ])
@@ -95,7 +95,7 @@ import Testing
   @Test func warningsStandInTheOneEntryOfTheStore() throws {
     let warning = HopdError(
       .dataDropped, "12 values are dropped", at: Place(entity: "Book", property: "shelf"))
-    tell([
+    report([
       .planned(plan(warnings: Array(repeating: warning, count: 25))),
       .hopStarted(index: 0, hops: 2, from: "A", to: "B"),
     ])
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test func aRunWithoutWorkIsNotLoggedAboveDebug() {
-    tell([.identified(facts)])
+    report([.identified(facts)])
     reporter.finished(.sample(FilePath(store), result: .current))
     reporter.current(facts)
     #expect(log.entries.allSatisfy { $0.level <= .debug })
@@ -133,7 +133,7 @@ import Testing
     #expect(entry.text.contains("/srv/a.sqlite") && entry.text.contains("Book.title: it is required now"))
   }
 
-  @Test func everyFailureHasAHintAndNothingOldIsToldAgain() {
+  @Test func everyFailureHasAHintAndNothingOldIsReportedAgain() {
     let now = ContinuousClock.now
     let error = HopdError(.storeBusy, "the store is in use")
     let until = now.advanced(by: .seconds(30))
@@ -158,7 +158,7 @@ import Testing
     }
   }
 
-  @Test func attemptsAndTheTimeOfTheNextOneAreTold() throws {
+  @Test func attemptsAndTheTimeOfTheNextOneAreReported() throws {
     let now = ContinuousClock.now
     let failure = MigrationFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))
     reporter.failed(

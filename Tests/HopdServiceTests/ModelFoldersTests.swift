@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func halfABundleIsNotTakenAndABrokenOneIsToldOnce() async throws {
+  @Test func halfABundleIsNotTakenAndABrokenOneIsReportedOnce() async throws {
     let world = try World()
     try await DaemonTests().running(world.place, try world.coordinator) {
       try await eventually("looked at") { world.looks.withLock { $0 } == 1 }

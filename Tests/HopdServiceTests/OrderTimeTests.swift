@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func theMostJobsAreTold() async throws {
+  @Test func theMostJobsAreReported() async throws {
     try await serving { place, socket, _ in
       _ = try ControlClient(socket).call("Set", ["key": .string("jobs"), "value": .string("64")])
       let error = #expect(throws: HopdError.self) {

@@ -27,7 +27,7 @@ import Testing
     #expect(PressureFiles(folder: "/nothing/there").read() == nil)
   }
 
-  @Test func workHaltsAboveALimitAndIsToldOnce() {
+  @Test func workHaltsAboveALimitAndIsReportedOnce() {
     var throttle = PressureThrottle()
     #expect(throttle.take(Pressure(io: 40, cpu: 100, memory: 20), limits: limits, now: at(0)) == nil)
     #expect(!throttle.isHalting)
@@ -143,13 +143,13 @@ import Testing
     }
   }
 
-  @Test func aKernelWithoutPressureIsToldOnceAndWorkGoesOn() async throws {
+  @Test func aKernelWithoutPressureIsReportedOnceAndWorkGoesOn() async throws {
     let world = try World()
     try await DaemonTests().running(world.place, try world.coordinator) {
       try await eventually("at work") { world.chunks.value > 3 }
     }
-    let told = world.place.log.all(.configurationWarning).filter { $0.text.contains("/proc/pressure") }
-    #expect(told.count == 1 && told.first?[.hint]?.contains("psi=1") == true)
+    let reported = world.place.log.all(.configurationWarning).filter { $0.text.contains("/proc/pressure") }
+    #expect(reported.count == 1 && reported.first?[.hint]?.contains("psi=1") == true)
   }
 
   @Test func outsideItsHoursNoStoreBegins() async throws {

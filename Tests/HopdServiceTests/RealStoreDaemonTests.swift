@@ -69,11 +69,11 @@ struct RealStoreDaemonTests {
     // The log contains no titles.
     #expect(place.log.entries.allSatisfy { !$0.text.contains("http") })
 
-    let told = place.log.entries.count { $0[.store] == store && $0.level > .debug }
+    let reported = place.log.entries.count { $0[.store] == store && $0.level > .debug }
     try await tests.running(place, try place.coordinator(PipelineWork())) {
       try await eventually("looked at again") { place.log.all(.storeCurrent).contains { $0[.store] == store } }
     }
-    #expect(place.log.entries.count { $0[.store] == store && $0.level > .debug } == told)
+    #expect(place.log.entries.count { $0[.store] == store && $0.level > .debug } == reported)
   }
 
   @Test func aRestoredStoreIsHeldBackUntilSomebodyReleasesIt() async throws {

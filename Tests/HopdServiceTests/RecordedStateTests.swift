@@ -122,7 +122,7 @@ import Testing
     #expect(try reader(place).jobs(of: place.store("refused.sqlite")).count == 2)
   }
 
-  @Test func aRecordThatIsLostIsMadeAnewAndToldOnceWhileMigrationsGoOn() async throws {
+  @Test func aRecordThatIsLostIsMadeAnewAndReportedOnceWhileMigrationsGoOn() async throws {
     let place = try Place()
     for name in ["current", "refused"] { try place.write("stores/\(name).sqlite", "x") }
     let file = place.root.appending("state").appending("state.sqlite")

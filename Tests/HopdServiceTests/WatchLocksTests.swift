@@ -257,25 +257,25 @@ struct WatchLocksTests {
     }
     defer { rmdir(path.string) }
     lchown(path.string, 20_001, 20_001)
-    let told = Mutex<[HopdError]>([])
+    let reported = Mutex<[HopdError]>([])
     let first = WatchLocks(stateDirectory: world.root.appending("one"), room: world.root.appending("room")) { error in
-      told.withLock { $0.append(error) }
+      reported.withLock { $0.append(error) }
     }
     try first.claim([world.watch("stores")])
     #expect(refusal { try world.daemon("two").claim([world.watch("stores")]) }?.code == .lockedByOther)
     // The administrator reads of it, once.
     try first.claim([world.watch("stores"), world.watch("stores2")])
-    #expect(told.withLock { $0.map(\.place.file) } == [path])
+    #expect(reported.withLock { $0.map(\.place.file) } == [path])
   }
 
-  @Test func aClaimThatCannotBeMadeIsTold() throws {
+  @Test func aClaimThatCannotBeMadeIsReported() throws {
     let world = try World()
-    let told = Mutex<[HopdError]>([])
+    let reported = Mutex<[HopdError]>([])
     let daemon = WatchLocks(stateDirectory: world.root, room: world.root.appending("none")) { error in
-      told.withLock { $0.append(error) }
+      reported.withLock { $0.append(error) }
     }
     try daemon.claim([world.watch("stores"), world.watch("stores2")])
-    #expect(told.withLock { $0.map(\.place.file) } == [world.root.appending("stores")])
+    #expect(reported.withLock { $0.map(\.place.file) } == [world.root.appending("stores")])
   }
 
   @Test func oneDaemonPerStateDirectory() throws {

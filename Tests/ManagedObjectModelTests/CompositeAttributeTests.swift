@@ -102,7 +102,7 @@ import Testing
   }
 
   /// If a default cannot be archived, at any depth, the copy of the model is left out.
-  @Test func anElementThatCannotBeArchivedIsTold() throws {
+  @Test func anElementThatCannotBeArchivedIsReported() throws {
     var composite = Attribute(name: "c", type: .composite)
     composite.elements = [Attribute(name: "e", type: .binary, defaultValue: .binary([1]))]
     let model = ManagedObjectModel(name: "Test", entities: [Entity(name: "A", attributes: [composite])])

@@ -57,7 +57,7 @@ import Testing
     #expect(entities.count == source.entities.count && old.versionHashes == source.versionHashes)
   }
 
-  @Test func whatIsNotKnownIsToldOrRefused() throws {
+  @Test func whatIsNotKnownIsReportedOrRefused() throws {
     let (_, warnings) = try ModelReader.read(elements: corpus("unknown-key"), name: "Test")
     #expect(warnings.count == 1 && warnings.first?.message.contains("XD_PSK_newKey") == true)
     let property = #expect(throws: HopdError.self) {

@@ -147,7 +147,7 @@ import Testing
     #expect(model.subentities(of: entity).map(\.name) == ["C"])
   }
 
-  @Test func unknownThingsAreToldOnceAndIgnored() throws {
+  @Test func unknownThingsAreReportedOnceAndIgnored() throws {
     let (model, warnings) = try readWithWarnings(
       """
       <entity name="A" future="1"><attribute name="x" attributeType="String" shiny="YES"/>

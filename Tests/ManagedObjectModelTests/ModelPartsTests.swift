@@ -52,10 +52,10 @@ import Testing
             kept += 1
           } catch {
             #expect(error.code == .configurationNotClosed)
-            let told = error.reasons.map {
+            let reported = error.reasons.map {
               [$0.place.entity, $0.place.property].compactMap(\.self).joined(separator: ".")
             }
-            #expect(Set(told) == outside)
+            #expect(Set(reported) == outside)
             #expect(!outside.isEmpty || members.isEmpty)
             refused += 1
           }

@@ -262,7 +262,7 @@ private final class Scratch {
   }
 
   /// A link to `/` would search the machine, and what cannot be read there would hide the models.
-  @Test func aLinkOutOfTheFolderIsToldAndHidesNoModel() throws {
+  @Test func aLinkOutOfTheFolderIsReportedAndHidesNoModel() throws {
     let scratch = try Scratch()
     let a = try scratch.bundle("models/A", versions: ["A"])
     let b = try scratch.bundle("shared/B", versions: ["B"])
@@ -270,11 +270,11 @@ private final class Scratch {
     for (name, target) in [("root", "/"), ("up", "../.."), ("loop", "."), ("shared", "../shared"), ("self", "self")] {
       #expect(symlink(target, models.appending(name).string) == 0)
     }
-    var told: [String] = []
+    var reported: [String] = []
     let begin = ContinuousClock.now
-    let found = try ModelReader.findBundles(in: models) { told.append($0.place.file?.lastComponent?.string ?? "") }
+    let found = try ModelReader.findBundles(in: models) { reported.append($0.place.file?.lastComponent?.string ?? "") }
     #expect(found == [a, models.appending("shared/B.xcdatamodeld")], "\(b)")
-    #expect(told == ["loop", "root", "up"])
+    #expect(reported == ["loop", "root", "up"])
     #expect(ContinuousClock.now - begin < .seconds(1))
   }
 

@@ -73,17 +73,17 @@ import Testing
         "contains itself", nil, 3
       ),
     ] as [(String, String, String?, Int?)])
-  func everyFaultIsTold(body: String, message: String, subject: String?, line: Int?) throws {
+  func everyFaultIsReported(body: String, message: String, subject: String?, line: Int?) throws {
     let error = try #require(failure(body))
     #expect(error.code == .invalidModel)
     let reason = try #require(error.reasons.first)
     #expect(reason.message.contains(message), "\(error)")
     #expect(reason.place.line == line || body.isEmpty)
-    let told = reason.place.entity.map { entity in reason.place.property.map { "\(entity).\($0)" } ?? entity }
-    #expect(told == subject)
+    let reported = reason.place.entity.map { entity in reason.place.property.map { "\(entity).\($0)" } ?? entity }
+    #expect(reported == subject)
   }
 
-  @Test func allFaultsAreToldTogether() throws {
+  @Test func allFaultsAreReportedTogether() throws {
     let error = try #require(
       failure(
         """

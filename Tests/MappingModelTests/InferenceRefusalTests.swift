@@ -236,7 +236,7 @@ import Testing
     #expect(back?.droppedRelationships == ["x"] && back?.attributes.first?.source == nil)
   }
 
-  @Test func allReasonsAreToldAtOnceAndEachOnce() {
+  @Test func allReasonsAreReportedAtOnceAndEachOnce() {
     let source = [
       entity("Base", [attribute("a", .integer16), attribute("b"), attribute("c", .transformable)]),
       entity("Left", parent: "Base"), entity("Right", parent: "Base"),

@@ -278,9 +278,9 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "CatToCat"])
     #expect(served.hop.entityMappings.map { $0.deadness == nil } == [true, false])
     #expect(served.hop.policies.isEmpty)
-    let told = try #require(served.warnings.first { $0.code == .deadMapping })
+    let reported = try #require(served.warnings.first { $0.code == .deadMapping })
     let hash = try #require(shipped.versionHashes["Cat"])
-    #expect(told.message.contains("“CatToCat”") && told.message.contains("\(hash)"))
+    #expect(reported.message.contains("“CatToCat”") && reported.message.contains("\(hash)"))
     // A file that fits as a whole takes precedence, and one without a change serves nothing.
     let whole = try compiled("/b.cdm", ["Dog", "Cat"], from: 0, to: 1)
     #expect(
@@ -312,7 +312,7 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     )
     let served = try #require(try MappingCatalog(files: [low, high]).hops(among: versions).hop(pair(0, 1)))
     #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "DogToDog (2)"])
-    #expect(served.hop.partsToTellApart.map { [$0.first, $0.second] } == [[0, 1]])
+    #expect(served.hop.partsToDistinguish.map { [$0.first, $0.second] } == [[0, 1]])
     #expect(served.hop.parts(beside: "DogToDog (2)").map(\.name) == ["DogToDog"])
     // A file without a filter takes all objects and leaves none for another.
     for whole in [[low, try part("/c.hopmap.toml", "")], [try part("/c.hopmap.toml", ""), low]] {

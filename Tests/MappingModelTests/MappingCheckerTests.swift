@@ -135,7 +135,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
   }
 
   /// Core Data refuses objects, not expressions: the possible results of a look-up are reported, and the rows decide.
-  @Test func lookupsThatFindNothingThatFitsAreTold() throws {
+  @Test func lookupsThatFindNothingThatFitsAreReported() throws {
     let cat = try mapping("CatToDog", from: nil, to: "Dog")
     let gone = ExplicitEntityMapping.init(
       name: "Gone", type: .undefined, source: nil, destination: nil)
@@ -150,9 +150,9 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
       let dog = try mapping(relationships: [property("owner", objects(name, path))])
       let checked = try MappingChecker.checked(
         [file([dog, try #require(person), cat, gone])], source: old, destination: new)
-      let told = checked.warnings.filter { $0.place.property == "owner" }.map(\.message)
-      #expect(told.count == (words == nil ? 0 : 1), "\(name) \(path): \(told)")
-      if let words { #expect(told.first?.contains(words) == true, "\(told)") }
+      let reported = checked.warnings.filter { $0.place.property == "owner" }.map(\.message)
+      #expect(reported.count == (words == nil ? 0 : 1), "\(name) \(path): \(reported)")
+      if let words { #expect(reported.first?.contains(words) == true, "\(reported)") }
     }
   }
 
@@ -182,7 +182,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     #expect(throws: HopdError.self) { try checked([animal, dog, person]) }
   }
 
-  @Test func everythingIsToldAtOnce() throws {
+  @Test func everythingIsReportedAtOnce() throws {
     let found = findings(
       try mapping(attributes: [property("a", nil), property("b", nil)]), try mapping("X", from: "Wolf"))
     #expect(found.count == 3)
@@ -195,7 +195,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
       MappingChecker.findings(in: [file([dog]), file([person])], source: old, destination: new).isEmpty)
   }
 
-  @Test func equalNamesAreToldApartUnlessOneIsLookedFor() throws {
+  @Test func equalNamesAreDistinguishedUnlessOneIsLookedFor() throws {
     let person = try #require(person)
     let (checked, warnings) = try MappingChecker.checked(
       [file([try mapping(filter: "age > 1"), try mapping(filter: "age <= 1")])], source: old, destination: new)

@@ -73,8 +73,9 @@ private let zoo = model(
         _ = try file.load(source: versions[0], destination: versions[1])
         read.insert(name)
       } catch {
-        let told = error.reasons.isEmpty ? [error] : error.reasons
-        #expect(told.allSatisfy { $0.place.file != nil && $0.place.line != nil && $0.hint != nil }, "\(name): \(error)")
+        let reported = error.reasons.isEmpty ? [error] : error.reasons
+        #expect(
+          reported.allSatisfy { $0.place.file != nil && $0.place.line != nil && $0.hint != nil }, "\(name): \(error)")
       }
     }
     #expect(read == ["plain", "values", "distinct"])

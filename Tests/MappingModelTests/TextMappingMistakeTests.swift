@@ -79,7 +79,7 @@ import Testing
     ("expand = \"$source.title\"", 4, ["to-many"]),
   ]
 
-  @Test(arguments: mistakes.indices) func isToldWithLineAndRemedy(_ index: Int) throws {
+  @Test(arguments: mistakes.indices) func isReportedWithLineAndRemedy(_ index: Int) throws {
     let mistake = Self.mistakes[index]
     // Book.pages changes its type, so that the file must map it if it is carried.
     let isOwn = ["skip", "distinct_by", "expand"].contains { mistake.text.hasPrefix($0) }
@@ -129,13 +129,13 @@ import Testing
         Issue.record("accepted: \(text)")
       } catch {
         #expect("\(error)".contains(words), "\(text)\n\(error)")
-        let told = error.reasons.isEmpty ? [error] : error.reasons
-        #expect(told.allSatisfy { $0.hint != nil }, "no hint: \(text)\n\(error)")
+        let reported = error.reasons.isEmpty ? [error] : error.reasons
+        #expect(reported.allSatisfy { $0.hint != nil }, "no hint: \(text)\n\(error)")
       }
     }
   }
 
-  @Test func twoMappingsThatFitMustBeToldApart() {
+  @Test func twoMappingsThatFitMustBeDistinguished() {
     let text = """
       [[entity]]
       name = "Thin"
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  @Test func allMistakesAreToldInTheOrderOfTheLines() throws {
+  @Test func allMistakesAreReportedInTheOrderOfTheLines() throws {
     let text = """
       [[entity]]
       source = "Book"

@@ -197,7 +197,7 @@ import Testing
     }.filter { $0.code == .mappingUnsupported }
   }
 
-  @Test func theWayOfEachMappingIsTold() throws {
+  @Test func theWayOfEachMappingIsReported() throws {
     let title = ExplicitPropertyMapping(name: "title", value: .expression(source("title")))
     let pattern = PredicateNode.comparison(
       Comparison(.keyPath(.selfObject, [.key("title")]), .matches, .constant(.string("[a-c]+(d|e)?"))))

@@ -124,7 +124,7 @@ import Testing
   }
 
   /// "n" and "n_x": the names of the longer one's triggers begin like those of the shorter one's.
-  @Test func triggersOfNamesThatBeginAlikeAreToldApart() throws {
+  @Test func triggersOfNamesThatBeginAlikeAreDistinguished() throws {
     let first = [
       entity(
         "A", [attribute("x"), derived("n", "canonical:(x)"), derived("n_x", "bs.@count", .integer64)],
@@ -138,7 +138,7 @@ import Testing
     #expect(triggers.count == 6 && Set(triggers).count == 6)
   }
 
-  @Test func valuesThatGiveWayToACountAreTold() throws {
+  @Test func valuesThatGiveWayToACountAreReported() throws {
     func library(_ count: Attribute) -> [Entity] {
       [entity("A", [count], [toMany("bs", "B", inverse: "a")]), entity("B", [], [toOne("a", "A", inverse: "bs")])]
     }
@@ -148,9 +148,9 @@ import Testing
       let catalog = ModelCatalog(bundles: [bundle(versions, name: "Library", current: nil)])
       return try SmallStore(try catalog.model("V1"), rows).plan(catalog).warnings
     }
-    let told = try warnings(library(plain), library(plain) + [entity("C")], library(count) + [entity("C")])
-    #expect(told.map(\.code) == [.valuesReplaced])
-    #expect(told.first?.message.contains("2 values") == true && told.first?.place.property == "n")
+    let reported = try warnings(library(plain), library(plain) + [entity("C")], library(count) + [entity("C")])
+    #expect(reported.map(\.code) == [.valuesReplaced])
+    #expect(reported.first?.message.contains("2 values") == true && reported.first?.place.property == "n")
     #expect(try warnings(library(count), library(count) + [entity("C")]).isEmpty)
   }
 

@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func historyIsClearedAndTold() throws {
+  @Test func historyIsClearedAndReported() throws {
     for framework in [851, 1344] as [Int64] {
       let store = try SmallStore(try simple.model("V1"), framework: framework, Self.history(framework: framework))
       let plan = try plan(store)
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func wrongMetadataAndNewFrameworksAreTold() throws {
+  @Test func wrongMetadataAndNewFrameworksAreReported() throws {
     let store = try SmallStore(
       try simple.model("V1"), framework: 1700,
       metadata: [

@@ -86,7 +86,7 @@ import Testing
     #expect(dropped.warnings.contains { $0.code == .dataDropped && $0.place.entity == "Lost" })
   }
 
-  @Test func entitiesThatEndAreDroppedAndTold() throws {
+  @Test func entitiesThatEndAreDroppedAndReported() throws {
     let small = try store(Self.rows + ";INSERT INTO ZGONE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1)")
     let plan = try plan(small, catalog()).plan
     #expect(plan.expectation.droppedRowsByEntity == ["Gone": 1])

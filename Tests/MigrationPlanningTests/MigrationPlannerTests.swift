@@ -62,7 +62,7 @@ import Testing
     #expect(drops.map { "\($0.entity).\($0.property) \($0.table) \($0.nonNull)" } == ["A.bs Z_1BS 2", "A.c ZA 1"])
   }
 
-  @Test func pairsAreToldForTheEndThatHoldsThemAlsoAfterARename() throws {
+  @Test func pairsAreReportedForTheEndThatHoldsThemAlsoAfterARename() throws {
     func version(_ toOneName: String) -> [Entity] {
       [
         entity("A", [], [toMany("bs", "B", inverse: toOneName)]),
@@ -163,15 +163,15 @@ import Testing
       let catalog = catalog(links(), links([attribute("a"), attribute("b")], to: "onto", from: "since"))
       let store = try SmallStore(try catalog.model("V1"), naming: JoinTableNaming(["N.\(side)"]))
       let plan = try store.plan(catalog)
-      let told = plan.warnings.filter { $0.code == .joinTableNameUnexpected }
+      let reported = plan.warnings.filter { $0.code == .joinTableNameUnexpected }
       let named = plan.hops.last?.destinationSchema.joinTables.first?.relationship
       #expect(plan.hops.first?.sourceSchema.joinTables.first?.relationship == side)
       if side == computed.computed {
-        #expect(told.isEmpty)
+        #expect(reported.isEmpty)
         #expect(named == plan.hops.last?.destinationSchema.selfJoinTables.first?.computed)
       } else {
-        #expect(told.map(\.place.property) == [side])
-        #expect(told.first?.message.contains("after \(computed.computed);") == true)
+        #expect(reported.map(\.place.property) == [side])
+        #expect(reported.first?.message.contains("after \(computed.computed);") == true)
         #expect(named == (side == "to" ? "onto" : "since"))
       }
       #expect(plan.expectation.rowsByJoinTable.count == 1)
@@ -236,7 +236,7 @@ import Testing
   }
 
   /// One version drops an attribute and an entity, a later one has them again: only one direct hop keeps the values.
-  @Test func valuesThatOnlyTheDirectWayKeepsAreTold() throws {
+  @Test func valuesThatOnlyTheDirectWayKeepsAreReported() throws {
     let chain = catalog(
       [entity("A", [attribute("x"), attribute("gone")]), entity("B", [attribute("b")])],
       [entity("A", [attribute("y")])],
@@ -245,9 +245,10 @@ import Testing
       try chain.model("V1"),
       "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZX, ZGONE) VALUES (1, 1, 1, 'a', 'c'), (2, 1, 1, 'b', NULL);"
         + "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZB) VALUES (1, 2, 1, 'd')")
-    let told = try store.plan(chain).warnings.filter { $0.code == .directWayKeeps }
-    #expect(told.map { "\($0.place.entity ?? "").\($0.place.property ?? "")" } == ["A.x", "B."])
-    #expect(told.first?.message.contains("2 values") == true && told.first?.hint?.contains("--route direct") == true)
+    let reported = try store.plan(chain).warnings.filter { $0.code == .directWayKeeps }
+    #expect(reported.map { "\($0.place.entity ?? "").\($0.place.property ?? "")" } == ["A.x", "B."])
+    #expect(
+      reported.first?.message.contains("2 values") == true && reported.first?.hint?.contains("--route direct") == true)
     let direct = try store.plan(chain, route: .direct)
     #expect(direct.hops.count == 1 && !direct.warnings.contains { $0.code == .directWayKeeps })
   }

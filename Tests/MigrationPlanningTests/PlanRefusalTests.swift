@@ -49,7 +49,7 @@ import Testing
   }
 
   /// Many findings stay readable, and hide no other kind of finding.
-  @Test func aCrowdOfStrangeTablesIsToldInPart() throws {
+  @Test func aCrowdOfStrangeTablesIsReportedInPart() throws {
     let tables = (0..<300).map { "CREATE TABLE notes\($0) (a)" }.joined(separator: "; ")
     let error = refusal(
       try SmallStore(try simple.model("V1"), tables + "; CREATE VIEW v AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX"),
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func allFindingsAreToldTogether() throws {
+  @Test func allFindingsAreReportedTogether() throws {
     let store = try SmallStore(
       try simple.model("V1"), metadata: [StoreMetadata.Key.deferredMigration: .boolean(true)],
       "CREATE TABLE notes (a); CREATE VIEW v AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX")

@@ -126,7 +126,7 @@ import Testing
     #expect(found.explanation?.reasons.map(\.place.entity) == ["Book", "Log"])
   }
 
-  @Test func anEditedVersionIsToldEntityByEntity() throws {
+  @Test func anEditedVersionIsReportedEntityByEntity() throws {
     let store = version(
       "edited", [entity("Book", [attribute("title"), attribute("isbn")]), entity("Log", [attribute("text")])])
     let error = VersionComparison.explain(store.versionHashes, catalog: library)
@@ -187,7 +187,7 @@ import Testing
     #expect(app.canName("A 2 + B") && app.canName("B 2") && !app.canName("A 2 + B 9"))
   }
 
-  @Test func versionsOfOneNameAreToldApartByTheirModels() throws {
+  @Test func versionsOfOneNameAreDistinguishedByTheirModels() throws {
     let catalog = ModelCatalog(bundles: [
       bundle("A", [version("V1", [content("Book", "a")]), version("V2", [content("Book", "a", "b")])]),
       bundle("B", [version("V1", [content("Log", "a")]), version("V2", [content("Log", "a", "b")])]),
@@ -362,15 +362,15 @@ import Testing
           relationships: [Relationship(name: "book", destinationEntityName: "Book", inverseName: "pages")]),
       ]
     }
-    func told(_ own: [Entity], _ given: [Entity]) -> [String?] {
+    func reported(_ own: [Entity], _ given: [Entity]) -> [String?] {
       let catalog = ModelCatalog(bundles: [bundle("L", [version("V1", [entity("Old")]), version("V2", given)])])
       guard case .refused(let error) = answer(version("1.0", own), catalog) else { return [] }
       return error.reasons.map(\.place.property)
     }
-    #expect(told(library(true, isDerived: true), library(false, isDerived: true)) == ["pages"])
-    #expect(told(library(false, isDerived: false), library(false, isDerived: true)) == ["count"])
-    #expect(told(library(true, isDerived: false), library(false, isDerived: true)) == ["count", "pages"])
-    #expect(told(library(false, isDerived: true), library(true, isDerived: false)) == [])
+    #expect(reported(library(true, isDerived: true), library(false, isDerived: true)) == ["pages"])
+    #expect(reported(library(false, isDerived: false), library(false, isDerived: true)) == ["count"])
+    #expect(reported(library(true, isDerived: false), library(false, isDerived: true)) == ["count", "pages"])
+    #expect(reported(library(false, isDerived: true), library(true, isDerived: false)) == [])
   }
 
   @Test func modelsGivenOneByOneAreAChainInTheirOrder() throws {

@@ -91,9 +91,9 @@ import Testing
     let removing = catalog(version(false), version(true))
     let plan = try SmallStore(try removing.model("V1"), rows).plan(removing)
     #expect(plan.expectation.valuesByColumn["ZPERSON"] == ["ZBEST": 3])
-    let told = plan.warnings.filter { $0.code == .dataDropped && $0.place.property == "vehicle" }
-    #expect(told.map(\.place.entity) == ["Person"])
-    #expect(told.allSatisfy { $0.message.hasPrefix("2 references are cleared") && $0.message.contains("Truck") })
+    let reported = plan.warnings.filter { $0.code == .dataDropped && $0.place.property == "vehicle" }
+    #expect(reported.map(\.place.entity) == ["Person"])
+    #expect(reported.allSatisfy { $0.message.hasPrefix("2 references are cleared") && $0.message.contains("Truck") })
   }
 
   @Test func missingOrderKeysOfTheSourceAreCounted() throws {
@@ -125,7 +125,7 @@ import Testing
 
   /// Join tables and to-many relationships without inverse lose pairs as well; nothing is reported if there are none.
   @Test(arguments: [("", [String]()), ("x", ["Owner.many 1", "Owner.own 1"])])
-  func pairsWithRemovedTargetsAreTold(_ data: String, _ expected: [String]) throws {
+  func pairsWithRemovedTargetsAreReported(_ data: String, _ expected: [String]) throws {
     func version(_ removes: Bool) -> [Entity] {
       [
         entity("Base", [], [toMany("back", "Owner", inverse: "many")]), entity("Kept", parent: "Base"),
@@ -141,9 +141,10 @@ import Testing
         UPDATE ZBASE SET Z4OWN = 1 WHERE Z_PK = 1;
         """
         + (data.isEmpty ? "" : "INSERT INTO Z_1BACK VALUES (3, 1); UPDATE ZBASE SET Z4OWN = 1 WHERE Z_PK = 3"))
-    let told = try store.plan(catalog).warnings.filter { $0.code == .dataDropped && $0.place.property != nil }
+    let reported = try store.plan(catalog).warnings.filter { $0.code == .dataDropped && $0.place.property != nil }
     #expect(
-      told.map { "\($0.place.entity ?? "").\($0.place.property ?? "") \($0.message.prefix { $0 != " " })" } == expected)
+      reported.map { "\($0.place.entity ?? "").\($0.place.property ?? "") \($0.message.prefix { $0 != " " })" }
+        == expected)
   }
 
   /// If a to-many without inverse moves down, only owners other than the new one lose it.

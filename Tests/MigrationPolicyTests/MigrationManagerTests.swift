@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  @Test func mistakesOfAPolicyAreToldWithTheObject() throws {
+  @Test func mistakesOfAPolicyAreReportedWithTheObject() throws {
     func reason(_ create: @escaping (ManagedObject, EntityMapping, MigrationManager) throws -> Void) throws -> String {
       guard
         case .failed(let reason) = try run(books: 1, asking: Answers { _ in .refused("no such thing") }, create).reply

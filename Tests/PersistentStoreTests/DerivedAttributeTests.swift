@@ -68,7 +68,7 @@ import Testing
   @Test(arguments: [
     "canonical:(title)", "now()", "pages.@sum.number", "title", "lowercase:(title)", "title.@count", "nobody.@count",
   ])
-  func otherDerivationsAreToldAndNotInvented(_ expression: String) throws {
+  func otherDerivationsAreReportedAndNotInvented(_ expression: String) throws {
     let schema = StoreSchema(model: try model(expression), frameworkVersion: 1344)
     #expect(schema.unsupported.map(\.code) == [.derivationUnsupported])
     #expect(schema.unsupported.first?.place.property == "pagesCount")

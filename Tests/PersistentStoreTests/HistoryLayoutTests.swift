@@ -100,7 +100,7 @@ import Testing
     "CREATE TABLE ATRANSACTION AS SELECT 1 AS Z_PK, 2 AS Z_ENT, 3 AS ZTIMESTAMP",
     "CREATE VIRTUAL TABLE ATRANSACTION USING rtree(Z_PK, Z_ENT, ZTIMESTAMP)",
   ])
-  func tablesThatAreNotUnderstoodAreToldAndNotCarried(_ text: String) throws {
+  func tablesThatAreNotUnderstoodAreReportedAndNotCarried(_ text: String) throws {
     let found = try read(.made(byFramework: 1344, tombstones: 0), "DROP TABLE ATRANSACTION; \(text)")
     #expect(found.errors.map(\.code) == [.historyNotUnderstood])
     #expect(found.errors.first?.message.contains("ATRANSACTION") == true && found.errors.first?.hint != nil)

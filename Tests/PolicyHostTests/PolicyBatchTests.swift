@@ -166,7 +166,7 @@ import Testing
 
   private static let hello = "read(); write(b'{\"hello\":1}')\nread()\n"
 
-  @Test func whatAProgramDoesWrongIsToldAsEver() throws {
+  @Test func whatAProgramDoesWrongIsReportedAsEver() throws {
     let broken: [(String, String)] = [
       ("write(b'\\x05\\x00')", "cannot be read"),
       ("write(b'')", "cannot be read"),

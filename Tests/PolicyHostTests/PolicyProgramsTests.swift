@@ -130,7 +130,7 @@ import Testing
 
   private static let policy = "class Policy(EntityMigrationPolicy):\n    def begin(self, mapping, manager):\n"
 
-  @Test func aHookThatFailsIsToldInItsWords() throws {
+  @Test func aHookThatFailsIsReportedInItsWords() throws {
     let error = try failure(Self.policy + "        raise ValueError('no luck')\nrun(Policy)")
     #expect(
       error.code.name == "policy-failed" && error.message.contains("failed in begin: ValueError: no luck"), "\(error)")

@@ -132,7 +132,7 @@ import Testing
     ("manager.insert_standard_instance(source)['author'] = 'x'", "takes objects"),
     ("manager.fetch('Book', 'a == %@', 1, 2)", "as many arguments"),
   ])
-  func mistakesAreTold(_ statement: String, _ text: String) throws {
+  func mistakesAreReported(_ statement: String, _ text: String) throws {
     let error = #expect(throws: (any Error).self) { try run("        " + statement, values: ["title": "t"]) }
     #expect("\(error.map { "\($0)" } ?? "")".contains(text))
   }

@@ -153,7 +153,7 @@ import Testing
 
   // MARK: The conversation itself
 
-  @Test func failuresOfHooksAndMethodsAreToldAsTheyAre() throws {
+  @Test func failuresOfHooksAndMethodsAreReportedAsTheyAre() throws {
     let world = try EveryKind.world(Self.rows)
     func error(_ policy: @escaping ClosurePolicy) throws -> HopdError {
       try #require(policyError { try world.run(ClosurePolicies(["P": policy])) })

@@ -59,24 +59,24 @@ import Testing
     var differences: [String] = []
     for snapshot in try snapshots() {
       let old = try ModelReader.read(elements: snapshot.bytes, name: snapshot.version).model
-      var best: (hashes: Int, facts: Int, of: Int, told: [String])?
+      var best: (hashes: Int, facts: Int, of: Int, reported: [String])?
       for source in snapshot.sources {
         let new = try ModelReader.read(contents: Fixtures.bytes(of: source), name: snapshot.version).model
         let names = Set(old.entities.map(\.name)).union(new.entities.map(\.name)).sorted()
         let hashes = names.filter { old.versionHashes[$0] == new.versionHashes[$0] }
         let facts = hashes.filter { old.entity(named: $0).map(plain) == new.entity(named: $0).map(plain) }
-        let told = names.filter { !facts.contains($0) }.map {
+        let reported = names.filter { !facts.contains($0) }.map {
           "\(snapshot.title).\($0)" + (hashes.contains($0) ? " (not in the hash)" : "")
         }
         if (best?.hashes ?? -1, best?.facts ?? -1) < (hashes.count, facts.count) {
-          best = (hashes.count, facts.count, names.count, told)
+          best = (hashes.count, facts.count, names.count, reported)
         }
       }
       guard let best else { continue }
       compared += 1
       if best.hashes == best.of { equal += 1 }
       entities = (entities.compared + best.of, entities.equal + best.hashes, entities.same + best.facts)
-      differences += best.told
+      differences += best.reported
     }
     guard Fixtures.isStandardSet else { return }
     // Seven entities were edited after their mapping model was made; in thirteen others a default, a delete rule or a

@@ -104,13 +104,13 @@ struct HistoryRealStoreTests {
     #expect(try Fixtures.bytes(of: location.database) == bytes)
 
     request.history = .clear
-    var told: [HopdError] = []
+    var reported: [HopdError] = []
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { event in
-      if case .planned(let plan) = event { told = plan.warnings }
+      if case .planned(let plan) = event { reported = plan.warnings }
     }
     #expect(report.result == .migrated)
     #expect(report.clearedHistory.map(\.rows) == [5468, 1, 2])
-    #expect(told.contains { $0.code == .historyCleared })
+    #expect(reported.contains { $0.code == .historyCleared })
     #expect(report.checks.contains { $0.name == "history" && $0.passed })
     // The texts are exactly Apple's, in Apple's order.
     #expect(try objects() == before)

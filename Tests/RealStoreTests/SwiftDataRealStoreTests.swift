@@ -79,7 +79,7 @@ struct SwiftDataRealStoreTests {
         .map { $0.versions.map(\.name) } == [["1.0.0", "2.0.0"]])
   }
 
-  @Test func everyStoreIsToldAndGoesAlongItsChainWithoutAnOption() throws {
+  @Test func everyStoreIsReportedAndGoesAlongItsChainWithoutAnOption() throws {
     let room = try Room()
     let catalog = try ModelCatalog.load([room.models])
     var migrated = 0

@@ -37,13 +37,13 @@ import Testing
     let before = folder.stamps
     let path = folder.path.appending("copy.sqlite")
     try empty(path)
-    var told: [(Int64, Int64)] = []
+    var reported: [(Int64, Int64)] = []
     try connection.copy("main", to: path, pagesPerStep: 16) { done, all in
-      told.append((done, all))
+      reported.append((done, all))
       return true
     }
-    #expect(told.count > 5)
-    #expect(zip(told, told.dropFirst()).allSatisfy { $0.0 < $1.0 && $0.1 == $1.1 })
+    #expect(reported.count > 5)
+    #expect(zip(reported, reported.dropFirst()).allSatisfy { $0.0 < $1.0 && $0.1 == $1.1 })
     // The copy has no side files, and the source is unchanged: its log is not checkpointed.
     #expect(folder.names.filter { $0.hasPrefix("copy") } == ["copy.sqlite"])
     #expect(folder.stamps.filter { $0.hasPrefix("source") } == before)

@@ -42,13 +42,13 @@ import Testing
     let source = try Connection(path: path, access: access)
     let before = folder.stamps.filter { $0.hasPrefix("source.sqlite ") }
     let target = folder.path.appending("copy.sqlite")
-    var told: [Int64] = []
+    var reported: [Int64] = []
     let isCopied = try DatabaseFileCopy(source: source, schema: "main", target: empty(target)).run { done, _ in
-      told.append(done)
+      reported.append(done)
       return true
     }
     #expect(isCopied)
-    #expect(told == told.sorted())
+    #expect(reported == reported.sorted())
     #expect(!source.isInTransaction)
     try source.copy("main", to: target) { _, _ in true }
     #expect(folder.names.filter { $0.hasPrefix("copy") } == ["copy.sqlite"])

@@ -111,7 +111,7 @@ import Testing
   }
 
   /// The results of two workers that migrated the same store.
-  @Test func aStoreThatWasMigratedTwiceIsTold() {
+  @Test func aStoreThatWasMigratedTwiceIsReported() {
     var builder = FleetReportBuilder()
     for (run, time) in [("a", Int64(1)), ("b", 2)] {
       var line = ResultLine(store: "/a", result: .migrated, seconds: 1, time: Moment(milliseconds: time), run: run)

@@ -36,8 +36,8 @@ struct LateFilesTests {
     try world.migrate(files: world.plain)
     let rows = try world.content().rows
     try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
-    let told = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
-    #expect(told?.code == .lateLog)
+    let reported = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
+    #expect(reported?.code == .lateLog)
     #expect(world.names.contains("Library.sqlite.late-cd34-wal") && !world.names.contains("Library.sqlite-wal"))
     let now = try world.content()
     #expect(now.version == "two" && now.rows == rows)
@@ -67,8 +67,8 @@ struct LateFilesTests {
     try Connection.ofApp(world.location.database).execute("INSERT INTO book(title) VALUES('new')")
     let rows = try world.content().rows
     try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
-    let told = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
-    #expect(told?.code == .lateLog)
+    let reported = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
+    #expect(reported?.code == .lateLog)
     let now = try world.content()
     #expect(now.version == "two" && now.rows == rows)
   }

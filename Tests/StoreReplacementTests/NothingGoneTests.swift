@@ -58,13 +58,13 @@ struct NothingGoneTests {
       let plan = try world.disk.mounted { try prepare(step, &named) }
       steps.append("\(plan.text)\(isCut ? ", cut off" : "")")
       guard let act = plan.act else { return }
-      var told: Set<FilePath>?
+      var reported: Set<FilePath>?
       if isCut {
         try cut(act)
       } else {
-        told = Set(try world.disk.mounted { try act(world) }.map(\.generation.directory))
+        reported = Set(try world.disk.mounted { try act(world) }.map(\.generation.directory))
       }
-      try judge(before, named: named, told: told)
+      try judge(before, named: named, reported: reported)
     }
 
     struct Plan {
@@ -165,7 +165,8 @@ struct NothingGoneTests {
     // MARK: Judging
 
     private mutating func judge(
-      _ before: [FilePath: (generation: BackupGeneration, rows: Set<Int64>)], named: Set<FilePath>, told: Set<FilePath>?
+      _ before: [FilePath: (generation: BackupGeneration, rows: Set<Int64>)], named: Set<FilePath>,
+      reported: Set<FilePath>?
     ) throws {
       let (after, living) = try world.disk.mounted { (try world.generations(), try world.living()) }
       let present = after.values.reduce(into: living) { $0.formUnion($1.rows) }
@@ -177,7 +178,7 @@ struct NothingGoneTests {
           world.rule.longestAge.map { longest in
             value.generation.record.map { world.now - $0.createdAt > longest } ?? false
           } ?? false
-        if let told, !told.contains(folder) { throw Finding("\(folder) is gone, and nobody was told") }
+        if let reported, !reported.contains(folder) { throw Finding("\(folder) is gone, and nobody was told") }
         if value.generation.record?.origin == .restore, !isOld { throw Finding("\(folder) of a restore is gone") }
       }
       let missing = owed.subtracting(present)

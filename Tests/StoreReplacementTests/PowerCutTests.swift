@@ -35,7 +35,7 @@ enum Simulation {
   }
 
   /// One line of figures, always printed.
-  static func tell(_ what: String, _ cuts: PowerCuts, judged: Int) {
+  static func report(_ what: String, _ cuts: PowerCuts, judged: Int) {
     print("simulated: \(what): \(cuts.made) images, \(cuts.distinct) distinct, \(judged) judged, seed \(seed)")
   }
 }
@@ -81,7 +81,7 @@ struct Recording {
   func judge(
     _ cuts: inout PowerCuts, oneIn every: UInt64, stopAfter limit: Int = 5,
     _ complaint: (DiskWorld, Judgement) throws -> String? = { $0.complaint($1) },
-    _ tell: (String) -> Void = { Issue.record(Comment(rawValue: $0)) }
+    _ report: (String) -> Void = { Issue.record(Comment(rawValue: $0)) }
   ) throws -> Int {
     var number: UInt64 = 0
     var (judged, complaints) = (0, 0)
@@ -91,7 +91,7 @@ struct Recording {
       let judgement = Judgement(isReported: image.moment >= reported, withRetry: judged % 8 == 0)
       if let found = try complaint(try world.with(image.disk), judgement) {
         complaints += 1
-        tell("\(found) (\(place(image)))")
+        report("\(found) (\(place(image)))")
       }
       return complaints < limit
     }
@@ -118,7 +118,7 @@ struct PowerCutTests {
     var cuts = PowerCuts(Simulation.plan)
     let judged = try run.judge(&cuts, oneIn: 32)
     #expect(judged > 3)
-    Simulation.tell("migration, \(scenario)", cuts, judged: judged)
+    Simulation.report("migration, \(scenario)", cuts, judged: judged)
   }
 
   @Test("A power cut while the backup is moved to its directory: recovery ends the move, and there is one backup")
@@ -133,7 +133,7 @@ struct PowerCutTests {
     var cuts = PowerCuts(plan)
     let judged = try run.judge(&cuts, oneIn: Simulation.isWhole ? 1 : 2)
     #expect(confirmed > 0 && judged > 20)
-    Simulation.tell("move of a backup", cuts, judged: judged)
+    Simulation.report("move of a backup", cuts, judged: judged)
   }
 
   @Test("A power cut during recovery: the next recovery finishes", arguments: scenarios)
@@ -159,7 +159,7 @@ struct PowerCutTests {
         })
       return complaints < 5
     }
-    Simulation.tell("recovery, \(scenario)", second, judged: judged)
+    Simulation.report("recovery, \(scenario)", second, judged: judged)
   }
 
   @Test(
@@ -184,6 +184,6 @@ struct PowerCutTests {
     var cuts = PowerCuts(Simulation.plan)
     let judged = try run.judge(&cuts, oneIn: 16, { $0.complaintAboutRestore($1, hadStore: hadStore) })
     #expect(judged > 0)
-    Simulation.tell("restore, \(world.scenario)\(hadStore ? "" : ", of a missing store")", cuts, judged: judged)
+    Simulation.report("restore, \(world.scenario)\(hadStore ? "" : ", of a missing store")", cuts, judged: judged)
   }
 }

@@ -172,7 +172,7 @@ struct StepErrorTests {
     let memory = try Connection(path: "/memory", access: .memory)
     for mode in [JournalMode.wal, .delete] {
       do {
-        try memory.setJournalMode(mode, orTell: "it did not", at: Place(file: "/srv/a"))
+        try memory.setJournalMode(mode, orReport: "it did not", at: Place(file: "/srv/a"))
         Issue.record("a database in memory took the mode \(mode)")
       } catch let error as HopdError {
         #expect(error.code == .inputOutput && error.message == "it did not" && error.place.file == "/srv/a")

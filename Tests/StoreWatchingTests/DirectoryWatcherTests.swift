@@ -176,7 +176,7 @@ import Testing
     #expect(transfers.obstacle(for: [8]) { _ in 0 } == nil)
   }
 
-  @Test func anExhaustedKernelIsToldAsThat() throws {
+  @Test func anExhaustedKernelIsReportedAsThat() throws {
     let folder = try Folder()
     var table = WatchTable(budget: 10, opening: { .failure(.tooManyOpenFiles) })
     let directory = try OpenDirectory(canonical: folder.root)
@@ -259,7 +259,7 @@ import Testing
     #expect(other.waits(for: "settled old.sqlite 1"))
   }
 
-  @Test func aDirectoryThatGoesAwayIsToldAndArmedAgain() throws {
+  @Test func aDirectoryThatGoesAwayIsReportedAndArmedAgain() throws {
     let folder = try Folder()
     try folder.write("stores/a.sqlite", "1", making: "stores")
     let log = try EventLog(folder.watch("stores"))

@@ -138,10 +138,10 @@ package struct MappingLint {
       // A look-up that finds nothing carries nothing.
       read.add(mapping) { reach.finding($0, of: mapping) != nil }
     }
-    var told: Set<String> = []
+    var reported: Set<String> = []
     // An entity mapping without a destination drops its objects deliberately.
     for name in mapping.entityMappings.compactMap({ $0.destination == nil ? nil : $0.source })
-    where told.insert(name).inserted {
+    where reported.insert(name).inserted {
       guard let entity = source.entity(named: name), !entity.isAbstract else { continue }
       let policies = hop.filter { $0.source == name }.compactMap(\.policy)
       for attribute in source.storedAttributes(of: entity) where !read.reads(attribute.name, of: entity) {

@@ -95,10 +95,10 @@ struct StructureChecks {
     // The exact comparison finds these as differences.
     if !isExact { parts += try unexplained() }
     guard !parts.isEmpty else { return nil }
-    let told = parts.prefix(20).joined(separator: "; ")
+    let listed = parts.prefix(20).joined(separator: "; ")
     return VerificationCheck(
       name: "not-checked", passed: true,
-      detail: told + (parts.count > 20 ? "; and \(parts.count - 20) more" : ""), isNoted: true)
+      detail: listed + (parts.count > 20 ? "; and \(parts.count - 20) more" : ""), isNoted: true)
   }
 
   /// The tables, and the columns of the model's tables, that the model does not explain.

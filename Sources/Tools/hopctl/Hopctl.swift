@@ -67,7 +67,7 @@ struct Hopctl: ParsableCommand {
       }
       try requireKnownHelp(CommandLine.arguments.dropFirst())
     } catch {
-      ErrorReport.tell(error, json: CommandLine.arguments.contains("--json"))
+      ErrorReport.report(error, json: CommandLine.arguments.contains("--json"))
       Glibc.exit(error.code.exit.rawValue)
     }
     do {
@@ -92,7 +92,7 @@ struct Hopctl: ParsableCommand {
       Glibc.exit(finished.status.rawValue)
     } catch {
       let error = ErrorReport.hopdError(error)
-      ErrorReport.tell(error, json: work.output.json)
+      ErrorReport.report(error, json: work.output.json)
       Glibc.exit(error.code.exit.rawValue)
     }
   }
@@ -148,7 +148,7 @@ struct Hopctl: ParsableCommand {
   /// Ends the program after ArgumentParser's error. Help and version are not errors; everything else is a usage error.
   private static func endParsing(_ error: any Error) -> Never {
     if exitCode(for: error) != .success, CommandLine.arguments.contains("--json") {
-      ErrorReport.tellJSON(
+      ErrorReport.reportJSON(
         HopdError(.usage, message(for: error), hint: "`hopctl help` lists the subcommands"))
     }
     exit(withError: error)

@@ -103,17 +103,17 @@ extension ModelReader {
       default: break
       }
     }
-    let told = images.union(info?.hashes.keys.map { $0 } ?? []).union(paths.keys)
-    guard told.count <= ModelLimits.versions else {
+    let stated = images.union(info?.hashes.keys.map { $0 } ?? []).union(paths.keys)
+    guard stated.count <= ModelLimits.versions else {
       throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
     }
-    guard !told.isEmpty else {
+    guard !stated.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
         hint: "A .momd holds one .mom per version; was it copied completely?")
     }
     var missing: [String: HopdError] = [:]
-    for version in told.subtracting(paths.keys) {
+    for version in stated.subtracting(paths.keys) {
       missing[version] = HopdError(
         .unsupportedModel,
         images.contains(version)

@@ -128,7 +128,7 @@ struct ModelCheck {
     /// Depth of entities whose lineage is known to end.
     var depths: [Int: Int] = [:]
     /// Entities on or below a cycle or a lineage that is too deep: each is reported once.
-    var told: Set<Int> = []
+    var reported: Set<Int> = []
     for (index, entity) in source.entities.enumerated() {
       if let parent = entity.parentName, indexByName[parent] == nil {
         fault("the parent entity “\(parent)” is not in the model", at: place(ofEntity: index))
@@ -142,7 +142,7 @@ struct ModelCheck {
           base = depth
           break
         }
-        if told.contains(current) {
+        if reported.contains(current) {
           base = -1
           break
         }
@@ -159,7 +159,7 @@ struct ModelCheck {
         next = parents[current]
       }
       if base < 0 {
-        told.formUnion(path)
+        reported.formUnion(path)
         continue
       }
       for member in path.reversed() {

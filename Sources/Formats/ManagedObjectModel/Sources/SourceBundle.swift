@@ -31,14 +31,14 @@ struct BundleVersions {
     order: VersionOrder, names: [String],
     current: ([ManagedObjectModel], inout [ModelWarning]) throws(HopdError) -> String?
   ) throws(HopdError) -> ModelBundle {
-    let told = names.compactMap { failures[$0] }
+    let reported = names.compactMap { failures[$0] }
     guard !models.isEmpty else {
-      guard let first = told.first, told.count > 1 else {
-        throw told.first ?? HopdError(.invalidModel, "the bundle has no versions", at: Place(file: path))
+      guard let first = reported.first, reported.count > 1 else {
+        throw reported.first ?? HopdError(.invalidModel, "the bundle has no versions", at: Place(file: path))
       }
       throw HopdError(
-        first.code, "\(told.count) versions of the model “\(name)” cannot be used", at: Place(file: path),
-        hint: first.hint, reasons: told)
+        first.code, "\(reported.count) versions of the model “\(name)” cannot be used", at: Place(file: path),
+        hint: first.hint, reasons: reported)
     }
     var warnings = warnings
     let name = try current(models, &warnings)

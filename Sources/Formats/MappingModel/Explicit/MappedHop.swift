@@ -33,7 +33,7 @@ package struct MappedHop: Sendable, Hashable {
 
   /// Pairs of entity mappings that take objects of one entity by filters, from different mapping models: no object may
   /// fulfil both filters.
-  package var partsToTellApart: [(first: Int, second: Int)] {
+  package var partsToDistinguish: [(first: Int, second: Int)] {
     let parts = mappings.enumerated().flatMap { file, mapping in mapping.entityMappings.map { (file, $0) } }
     var result: [(first: Int, second: Int)] = []
     for (index, part) in parts.enumerated() where part.1.source != nil && part.1.filter != nil {

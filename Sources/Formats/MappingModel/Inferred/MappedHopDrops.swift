@@ -10,11 +10,11 @@ extension MappedHop {
   package func trail(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> InferredMapping {
     let names = nameTrail(source: source, destination: destination)
     let taken = Set(entityMappings.compactMap(\.source))
-    var told: Set<String> = []
+    var reported: Set<String> = []
     let mappings = names.entityMappings.compactMap { mapping -> EntityMapping? in
       guard let name = mapping.sourceEntity, let entity = source.entity(named: name) else { return mapping }
       if mapping.destinationEntity == nil, taken.contains(name) { return nil }
-      let isFirst = told.insert(name).inserted && mapping.destinationEntity != nil
+      let isFirst = reported.insert(name).inserted && mapping.destinationEntity != nil
       var copy = mapping
       (copy.droppedAttributes, copy.droppedRelationships) = isFirst ? unread(entity, in: source) : ([], [])
       return copy

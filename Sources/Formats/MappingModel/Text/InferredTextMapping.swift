@@ -92,7 +92,7 @@ private struct InferenceRemarks {
     let added = inferred.entityMappings.filter { $0.kind == .add }.compactMap(\.destinationEntity)
       .filter { destination.entity(named: $0)?.isAbstract == false }
     if !added.isEmpty { remarks.header.append("New, and empty at first: \(added.joined(separator: ", ")).") }
-    var told: Set<Int> = []
+    var reported: Set<Int> = []
     for (index, mapping) in explicit.entityMappings.enumerated() {
       let origin = inferred.entityMappings.first {
         $0.sourceEntity == mapping.source && $0.destinationEntity == mapping.destination
@@ -112,12 +112,12 @@ private struct InferenceRemarks {
       for (number, finding) in findings.enumerated() {
         // The finding names the entity that declares the property; subentities may have the property too.
         guard let name = finding.place.entity, name == mapping.destination || name == mapping.source else { continue }
-        told.insert(number)
+        reported.insert(number)
         lines.append(Self.todo(finding))
       }
       if !lines.isEmpty { remarks.entities[index] = lines }
     }
-    for (number, finding) in findings.enumerated() where !told.contains(number) {
+    for (number, finding) in findings.enumerated() where !reported.contains(number) {
       remarks.header.append(Self.todo(finding))
     }
   }

@@ -297,15 +297,15 @@ extension HopExecutor {
   /// Copies the source and returns the seconds that it took.
   private func copy(to staged: FilePath, for program: AlterProgram, _ control: HopProgress.Control) throws -> Double {
     let start = ContinuousClock.now
-    var told: Int64 = 0
+    var reported: Int64 = 0
     do {
       try connection.copy(source.schemaName, to: staged) { done, all in
         // Progress is reported in rows: their share is that of the copied pages.
         let carried = all > 0 ? Int64(Double(program.rows) * Double(done) / Double(all)) : 0
-        defer { told = carried }
+        defer { reported = carried }
         return control(
           HopProgress(
-            hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - told, chunks: 0,
+            hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - reported, chunks: 0,
             stage: .copy, share: all > 0 ? Double(done) / Double(all) : 0))
       }
     } catch {

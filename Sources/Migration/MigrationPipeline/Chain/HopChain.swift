@@ -156,14 +156,14 @@ struct HopChain {
     _ index: Int, executor: HopExecutor, hasStore: Bool, rowsBefore: Int64,
     into outcome: inout Outcome
   ) throws -> Int64 {
-    defer { tellPolicyLines() }
+    defer { reportPolicyLines() }
     let stays = execution.staysInStore(index)
     if index > 0, !stays { try area.releaseDiskSpace(for: .nextStore) }
     if stays, !hasStore { try takeOver(index) }
     let path = try area.create(hop: index, reserving: execution.stagedBytes, resuming: hasStore || stays)
     let watch = ProgressWatch(totalRows: execution.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let progress = { (progress: HopProgress) in
-      tellPolicyLines()
+      reportPolicyLines()
       watch.note(progress)
       return control.continues(after: progress)
     }
@@ -206,7 +206,7 @@ struct HopChain {
   /// The tables of a hop that writes.
   func tables(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
 
-  private func tellPolicyLines() {
+  private func reportPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
   }
 

@@ -35,7 +35,7 @@ struct WorkModel: Sendable {
   private var share = 0.0
   /// The share of the run that earlier runs have done.
   private var before: Double?
-  private var told = 0.0
+  private var reported = 0.0
   private var isDone = false
 
   /// The run begins at a time, in seconds.
@@ -69,15 +69,15 @@ struct WorkModel: Sendable {
   /// The share of the run that is done, 0 to 1. It never falls, and is 1 only for a run that has ended.
   mutating func fraction() -> Double {
     if isDone { return 1 }
-    told = max(told, min(done, 0.999))
-    return told
+    reported = max(reported, min(done, 0.999))
+    return reported
   }
 
   /// Seconds to go at the pace of this run; nil while it is unknown.
   func remaining(at time: Double) -> Double? {
     if isDone { return 0 }
-    guard let before, told - before > 0.01 else { return nil }
-    return max(0, time - start) * (1 - told) / (told - before)
+    guard let before, reported - before > 0.01 else { return nil }
+    return max(0, time - start) * (1 - reported) / (reported - before)
   }
 }
 

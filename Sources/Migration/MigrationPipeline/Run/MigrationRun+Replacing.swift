@@ -194,9 +194,9 @@ extension MigrationRun {
       }
       return try finish(chain.run, chain, &intent, environment)
     } catch {
-      let told = HopdError.of(error, at: Place(store: request.name))
-      guard hasLeftovers, ![.interrupted, .noSpace].contains(told.code) else { throw error }
-      observer(.recovered(sentence: "what was left of the migration cannot be used (\(told.code)); it begins again"))
+      let failure = HopdError.of(error, at: Place(store: request.name))
+      guard hasLeftovers, ![.interrupted, .noSpace].contains(failure.code) else { throw error }
+      observer(.recovered(sentence: "what was left of the migration cannot be used (\(failure.code)); it begins again"))
       return try finish(chain.startOver, chain, &intent, environment)
     }
   }

@@ -70,9 +70,9 @@ package struct MigrationGraph: Sendable {
       return stages.withHooks(
         edges.map { edge in
           guard edge.mapped?.mappings.contains(where: { !$0.path.isEmpty }) != true else { return edge }
-          var told = edge
-          told.warnings += hops?.unused(from: edge.source, to: edge.destination) ?? []
-          return told
+          var extended = edge
+          extended.warnings += hops?.unused(from: edge.source, to: edge.destination) ?? []
+          return extended
         })
     }
     let missing = search.missing(isBackward: isBackward)

@@ -64,7 +64,7 @@ final class PolicySession {
     answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> [PolicyWireOperation] {
     let own = OwnFailure()
-    let reply = try told(own) {
+    let reply = try throwingOwnFailure(own) {
       try conversation.create(
         batch, keys: keys, meanwhile: { try own.noticing(meanwhile) },
         answering: { request in try own.noticing { try answering(request) } })
@@ -79,7 +79,7 @@ final class PolicySession {
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply {
     let own = OwnFailure()
-    return try told(own) {
+    return try throwingOwnFailure(own) {
       try conversation.call(call, keys: keys) { request in try own.noticing { try answering(request) } }
     }
   }
@@ -99,7 +99,7 @@ final class PolicySession {
     }
   }
 
-  private func told<Reply>(_ own: OwnFailure, _ body: () throws -> Reply) throws -> Reply {
+  private func throwingOwnFailure<Reply>(_ own: OwnFailure, _ body: () throws -> Reply) throws -> Reply {
     let reply: Reply
     do {
       reply = try body()

@@ -29,9 +29,9 @@ package struct BackupSurvey: Sendable {
   /// Calls `body` once with the backups of each store that has a folder of them, until it returns false. Reports what
   /// cannot be read to `problem`, and continues.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
-    var told: Set<FilePath> = []
+    var given: Set<FilePath> = []
     func give(_ store: FilePath) throws -> Bool {
-      guard told.insert(store).inserted else { return true }
+      guard given.insert(store).inserted else { return true }
       do {
         return try body(BackupSet(location: CanonicalStoreLocation(unresolved: store), base: base, files: files))
       } catch let error as HopdError {

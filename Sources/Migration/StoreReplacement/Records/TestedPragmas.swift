@@ -8,7 +8,7 @@ import SQLite
 
 extension Connection {
   /// Sets the journal mode of the database; throws `refusal` at `place` where SQLite keeps another one.
-  func setJournalMode(_ wanted: JournalMode, orTell refusal: String, at place: Place) throws {
+  func setJournalMode(_ wanted: JournalMode, orReport refusal: String, at place: Place) throws {
     guard try text("PRAGMA journal_mode = \(wanted.rawValue)") == wanted.rawValue else {
       throw HopdError(.inputOutput, refusal, at: place)
     }

@@ -352,7 +352,7 @@ package struct Restore {
       try HopdError.sqlite("set the journal mode", copy.path) {
         let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false))
         try connection.setJournalMode(
-          .wal, orTell: "the copy did not take the journal mode wal", at: Place(file: copy.path))
+          .wal, orReport: "the copy did not take the journal mode wal", at: Place(file: copy.path))
       }
     }
     do {

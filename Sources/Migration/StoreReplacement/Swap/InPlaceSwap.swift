@@ -102,7 +102,7 @@ struct InPlaceSwap {
     let connection = try HopdError.sqlite("open the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       try connection.setJournalMode(
-        .delete, orTell: "the staged store does not leave its journal mode", at: Place(file: staged))
+        .delete, orReport: "the staged store does not leave its journal mode", at: Place(file: staged))
       guard try connection.integer("PRAGMA page_size") == store.pageSize else {
         throw HopdError(
           .cannotReplace, "the new store has pages of another size than the store",

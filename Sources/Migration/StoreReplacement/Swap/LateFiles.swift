@@ -48,7 +48,7 @@ package struct LateFiles {
     var names: [FilePath] = []
     // Programs that open the store now wait until the files have their new names.
     let isOpen = try files.isOpenElsewhere(location.database) { names = try setAside(late, job: job) }
-    return isOpen == false ? [told(names, old: old)] : []
+    return isOpen == false ? [warning(names, old: old)] : []
   }
 
   // MARK: Later
@@ -76,7 +76,7 @@ package struct LateFiles {
         hint: "close the program before it writes the log into the store, and move the log away; the old store is "
           + generation.database.printable)
     }
-    return told(names, old: generation.database)
+    return warning(names, old: generation.database)
   }
 
   /// Proof by time: no program has written into the database since hopd put it there, and the log was last written
@@ -155,7 +155,7 @@ package struct LateFiles {
     return late.map(name)
   }
 
-  private func told(_ names: [FilePath], old: FilePath) -> HopdError {
+  private func warning(_ names: [FilePath], old: FilePath) -> HopdError {
     HopdError(
       .lateLog,
       "\(names.map(\.printable).joined(separator: ", ")) arrived after the store was migrated and was set aside",

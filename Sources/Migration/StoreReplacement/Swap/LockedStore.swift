@@ -299,7 +299,7 @@ package final class LockedStore {
     guard let wanted, wanted != journalMode else { return }
     try HopdError.sqlite("set the journal mode", location.database) {
       try connection.setJournalMode(
-        wanted, orTell: "the store did not take the journal mode \(wanted.rawValue)",
+        wanted, orReport: "the store did not take the journal mode \(wanted.rawValue)",
         at: Place(store: location.database))
     }
   }

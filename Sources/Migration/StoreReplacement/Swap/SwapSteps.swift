@@ -46,7 +46,7 @@ extension StoreSwap {
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       try connection.setJournalMode(
-        wanted, orTell: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
+        wanted, orReport: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
     }
   }
 
@@ -57,7 +57,7 @@ extension StoreSwap {
     undo.isFolded = store.journalMode == .wal
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
       try store.connection.setJournalMode(
-        .delete, orTell: "the write-ahead log could not be folded into the store",
+        .delete, orReport: "the write-ahead log could not be folded into the store",
         at: Place(store: location.database))
     }
     if undo.isFolded { try store.removeIndex() }
@@ -176,7 +176,7 @@ extension StoreSwap {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
           try connection.setJournalMode(
-            .wal, orTell: "SQLite keeps the mode", at: Place(store: location.database))
+            .wal, orReport: "SQLite keeps the mode", at: Place(store: location.database))
         }
       }
     }
@@ -227,10 +227,10 @@ struct Rollback {
       attempt("remove the intent record") { try swap.intents.remove(location) }
     }
     guard !leftovers.isEmpty else { return error }
-    var told =
+    var failure =
       error as? HopdError
       ?? HopdError(.inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error)
-    told.reasons += leftovers
-    return told
+    failure.reasons += leftovers
+    return failure
   }
 }

@@ -64,7 +64,7 @@ package enum JUnitReport {
 
   private static func cases(_ model: ModelCheck) -> [Case] {
     let problems = model.problems.isEmpty ? [] : [problemCase(model)]
-    var told: [String: String] = [:]
+    var reported: [String: String] = [:]
     return problems
       + model.versions.filter { $0.verdict != .current }.map { version in
         let mine = model.findings.filter { version.verdict == .failed && $0.stopped.contains(version.name) }
@@ -73,8 +73,8 @@ package enum JUnitReport {
           mine.isEmpty ? version.findings : mine, note: version.note)
         // Readers would not read the same full text for each of forty versions.
         if let failure = item.failure {
-          let first = told[failure.text]
-          told[failure.text] = first ?? item.name
+          let first = reported[failure.text]
+          reported[failure.text] = first ?? item.name
           if let first { item.failure?.text = "as \(first): \(failure.message)" }
         }
         return item

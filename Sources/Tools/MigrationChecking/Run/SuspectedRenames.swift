@@ -20,7 +20,7 @@ struct SuspectedRenames {
   /// Returns a warning for each suspicion about a hop that no mapping model decides; `models` are the versions.
   func warnings(_ models: [ManagedObjectModel]) -> [CheckFinding] {
     hops.filter { $0.isConsecutive && [.inferred, .missing].contains($0.step.kind) }.flatMap { hop in
-      hop.difference.suspicions.filter { !isTold($0, hop.title) }.map { suspicion in
+      hop.difference.suspicions.filter { !isReported($0, hop.title) }.map { suspicion in
         CheckFinding(
           error(suspicion, hop),
           remedies: [
@@ -31,7 +31,7 @@ struct SuspectedRenames {
   }
 
   /// Whether a finding that stops stores already offers the renaming identifier.
-  private func isTold(_ suspicion: RenameSuspicion, _ hop: String) -> Bool {
+  private func isReported(_ suspicion: RenameSuspicion, _ hop: String) -> Bool {
     findings.contains { finding in
       let place = finding.error.place
       return place.hop == hop && place.entity == suspicion.entity ?? suspicion.new

@@ -30,9 +30,9 @@ struct LockWriting {
       if let known, record.lock?.model(named: known.name) != nil { taken.insert(known.name) }
       let later = Set(
         report.models.first { $0.path == bundle.path }?.versions.filter { $0.verdict == .later }.map(\.name) ?? [])
-      let (model, told) = noted(now, over: record.lock == nil ? nil : known, leavingOut: later)
+      let (model, changes) = noted(now, over: record.lock == nil ? nil : known, leavingOut: later)
       models.append(model)
-      lines += told
+      lines += changes
     }
     let text = LockFile(models: models + (record.lock?.models ?? []).filter { !taken.contains($0.name) }).text
     try save(text)

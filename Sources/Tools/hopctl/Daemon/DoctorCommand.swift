@@ -86,11 +86,11 @@ struct DoctorCommand: HopctlCommand {
   /// Whether the kernel reports pressure stall information (how long programs wait for a resource), and whether the
   /// configuration needs it.
   private func pressure() -> Line {
-    let isTold = ["/proc/pressure/io", "/sys/fs/cgroup/io.pressure"].contains { read(FilePath($0)) != nil }
+    let isReported = ["/proc/pressure/io", "/sys/fs/cgroup/io.pressure"].contains { read(FilePath($0)) != nil }
     let isWanted = (try? load())?.configuration.throttle.isSet ?? false
     return line(
-      "pressure", isTold ? "told" : "not told by this kernel",
-      isWanted && !isTold ? "[throttle] has no effect: start the kernel with psi=1" : nil)
+      "pressure", isReported ? "told" : "not told by this kernel",
+      isWanted && !isReported ? "[throttle] has no effect: start the kernel with psi=1" : nil)
   }
 
   private func service() -> [Line] {

@@ -53,7 +53,7 @@ struct ListCommand: HopctlCommand {
         if !trouble.command.isEmpty { try output.line("    next: \(trouble.command)") }
       }
     }
-    if recorded.process == nil, !output.json, !output.quiet { StandardStreams.tell("hopctl: \(recorded.headline)") }
+    if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }
     try output.object(["running": recorded.process != nil, "stores": stores.map(\.json)])
   }
 

@@ -138,8 +138,8 @@ private struct PauseOrder {
     let answer = try daemon.client().call("Pause", try parameters())
     let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
     let what = changed.isEmpty ? [name ?? "everything"] : changed
-    try tell(what, as: changed.isEmpty ? "paused already" : "paused")
-    try tell(paused.filter { !what.contains($0) }, as: "also paused")
+    try report(what, as: changed.isEmpty ? "paused already" : "paused")
+    try report(paused.filter { !what.contains($0) }, as: "also paused")
     let undo = name.map { " \($0.quotedForShell)" } ?? " --global"
     try output.line("hopctl resume\(undo)\(daemon.words) ends it")
     try output.object(["order": "pause", "paused": paused, "changed": changed])
@@ -150,13 +150,13 @@ private struct PauseOrder {
     if global { parameters["global"] = .boolean(true) }
     let answer = try daemon.client().call("Resume", parameters)
     let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
-    try tell(changed, as: "paused no more")
+    try report(changed, as: "paused no more")
     if paused.isEmpty { try output.line("nothing is paused") }
-    try tell(paused, as: "still paused")
+    try report(paused, as: "still paused")
     try output.object(["order": "resume", "paused": paused, "changed": changed])
   }
 
-  private func tell(_ names: [String], as what: String) throws {
+  private func report(_ names: [String], as what: String) throws {
     if !names.isEmpty { try output.line("\(what): \(names.joined(separator: ", "))") }
   }
 

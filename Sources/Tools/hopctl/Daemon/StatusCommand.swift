@@ -26,11 +26,11 @@ struct StatusCommand: HopctlCommand {
 
   func execute() throws {
     let state = try daemon.recorded()
-    if let store { try tell(store, state) } else { try tell(state) }
+    if let store { try report(store, state) } else { try report(state) }
     if state.process == nil { throw Finished(status: .notRunning) }
   }
 
-  private func tell(_ state: RecordedState) throws {
+  private func report(_ state: RecordedState) throws {
     let counts = try state.reader.counts().sorted { $0.key < $1.key }
     let all = StoreText.sum(counts.map(\.value))
     let inTrouble = try state.reader.stores(
@@ -71,7 +71,7 @@ struct StatusCommand: HopctlCommand {
     ])
   }
 
-  private func tell(_ name: String, _ state: RecordedState) throws {
+  private func report(_ name: String, _ state: RecordedState) throws {
     let path = try state.path(of: name)
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)

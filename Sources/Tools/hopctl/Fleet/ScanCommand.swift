@@ -95,7 +95,7 @@ struct ScanCommand: HopctlCommand {
       summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())
       summary.otherDatabases = others
     }
-    try tell(summary, seconds: (ContinuousClock.now - start).seconds)
+    try report(summary, seconds: (ContinuousClock.now - start).seconds)
     if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }
@@ -121,7 +121,7 @@ struct ScanCommand: HopctlCommand {
     return known
   }
 
-  private func tell(_ summary: FleetSummary, seconds: Double) throws {
+  private func report(_ summary: FleetSummary, seconds: Double) throws {
     for text in FleetText.lines(of: summary, seconds: seconds) { try output.line(text) }
     if let file, summary.groups.contains(where: { $0.state == "behind" && $0.hops != nil }) {
       try output.line(

@@ -12,7 +12,7 @@ import SystemPackage
 /// Migrates stores and prints its progress.
 struct WorkSession {
   /// The most failures to print one by one; the results file has all.
-  private static let told = 10
+  private static let reportedFailures = 10
 
   let templates: WorkTemplates
   /// The directory for the records of running migrations.
@@ -46,8 +46,10 @@ struct WorkSession {
     try Self.keep(line, file, output)
     try output.lines(FleetText.lines(of: outcome, shard: shard, isCanary: isCanary))
     if outcome.stopped == .canary {
-      try output.lines(stores.prefix(Self.told).map { "    \($0.store.printableLine)" })
-      if stores.count > Self.told { try output.line("    and \(stores.count - Self.told) more, in the results") }
+      try output.lines(stores.prefix(Self.reportedFailures).map { "    \($0.store.printableLine)" })
+      if stores.count > Self.reportedFailures {
+        try output.line("    and \(stores.count - Self.reportedFailures) more, in the results")
+      }
     }
     return outcome
   }
@@ -75,13 +77,15 @@ struct WorkSession {
   ) -> @Sendable (FleetWorker.Tally, ResultLine) -> Void {
     let start = ContinuousClock.now
     return { [bar, output] tally, result in
-      if result.result == .failed, tally.failed <= Self.told, !output.quiet {
+      if result.result == .failed, tally.failed <= Self.reportedFailures, !output.quiet {
         bar.end()
         let error = result.error
-        StandardStreams.tell(
+        StandardStreams.report(
           "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
             + (error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
-        if tally.failed == Self.told { StandardStreams.tell("hopctl: further failures are only in the results") }
+        if tally.failed == Self.reportedFailures {
+          StandardStreams.report("hopctl: further failures are only in the results")
+        }
       }
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)
       let left = Double(count - tally.tried) / max(pace, 0.001)

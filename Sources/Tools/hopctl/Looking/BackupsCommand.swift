@@ -46,13 +46,13 @@ struct BackupsCommand: HopctlCommand {
       }
     }
     stores.sort { $0.store < $1.store }
-    for store in stores { try tell(store) }
+    for store in stores { try report(store) }
     let all = stores.flatMap(\.backups)
     let bytes = all.reduce(0) { $0 &+ $1.bytes }
     try output.line(
       "\(MessageFormatter.count(all.count, "backup", "backups")) of "
         + "\(MessageFormatter.count(stores.count, "store", "stores")), \(MessageFormatter.bytes(bytes))")
-    for problem in problems { ErrorReport.tell(problem) }
+    for problem in problems { ErrorReport.report(problem) }
     try output.object([
       "path": target.directory.string, "stores": stores, "bytes": bytes, "problems": problems.map(\.json),
     ])
@@ -98,7 +98,7 @@ struct BackupsCommand: HopctlCommand {
       }, unfinished: unfinished.map(\.string))
   }
 
-  private func tell(_ store: StoreBackups) throws {
+  private func report(_ store: StoreBackups) throws {
     let name = FilePath(store.store).printable
     try output.line(store.present ? name : "\(name) (gone)")
     if let pin = store.pin {

@@ -59,7 +59,7 @@ struct IdentifyCommand: HopctlCommand {
     switch found.state {
     case .current, .behind: return
     case .newer, .unknown, .notAStore, .damaged, .encrypted:
-      if let explanation = found.explanation { ErrorReport.tell(explanation) }
+      if let explanation = found.explanation { ErrorReport.report(explanation) }
       throw Finished(status: .dataError)
     }
   }

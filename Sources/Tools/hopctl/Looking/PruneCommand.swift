@@ -62,7 +62,7 @@ struct PruneCommand: HopctlCommand {
         _ = try treat(BackupSet(location: location, generation: folder, files: files))
       }
     }
-    try tell(removed, problems)
+    try report(removed, problems)
     if let first = problems.first { throw Finished(status: first.code.exit) }
   }
 
@@ -92,7 +92,7 @@ struct PruneCommand: HopctlCommand {
     return yes ? try backups.remove(plan) : try plan(try backups.settledGenerations())
   }
 
-  private func tell(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], _ problems: [HopdError])
+  private func report(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], _ problems: [HopdError])
     throws
   {
     let bytes = removed.reduce(0) { $0 &+ $1.removal.generation.bytes }
@@ -108,7 +108,7 @@ struct PruneCommand: HopctlCommand {
       yes
         ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
         : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
-    for problem in problems { ErrorReport.tell(problem) }
+    for problem in problems { ErrorReport.report(problem) }
     let objects = removed.map { store, removal -> JSONObject in
       let (generation, record) = (removal.generation, removal.generation.record)
       return [

@@ -67,7 +67,7 @@ struct VerifyCommand: HopctlCommand {
     ]
     try output.object(error.map { object + ["error": $0.json] } ?? object)
     if let error {
-      ErrorReport.tell(error)
+      ErrorReport.report(error)
       throw Finished(status: error.code.exit)
     }
   }

@@ -143,7 +143,7 @@ struct PlanCommand: HopctlCommand {
     }
     if let line = text.replacement { try output.line(line) }
     if !stable { try output.line(text.estimate) }
-    if let failure = trial.failure { ErrorReport.tell(failure) }
+    if let failure = trial.failure { ErrorReport.report(failure) }
     var object = json(
       request.location.store, from: plan.store.version, to: plan.target.model.name, hops: hops,
       execution: execution.json, pin, remarks + plan.warnings + trial.warnings,
@@ -153,7 +153,7 @@ struct PlanCommand: HopctlCommand {
       object += ["history": plan.clearedHistory.map { ["table": $0.table, "rows": $0.rows] as JSONObject }]
     }
     // The error of the trial that would stop the migration.
-    if let failure = trial.failure { object += ["error": told([failure]).first] }
+    if let failure = trial.failure { object += ["error": reported([failure]).first] }
     try output.object(object, isForReview: stable)
   }
 
@@ -166,7 +166,7 @@ struct PlanCommand: HopctlCommand {
       "store": stable ? location.fileName : location.database.string, "from": version?.model.name ?? "?",
       "to": target, "configuration": version?.configuration,
       "modelSource": version.map(MessageFormatter.modelSource), "hops": hops, "execution": execution, "pin": pin,
-      "warnings": told(warnings),
+      "warnings": reported(warnings),
     ]
     // Sizes and times differ from machine to machine.
     if stable { return common }
@@ -178,7 +178,7 @@ struct PlanCommand: HopctlCommand {
   }
 
   /// Warnings as JSON; without folders under `--stable`.
-  private func told(_ warnings: [HopdError]) -> [JSONObject] {
+  private func reported(_ warnings: [HopdError]) -> [JSONObject] {
     warnings.map { (stable ? PlanCommand.withoutFolders($0) : $0).json }
   }
 
@@ -229,13 +229,13 @@ extension PlanShape.Hop {
     mappings = mapped.mappings.map(\.name)
     self.policies = mapped.policies.map { PlanShape.Policy(name: $0, bound: isBound($0)) }
     let executions = try MigrationPipeline.executions(of: hop)
-    var told: Set<String> = []
+    var reported: Set<String> = []
     entities =
       zip(mapped.entityMappings, zip(hop.entities, executions)).map { mapping, known in
         PlanShape.Entity(
           source: mapping.source, destination: mapping.destination, type: mapping.typeWord, mapping: mapping.name,
           rows: known.0.rows, execution: known.1.kind, reasons: known.1.reasons,
-          drops: mapping.source.map { told.insert($0).inserted } == true ? dropped(mapping.source) : [])
+          drops: mapping.source.map { reported.insert($0).inserted } == true ? dropped(mapping.source) : [])
       }
       // Entities that no entity mapping reads, if the plan has their number of rows.
       + hop.mapping.entityMappings.filter { $0.kind == .remove }.compactMap { entity in

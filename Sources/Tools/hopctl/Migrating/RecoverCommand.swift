@@ -51,7 +51,7 @@ struct RecoverCommand: HopctlCommand {
     var results: [Result] = []
     for traces in stores {
       let result = treat(traces, stateDirectory, intents, rule)
-      try tell(result)
+      try report(result)
       results.append(result)
     }
     let orphans = only == nil ? survey.orphans : []
@@ -154,7 +154,7 @@ struct RecoverCommand: HopctlCommand {
 
   // MARK: Words
 
-  private func tell(_ store: Result) throws {
+  private func report(_ store: Result) throws {
     try output.line("\(store.traces.location.database.printable): \(store.why)")
     if let hint = store.error?.hint { try output.line("  \(hint)") }
     try output.lines(store.traces.staged.map { "  staged: \($0.printable)" })

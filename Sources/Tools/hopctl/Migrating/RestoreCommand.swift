@@ -63,7 +63,7 @@ struct RestoreCommand: HopctlCommand {
     if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
       try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
       // The newest backup is the store that this restore replaced: restoring it would undo the restore.
-      if backup == nil { return try tellFinished(location, outcome) }
+      if backup == nil { return try reportFinished(location, outcome) }
     }
     let chosen = try choose()
     try ask(chosen)
@@ -82,7 +82,7 @@ struct RestoreCommand: HopctlCommand {
     output.warn(warnings)
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")
     if let kept = result.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
-    try tell(restored.pin)
+    try report(restored.pin)
     try output.object([
       "store": location.database.string, "restored": chosen.database.string, "version": result.version.name,
       "backup": result.backup?.string, "pin": restored.pin.map { PinShape($0) },
@@ -90,7 +90,7 @@ struct RestoreCommand: HopctlCommand {
     ])
   }
 
-  private func tell(_ pin: RestorePin?) throws {
+  private func report(_ pin: RestorePin?) throws {
     guard let pin else { return try output.line("  not pinned: hopd migrates it again where its directory is watched") }
     try output.line("  pinned: \(pin.sentence)")
     try output.line("  \(RestorePin.release(FilePath(store.store)))")
@@ -111,12 +111,12 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// Reports that an interrupted restore was already complete.
-  private func tellFinished(_ location: CanonicalStoreLocation, _ outcome: RecoveryOutcome) throws {
+  private func reportFinished(_ location: CanonicalStoreLocation, _ outcome: RecoveryOutcome) throws {
     let version = outcome.intent?.to.name ?? "the backup"
     try output.line("restored \(store.text): \(version); an interrupted restore was complete")
     if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
     let pin = try PinStore(location: location, files: LinuxFileSystem()).read()
-    try tell(pin)
+    try report(pin)
     try output.object([
       "store": location.database.string, "restored": outcome.backups.dropFirst().first?.string, "version": version,
       "backup": outcome.backups.first?.string, "pin": pin.map { PinShape($0) },
@@ -199,7 +199,7 @@ struct RestoreCommand: HopctlCommand {
         + "present store is kept as a backup. [y/N] ", to: .error)
     let answer = readLine(strippingNewline: true)?.lowercased()
     guard answer == "y" || answer == "yes" else {
-      StandardStreams.tell("hopctl: \(store.text) is not restored, as you answered; nothing was changed")
+      StandardStreams.report("hopctl: \(store.text) is not restored, as you answered; nothing was changed")
       throw Finished(status: .failure)
     }
   }

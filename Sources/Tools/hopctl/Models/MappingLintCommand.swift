@@ -52,7 +52,7 @@ struct MappingLintCommand: HopctlCommand {
     output.warn(subject.warnings.filter { $0.code != .deadMapping || !subject.serves && $0.place.entity != nil })
     var errors = subject.findings
     if !subject.serves { errors = subject.warnings.filter { $0.code == .deadMapping }.prefix(1) + errors }
-    try tell(lint.findings, errors, of: subject)
+    try report(lint.findings, errors, of: subject)
     let findings = lint.findings.map { finding -> JSONObject in
       [
         "kind": finding.kind.rawValue, "mapping": finding.mapping, "entity": finding.entity,
@@ -68,7 +68,7 @@ struct MappingLintCommand: HopctlCommand {
     if !errors.isEmpty || strict && !lint.findings.isEmpty { throw Finished(status: .dataError) }
   }
 
-  private func tell(
+  private func report(
     _ findings: [MappingLint.Finding], _ errors: [HopdError], of subject: MappingSubject
   ) throws(HopdError) {
     let mapping = subject.mapping
@@ -85,6 +85,6 @@ struct MappingLintCommand: HopctlCommand {
       try output.line("  \(finding.message.printableLine)")
       try output.line("  → \(finding.hint.printableLine)")
     }
-    for error in errors { ErrorReport.tell(error) }
+    for error in errors { ErrorReport.report(error) }
   }
 }

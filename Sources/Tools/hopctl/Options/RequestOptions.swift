@@ -22,13 +22,13 @@ struct RequestOptions: ParsableArguments {
   @OptionGroup var mapping: MappingOptions
   @OptionGroup var verbose: VerboseOptions
 
-  /// Reads models and mapping models, and prints the remarks that `isToTell` selects.
+  /// Reads models and mapping models, and prints the remarks that `isToReport` selects.
   func load(
     _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
-    isToTell: (HopdError) -> Bool = { _ in true }
+    isToReport: (HopdError) -> Bool = { _ in true }
   ) throws -> (loaded: ModelOptions.Loaded, remarks: [HopdError]) {
     let loaded = try models.load(for: location, withMappings: true, allowsOlder: target.version.allowOlder)
-    let remarks = loaded.warnings.filter(isToTell) + mapping.unusedPolicies(of: loaded.catalog)
+    let remarks = loaded.warnings.filter(isToReport) + mapping.unusedPolicies(of: loaded.catalog)
     output.warn(remarks)
     return (loaded, remarks)
   }

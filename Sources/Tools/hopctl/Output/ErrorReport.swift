@@ -19,13 +19,13 @@ enum ErrorReport {
   }
 
   /// Prints an error to standard error and, with `json`, also as `{"error":…}` to standard output.
-  static func tell(_ error: HopdError, json: Bool = false) {
-    StandardStreams.tell(TerminalText("hopctl:", .bad) + " \(error)")
-    if json { tellJSON(error) }
+  static func report(_ error: HopdError, json: Bool = false) {
+    StandardStreams.report(TerminalText("hopctl:", .bad) + " \(error)")
+    if json { reportJSON(error) }
   }
 
   /// Prints `{"error":…}` to standard output.
-  static func tellJSON(_ error: HopdError) {
+  static func reportJSON(_ error: HopdError) {
     if let text = try? JSONText.of(["error": error.json] as JSONObject) {
       try? StandardStreams.write(text + "\n", to: .output)
     }

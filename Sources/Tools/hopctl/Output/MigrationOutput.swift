@@ -62,7 +62,7 @@ struct MigrationOutput {
       if let quarantine = report.quarantine {
         try output.line("  the quarantined objects are kept: \(quarantine.printable)")
       }
-      try tellBackups(report)
+      try reportBackups(report)
     }
     try output.object(json(of: report, depth: depth, warnings: warnings))
   }
@@ -93,7 +93,7 @@ struct MigrationOutput {
   }
 
   /// Prints the path of the backup, the removed older backups, and whether a restored store is released.
-  private func tellBackups(_ report: MigrationReport) throws {
+  private func reportBackups(_ report: MigrationReport) throws {
     if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
     for removal in report.prunedBackups {
       let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
@@ -128,7 +128,7 @@ struct MigrationOutput {
   private func fail(_ failure: MigrationFailure, store: FilePath, interrupted: String) throws -> Never {
     var error = failure.error
     if error.code == .interrupted { error.hint = interrupted }
-    ErrorReport.tell(error)
+    ErrorReport.report(error)
     let isRefusal: Bool
     switch failure.stage {
     case .identify, .lock, .recover, .plan: isRefusal = true

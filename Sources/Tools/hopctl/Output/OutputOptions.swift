@@ -47,13 +47,13 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// Returns the remarks that were not printed yet: a plan repeats the catalog's remarks on its model.
-  static func news(_ remarks: [HopdError], after told: [HopdError]) -> [HopdError] {
-    remarks.filter { remark in !told.contains { $0.code == remark.code && $0.message == remark.message } }
+  static func news(_ remarks: [HopdError], after reported: [HopdError]) -> [HopdError] {
+    remarks.filter { remark in !reported.contains { $0.code == remark.code && $0.message == remark.message } }
   }
 
   /// Prints warnings to standard error.
   func warn(_ warnings: [HopdError]) {
     guard !quiet else { return }
-    for warning in warnings { StandardStreams.tell(TerminalText("warning:", .attention) + " \(warning)") }
+    for warning in warnings { StandardStreams.report(TerminalText("warning:", .attention) + " \(warning)") }
   }
 }

@@ -21,7 +21,7 @@ final class ProgressBar {
   func show(_ event: MigrationEvent) {
     switch event {
     case .advanced(let progress):
-      if form == .json { return tell(progress) }
+      if form == .json { return report(progress) }
       let isInHop = !progress.subject.isEmpty
       draw(
         fraction: progress.fraction,
@@ -32,13 +32,13 @@ final class ProgressBar {
     case .note(let note):
       guard let text = noteWriter.line(note) else { return }
       end()
-      StandardStreams.tell(text)
+      StandardStreams.report(text)
     case .identified, .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return
     }
   }
 
   /// Writes a line of JSON. The first line of each part and the last line are always written.
-  private func tell(_ progress: MigrationProgress) {
+  private func report(_ progress: MigrationProgress) {
     let now = ContinuousClock.now
     if let last, progress.part == last.part, now - last.time < .milliseconds(100) { return }
     last = (now, progress.part)
@@ -57,7 +57,7 @@ final class ProgressBar {
   private func note(_ text: String) {
     guard form == .bar, line.isShown else { return }
     end()
-    StandardStreams.tell(text)
+    StandardStreams.report(text)
   }
 
   private func draw(fraction: Double, subject: String, pace: Double?, remaining: Double?) {

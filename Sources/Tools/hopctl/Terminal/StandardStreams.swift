@@ -35,10 +35,10 @@ enum StandardStreams {
 
   /// Writes a line to standard error, with control characters escaped. Failures are ignored: there is no other stream
   /// to report them on.
-  static func tell(_ text: String) { tell(TerminalText(text)) }
+  static func report(_ text: String) { report(TerminalText(text)) }
 
   /// The same for a line whose words may have a mood.
-  static func tell(_ text: TerminalText) {
+  static func report(_ text: TerminalText) {
     try? write(text.rendered(inColour: Stream.error.showsColour, keepingNewlines: true) + "\n", to: .error)
   }
 }

@@ -334,7 +334,7 @@ extension MappedHopCompiler {
   /// Returns the checks that no object matches two mapping models.
   func partSteps() throws(HopdError) -> [HopProgram.ChunkStep] {
     var steps: [HopProgram.ChunkStep] = []
-    for (first, second) in hop.mapped?.partsToTellApart ?? [] {
+    for (first, second) in hop.mapped?.partsToDistinguish ?? [] {
       guard let one = layout.range(at: first), let other = layout.range(at: second),
         let filter = one.mapping.filter, let otherFilter = other.mapping.filter
       else { continue }
