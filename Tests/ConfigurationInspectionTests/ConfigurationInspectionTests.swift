@@ -239,7 +239,7 @@ import Testing
     #expect(hidden.message.contains("A.xcdatamodel is hidden from hopd.service by PrivateTmp="), "\(hidden)")
   }
 
-  @Test func theFolderOfTheMetricsIsLookedAt() throws {
+  @Test func theFolderOfTheMetricsIsInspected() throws {
     let place = try Place()
     for (folder, line) in [("a", 0), ("nowhere", 7)] {
       let loaded = try place.load(

@@ -123,7 +123,7 @@ import Testing
     #expect(access(old.string, F_OK) != 0)
   }
 
-  @Test func aRestoredStoreIsHeldBackReportedOnceAndLookedAtWhenItIsReleased() async throws {
+  @Test func aRestoredStoreIsHeldBackReportedOnceAndInspectedWhenItIsReleased() async throws {
     let place = try DaemonTests.Place()
     let location = try CanonicalStoreLocation(resolving: place.root.appending("stores/a.sqlite"))
     try place.write("stores/a.sqlite", "a store")

@@ -99,21 +99,21 @@ import Testing
     let place = try DaemonTests.Place()
     for name in ["a.sqlite", "b.sqlite"] { try place.write("stores/\(name)", "x") }
     for _ in 0..<3 { try kill(place, ["a.sqlite"], .inspect) }
-    let looks = Mutex<[String]>([])
+    let inspections = Mutex<[String]>([])
     let work = FakeWork(onInspect: { request in
-      looks.withLock { $0.append(request.location.fileName) }
+      inspections.withLock { $0.append(request.location.fileName) }
       return .success(.current(nil))
     })
     let coordinator = try place.coordinator(work)
     try await DaemonTests().running(place, coordinator) {
       try await eventually("refused") { !place.log.all(.storeRefused).isEmpty }
-      try await eventually("the other") { looks.withLock { $0 } == ["b.sqlite"] }
+      try await eventually("the other") { inspections.withLock { $0 } == ["b.sqlite"] }
       let entry = try #require(place.log.all(.storeRefused).first)
       #expect(entry[.store] == place.store("a.sqlite") && entry[.error] == "store-ends-service")
       #expect(entry.text.contains("killed 3 times") && entry[.hint]?.contains("systemctl reload hopd") == true)
       // Another file under its name is another store.
       try place.write("stores/a.sqlite", "another")
-      try await eventually("looked at") { looks.withLock { $0 }.contains("a.sqlite") }
+      try await eventually("looked at") { inspections.withLock { $0 }.contains("a.sqlite") }
     }
     #expect(CrashSuspects(stateDirectory: place.root.appending("state")).isEmpty)
   }

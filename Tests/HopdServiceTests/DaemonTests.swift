@@ -116,7 +116,7 @@ import Testing
 
   static let facts = StoreFacts(uuid: "U", model: "A", version: "A", frameworkVersion: 1)
 
-  @Test func aStoreThatArrivesIsLookedAtMigratedAndReported() async throws {
+  @Test func aStoreThatArrivesIsInspectedMigratedAndReported() async throws {
     let place = try Place()
     let isDone = Mutex(false)
     let work = FakeWork(
@@ -194,9 +194,9 @@ import Testing
   @Test func aRefusalIsReportedOnceWhateverTheRescansAndReloads() async throws {
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
-    let looks = Mutex(0)
+    let inspections = Mutex(0)
     let work = FakeWork(onInspect: { _ in
-      looks.withLock { $0 += 1 }
+      inspections.withLock { $0 += 1 }
       return .failure(MigrationFailure(stage: .identify, error: HopdError(.noRoute, "no way")))
     })
     let coordinator = try place.coordinator(work)
@@ -204,9 +204,9 @@ import Testing
       try await eventually("refused") { place.log.all(.storeRefused).count == 1 }
       try await Task.sleep(for: .milliseconds(2500))
       #expect(place.log.all(.storeRefused).count == 1)
-      #expect(looks.withLock { $0 } == 1)
+      #expect(inspections.withLock { $0 } == 1)
       coordinator.reload()
-      try await eventually("looked at again") { looks.withLock { $0 } == 2 }
+      try await eventually("looked at again") { inspections.withLock { $0 } == 2 }
       try await Task.sleep(for: .milliseconds(300))
       #expect(place.log.entries.filter { $0.kind == .storeRefused && $0.level > .debug }.count == 1)
     }

@@ -46,7 +46,7 @@ import Testing
       setup: try DaemonSetup(ConfigurationSource.file(place.configuration).load(), mayDegrade: true))
   }
 
-  private func looks() -> (work: FakeWork, names: @Sendable () -> [String]) {
+  private func inspections() -> (work: FakeWork, names: @Sendable () -> [String]) {
     let names = Names()
     let work = FakeWork(onInspect: { request in
       names.list.withLock { $0.append(request.location.fileName) }
@@ -61,7 +61,7 @@ import Testing
 
   @Test func modelsThatAreGoneDegradeTheirWatchAloneAndItRecovers() async throws {
     let place = try place(models: "later/A.xcdatamodel")
-    let (work, names) = looks()
+    let (work, names) = inspections()
     try await DaemonTests().running(place, try coordinator(place, work)) {
       try await eventually("the other is served") { names() == ["a.sqlite"] }
       let entry = try #require(place.log.all(.watchDegraded).first)
@@ -82,7 +82,7 @@ import Testing
 
   @Test func aDirectoryThatIsNotMountedIsNamedInTheStatus() async throws {
     let place = try place(models: "A.xcdatamodel", directory: "mount")
-    let (work, names) = looks()
+    let (work, names) = inspections()
     try await DaemonTests().running(place, try coordinator(place, work)) {
       try await eventually("status") { place.manager.messages.contains { $0.contains("; not served: v") } }
       try await eventually("the other is served") { names() == ["a.sqlite"] }

@@ -76,12 +76,12 @@ private final class Queue {
   @Test func aStoreAtItsTargetIsNoLongerKeptAmongThoseAtWork() throws {
     let queue = scheduler()
     let stores = (1...5000).map { FoundStore.sample("\($0).sqlite", inode: UInt64($0)) }
-    func lookAtAll() {
+    func inspectAll() {
       while let ticket = queue.start() { queue.finished(ticket.store.key, .current, now: start) }
     }
     for store in stores { queue.found(store, now: start) }
     #expect(queue.busyCount == 5000)
-    lookAtAll()
+    inspectAll()
     #expect(queue.busyCount == 0)
     #expect(queue.counts == JobScheduler.Counts(known: 5000))
     // Found again by a rescan they stay at rest; the one that changed is looked at.
@@ -100,7 +100,7 @@ private final class Queue {
     // Other models: every one is looked at again, and rests again.
     queue.configure(jobs: 1, rules: ["w": rule])
     #expect(queue.counts.inspecting == 4999)
-    lookAtAll()
+    inspectAll()
     #expect(queue.busyCount == 0)
     // A watch that is gone takes its stores with it.
     queue.configure(jobs: 1, rules: [:])
@@ -143,12 +143,12 @@ private final class Queue {
     let queue = scheduler()
     let stores = (1...20).map { FoundStore.sample("\($0).sqlite", inode: UInt64($0)) }
     for store in stores { queue.found(store, now: start) }
-    var looked: [FilePath] = []
+    var inspected: [FilePath] = []
     var migrated: [FilePath] = []
     var ordinals: [Int] = []
     while let ticket = queue.start() {
       if ticket.step == .inspect {
-        looked.append(ticket.store.key)
+        inspected.append(ticket.store.key)
         queue.finished(ticket.store.key, .behind, now: start)
       } else {
         migrated.append(ticket.store.key)
@@ -156,7 +156,7 @@ private final class Queue {
         queue.finished(ticket.store.key, .migrated, now: start)
       }
     }
-    #expect(looked == stores.map(\.key))
+    #expect(inspected == stores.map(\.key))
     #expect(migrated == stores.map(\.key))
     #expect(queue.counts.toDo == 0 && queue.counts.known == 20)
   }
@@ -190,7 +190,7 @@ private final class Queue {
     #expect(Set(tickets.map(\.job)).count == jobs)
   }
 
-  @Test func aLongMigrationKeepsNoStoreFromBeingLookedAt() throws {
+  @Test func aLongMigrationKeepsNoStoreFromBeingInspected() throws {
     let queue = try migrating()
     queue.found(b, now: start)
     let ticket = try #require(queue.start())
@@ -199,7 +199,7 @@ private final class Queue {
     #expect(queue.start() == nil)
   }
 
-  @Test func migrationsHeldBackWaitWhileLooksGoOn() throws {
+  @Test func migrationsHeldBackWaitWhileInspectionsGoOn() throws {
     let queue = scheduler()
     queue.found(a, now: start)
     #expect(queue.start(haltingMigrations: true)?.step == .inspect)
@@ -208,7 +208,7 @@ private final class Queue {
     #expect(queue.start()?.step == .migrate)
   }
 
-  @Test func aStoreFoundAgainWhileAtWorkIsNeverGivenOutTwiceAndIsLookedAtAfterwards() throws {
+  @Test func aStoreFoundAgainWhileAtWorkIsNeverGivenOutTwiceAndIsInspectedAfterwards() throws {
     let queue = try migrating()
     queue.found(.sample("a.sqlite", size: 2), now: start)
     #expect(queue.start() == nil)
@@ -344,7 +344,7 @@ private final class Queue {
   @Test func theJobKeepsItsNumberThroughDeferralsAndGetsANewOneForANewLife() throws {
     let queue = scheduler()
     queue.found(a, now: start)
-    let look = try #require(queue.start())
+    let inspection = try #require(queue.start())
     queue.finished(a.key, .behind, now: start)
     let first = try #require(queue.start())
     queue.finished(a.key, .busy(code: "store-busy"), now: start)
@@ -353,7 +353,7 @@ private final class Queue {
     queue.finished(a.key, .migrated, now: at(61))
     queue.found(.sample("a.sqlite", size: 9), now: at(70))
     let third = try #require(queue.start())
-    #expect(look.job == first.job && first.job == second.job && second.job != third.job)
+    #expect(inspection.job == first.job && first.job == second.job && second.job != third.job)
   }
 
   @Test func anotherWatchOfTheSameFileDoesNotBecomeItsOwner() {

@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func otherModelsOfAWatchLetItsStoresBeLookedAtAgainAndNoOthers() {
+  @Test func otherModelsOfAWatchLetItsStoresBeInspectedAgainAndNoOthers() {
     var queue = queue(["a": 0, "b": 0])
     add(["a1", "a2", "a3", "b1"], to: &queue)
     let outcomes: [JobOutcome] = [.migrated, .refused(reason: "x"), .failed(code: "x"), .refused(reason: "y")]

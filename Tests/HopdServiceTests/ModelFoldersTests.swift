@@ -19,7 +19,7 @@ import Testing
     let place: DaemonTests.Place
     /// Versions that the last look was given.
     let seen = Mutex<[String]>([])
-    let looks = Mutex(0)
+    let inspections = Mutex(0)
 
     init() throws {
       place = try DaemonTests.Place()
@@ -65,7 +65,7 @@ import Testing
         try place.coordinator(
           FakeWork(onInspect: { [self] request in
             seen.withLock { $0 = request.catalog.versions.map(\.model.name) }
-            looks.withLock { $0 += 1 }
+            inspections.withLock { $0 += 1 }
             return .failure(
               MigrationFailure(
                 stage: .identify, error: HopdError(.notFound, "of no known version", at: Place(file: "x"))))
@@ -89,7 +89,7 @@ import Testing
   @Test func halfABundleIsNotTakenAndABrokenOneIsReportedOnce() async throws {
     let world = try World()
     try await DaemonTests().running(world.place, try world.coordinator) {
-      try await eventually("looked at") { world.looks.withLock { $0 } == 1 }
+      try await eventually("looked at") { world.inspections.withLock { $0 } == 1 }
       // A slow writer: for a while only half of the file exists.
       let whole = world.contents(3)
       mkdir(world.place.root.appending("Zoo.xcdatamodeld/Zoo 3.xcdatamodel").string, 0o755)
@@ -99,7 +99,7 @@ import Testing
       #expect(entry[.watch] == "w" && entry.text.contains("the old ones stay in force"))
       // Rescans find it as it was, and say nothing more.
       try await Task.sleep(for: .milliseconds(2500))
-      #expect(world.place.log.all(.modelsRefused).count == 1 && world.looks.withLock { $0 } == 1)
+      #expect(world.place.log.all(.modelsRefused).count == 1 && world.inspections.withLock { $0 } == 1)
       try world.place.write("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", whole)
       try await eventually("taken") { world.seen.withLock { $0 } == ["Zoo", "Zoo 3"] }
       #expect(world.place.log.all(.modelsChanged).count == 1)
@@ -109,10 +109,10 @@ import Testing
   @Test func whatIsWrittenAgainAsItWasIsNoChange() async throws {
     let world = try World()
     try await DaemonTests().running(world.place, try world.coordinator) {
-      try await eventually("looked at") { world.looks.withLock { $0 } == 1 }
+      try await eventually("looked at") { world.inspections.withLock { $0 } == 1 }
       try world.version("Zoo", attributes: 1)
       try await Task.sleep(for: .milliseconds(1500))
-      #expect(world.looks.withLock { $0 } == 1 && world.place.log.all(.modelsChanged).isEmpty)
+      #expect(world.inspections.withLock { $0 } == 1 && world.place.log.all(.modelsChanged).isEmpty)
     }
   }
 }

@@ -322,11 +322,11 @@ import Testing
       return
     }
     #expect(named.version.model.name == "A 2 (of the store)")
-    guard case .match(let looked) = answer(version("1.0", [content("Nothing")]), app, .own) else {
+    guard case .match(let inspected) = answer(version("1.0", [content("Nothing")]), app, .own) else {
       #expect(Bool(true) == false, "a look needs no target")
       return
     }
-    #expect(looked.version.model.entities.map(\.name) == ["Nothing"])
+    #expect(inspected.version.model.entities.map(\.name) == ["Nothing"])
   }
 
   @Test func aStoreThatMayBeNewerIsNotTakenBack() {

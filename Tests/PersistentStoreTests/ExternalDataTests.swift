@@ -50,7 +50,7 @@ import Testing
   }
 
   /// A store's folder with any object under the referenced name.
-  private func looking(_ prepare: (_ store: FilePath, _ file: FilePath) -> Void) throws -> (
+  private func inspecting(_ prepare: (_ store: FilePath, _ file: FilePath) -> Void) throws -> (
     ExternalFileStatus, HopdError?, [UInt8]?
   ) {
     let folder = try Folder()
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test func aPlainFileIsRead() throws {
-    let (status, error, content) = try looking { _, file in
+    let (status, error, content) = try inspecting { _, file in
       makeDirectories(above: file)
       write("content", to: file)
     }
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test func aLargeFileIsRefusedWithItsSize() throws {
-    let (_, error, _) = try looking { _, file in
+    let (_, error, _) = try inspecting { _, file in
       makeDirectories(above: file)
       write(String(repeating: "x", count: 101), to: file)
     }
@@ -97,8 +97,8 @@ import Testing
   }
 
   @Test func nothingThereIsMissing() throws {
-    #expect(try looking { _, _ in }.0 == .missing)
-    let (status, error, _) = try looking { _, file in makeDirectories(above: file) }
+    #expect(try inspecting { _, _ in }.0 == .missing)
+    let (status, error, _) = try inspecting { _, file in makeDirectories(above: file) }
     #expect(status == .missing)
     #expect(error?.code == .externalDataMissing)
   }
@@ -156,7 +156,7 @@ import Testing
       ),
     ]
     for (name, trap) in traps {
-      let (status, error, content) = try looking(trap)
+      let (status, error, content) = try inspecting(trap)
       guard case .unsuitable(let what) = status else {
         Issue.record("\(name): \(status)")
         continue
@@ -171,8 +171,8 @@ import Testing
   @Test(.enabled(if: geteuid() == 0, "only root can make files of other users"))
   func aSecondNameOfAnotherUsersFileIsNotRead() throws {
     let (alice, bob): (uid_t, uid_t) = (20_001, 20_002)
-    func look(_ owner: uid_t, _ links: [(FilePath, FilePath) -> Void]) throws -> ExternalFileStatus {
-      let (status, error, content) = try looking { store, file in
+    func inspect(_ owner: uid_t, _ links: [(FilePath, FilePath) -> Void]) throws -> ExternalFileStatus {
+      let (status, error, content) = try inspecting { store, file in
         makeDirectories(above: file)
         chown(file.removingLastComponent().string, alice, alice)
         write("content", to: file)
@@ -195,20 +195,20 @@ import Testing
         link(file.string, folder.appending(Self.uuid).string)
       }
     }
-    guard case .unsuitable(let what) = try look(bob, [elsewhere]) else {
+    guard case .unsuitable(let what) = try inspect(bob, [elsewhere]) else {
       Issue.record("bob's file was taken for alice's data")
       return
     }
     #expect(what.contains("another user"))
     // A folder of backups that alice made does not account for bob's own name.
-    guard case .unsuitable = try look(bob, [elsewhere, backup("1")]) else {
+    guard case .unsuitable = try inspect(bob, [elsewhere, backup("1")]) else {
       Issue.record("a forged backup makes bob's file alice's")
       return
     }
     // Every migration gives the files second names in its backup, whoever owns them.
-    #expect(try look(bob, [backup("1"), backup("2")]) == .file(bytes: 7))
+    #expect(try inspect(bob, [backup("1"), backup("2")]) == .file(bytes: 7))
     // Copies of the user's own by hard links, as some programs for backups make them.
-    #expect(try look(alice, [elsewhere]) == .file(bytes: 7))
-    #expect(try look(bob, []) == .file(bytes: 7))
+    #expect(try inspect(alice, [elsewhere]) == .file(bytes: 7))
+    #expect(try inspect(bob, []) == .file(bytes: 7))
   }
 }

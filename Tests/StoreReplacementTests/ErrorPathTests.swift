@@ -47,10 +47,10 @@ struct ErrorPathTests {
     let database = world.location.database
     // The last thing that is looked at before SQLite opens it.
     let log = world.location.writeAheadLog
-    let looks = Mutex(0)
+    let inspections = Mutex(0)
     let files = HookedFileSystem(after: { call, path in
       guard call == "status", path == log,
-        looks.withLock({
+        inspections.withLock({
           $0 += 1
           return $0 == 2
         })
@@ -353,7 +353,7 @@ struct ErrorPathTests {
   }
 
   @Test("A store that goes between two looks is missing, and an answer that may change is asked for again")
-  func goneWhileLooking() throws {
+  func goneWhileInspected() throws {
     let world = try TestWorld(.rollback)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     do {
@@ -367,11 +367,11 @@ struct ErrorPathTests {
       identify: { _ in throw HopdError(.storeBusy, "later") })
     #expect(code { _ = try runner.recover(world.location) } == .storeBusy)
     let database = world.location.database
-    let looks = Mutex(0)
+    let inspections = Mutex(0)
     let files = HookedFileSystem(before: { call, path in
       if call == "status", path.lastComponent?.string == "stores", try LinuxFileSystem().status(database) != nil {
         // Recovery lists the folder once, and the holding of the store once more.
-        if looks.withLock({
+        if inspections.withLock({
           $0 += 1
           return $0 == 2
         }) {

@@ -118,10 +118,10 @@ struct ExaminingTests {
     let database = world.location.database
     let away = world.root.appending("away")
     // It is removed after the last check of its name.
-    let looks = Mutex(0)
+    let inspections = Mutex(0)
     let files = HookedFileSystem(after: { call, path in
       if call == "status", path == database,
-        looks.withLock({
+        inspections.withLock({
           $0 += 1
           return $0 == 2
         })
@@ -138,7 +138,7 @@ struct ExaminingTests {
     // Whichever look it is that comes too late.
     var last: RecoveryDecision?
     for late in 1...50 {
-      looks.withLock { $0 = 2 - late }
+      inspections.withLock { $0 = 2 - late }
       last = try examine(files).decision
       guard try world.plain.status(away) != nil else { break }
       #expect(last == .quarantine(.storeMissing) || late > 2, "look \(late): \(last.map { "\($0)" } ?? "")")
@@ -176,10 +176,10 @@ struct ExaminingTests {
           calls.withLock { $0 += 1 }
           return answer
         })
-      for look in [runner.examine, runner.recover] {
+      for inspect in [runner.examine, runner.recover] {
         calls.withLock { $0 = 0 }
         var decision: RecoveryDecision?
-        let found = code { decision = try look(world.location, nil, BackupRule()).decision }
+        let found = code { decision = try inspect(world.location, nil, BackupRule()).decision }
         #expect(calls.withLock { $0 } > 0)
         #expect(found == (answer ? nil : .interrupted), "\(found.map { "\($0)" } ?? "no error")")
         #expect(decision == (answer ? .startAgain([.dropStaged]) : nil))
@@ -207,8 +207,8 @@ struct ExaminingTests {
       let runner = RecoveryRunner(
         files: world.plain, intents: try world.intents(world.plain), lockDirectory: world.locks,
         identify: { _ in throw SQLiteError(extendedCode: number, message: "for now") })
-      for look in [runner.examine, runner.recover] {
-        let found = code { _ = try look(world.location, nil, BackupRule()) }
+      for inspect in [runner.examine, runner.recover] {
+        let found = code { _ = try inspect(world.location, nil, BackupRule()) }
         #expect(found != nil, "error \(number) of SQLite was taken for a verdict")
       }
     }

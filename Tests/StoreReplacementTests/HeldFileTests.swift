@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE"])
-  func aLookUnderAnotherNameIsRefusedAndTheLockStays(_ mode: String) throws {
+  func anInspectionUnderAnotherNameIsRefusedAndTheLockStays(_ mode: String) throws {
     let folder = try room()
     let store = folder.appending("a.sqlite")
     let other = folder.appending("b.sqlite")
@@ -56,7 +56,7 @@ import Testing
     #expect(throws: HopdError.self) { try lockedStore.requireRenameKeepsEverything() }
   }
 
-  @Test func afterTheReleaseItCanBeLookedAtAgain() throws {
+  @Test func afterTheReleaseItCanBeInspectedAgain() throws {
     let folder = try room()
     let store = folder.appending("a.sqlite")
     try makeStore(store, mode: "DELETE")

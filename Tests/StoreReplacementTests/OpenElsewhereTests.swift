@@ -155,7 +155,7 @@ struct OpenElsewhereTests {
   }
 
   @Test("One that opens it between the last look and the rename, and closes it again, does not cost the migration")
-  func shortLook() throws {
+  func shortInspection() throws {
     for step in [SwapStep.compared, .backedUp] {
       let world = try TestWorld(.wal)
       let file = world.location.database

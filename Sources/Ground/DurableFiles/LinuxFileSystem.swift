@@ -118,12 +118,12 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
     let file = try open(path, "open", O_RDONLY | O_NONBLOCK)
-    var looks = 0
+    var attempts = 0
     while clinux_take_lease(file.number) != 0 {
       guard Glibc.errno == EAGAIN else { return nil }
-      guard looks < Self.looksAtOpenFile else { return true }
-      looks += 1
-      usleep(Self.pauseBetweenLooks)
+      guard attempts < Self.attemptsAtOpenFile else { return true }
+      attempts += 1
+      usleep(Self.pauseBetweenAttempts)
     }
     defer { _ = clinux_drop_lease(file.number) }
     try body()
@@ -132,9 +132,9 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   /// From fork to exec, a child of this process keeps the process's files open, and an inspection of a store holds it
   /// open for a moment. So a file must be open for a quarter of a second before it counts as open.
-  private static let looksAtOpenFile = 50
+  private static let attemptsAtOpenFile = 50
   /// Microseconds.
-  private static let pauseBetweenLooks: UInt32 = 5_000
+  private static let pauseBetweenAttempts: UInt32 = 5_000
 
   package func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try createFile(path, bytes, mode: mode, isSynced: true)

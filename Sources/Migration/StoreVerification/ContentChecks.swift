@@ -97,20 +97,20 @@ struct ContentChecks {
   func values() throws(SQLiteError) -> VerificationCheck {
     guard expectation != nil else { return result("values", [], "nothing to compare with") }
     var problems: [String] = []
-    var looked = 0
+    var inspected = 0
     var total: Int64 = 0
     for table in schema.tables {
       let countRequests = countRequests(of: table)
       let counts = try census.values(countRequests.map(\.request), in: table.name)
       for (part, found) in zip(countRequests, counts) {
-        looked += 1
+        inspected += 1
         total &+= found
         if found != part.wanted {
           problems.append("\(table.name).\(part.request.column) has \(found) values in place of \(part.wanted)")
         }
       }
     }
-    return result("values", problems, "\(total) values in \(looked) columns, as many as the source has for them")
+    return result("values", problems, "\(total) values in \(inspected) columns, as many as the source has for them")
   }
 
   /// The columns of a table with expected counts of values, in the rows of the entities that have the property.

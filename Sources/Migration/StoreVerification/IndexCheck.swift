@@ -66,7 +66,7 @@ struct IndexCheck {
     return VerificationCheck(
       name: "indexes", problems: problems,
       fine: "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
-        + schema.indexesNotLookedFor(besides: schema.rTrees.count))
+        + schema.indexesNotInspected(besides: schema.rTrees.count))
   }
 
   /// Returns the indexes of the model's tables by name, including those that SQLite makes for a table's constraint.
@@ -105,7 +105,7 @@ struct IndexCheck {
 extension StoreSchema {
   /// Returns half a sentence on the model's indexes that the check does not cover: those whose form in a store is not
   /// known, and `others`; empty if there are none.
-  func indexesNotLookedFor(besides others: Int = 0) -> String {
+  func indexesNotInspected(besides others: Int = 0) -> String {
     let count = unsupported.filter { $0.code == .indexLeftOut }.count + others
     return count == 0 ? "" : "; \(count) more of the model \(count == 1 ? "was" : "were") not looked for"
   }

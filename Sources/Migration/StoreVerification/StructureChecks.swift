@@ -74,7 +74,7 @@ struct StructureChecks {
   private var exactDetail: String {
     "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
       + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
-      + " are those of \(schema.model.name)" + schema.indexesNotLookedFor()
+      + " are those of \(schema.model.name)" + schema.indexesNotInspected()
   }
 
   /// The detail without it: names and types of columns, and names of triggers were compared; indexes have a check of

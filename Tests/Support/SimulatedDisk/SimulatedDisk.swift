@@ -127,7 +127,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
     if code != 0 { throw HopdError(errno: code, doing, at: path) }
   }
 
-  private func look(_ path: FilePath) throws -> sd_status? {
+  private func inspect(_ path: FilePath) throws -> sd_status? {
     var found = sd_status()
     let code = sd_stat(disk, path.text, &found)
     if code == ENOENT { return nil }
@@ -137,13 +137,13 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
 
   package func canonical(_ path: FilePath) throws -> FilePath {
     guard isMine(path) else { return try real.canonical(path) }
-    guard try look(path) != nil else { throw HopdError(errno: ENOENT, "resolve the path", at: path) }
+    guard try inspect(path) != nil else { throw HopdError(errno: ENOENT, "resolve the path", at: path) }
     return path.lexicallyNormalized()
   }
 
   package func status(_ path: FilePath) throws -> FileStatus? {
     guard isMine(path) else { return try real.status(path) }
-    guard let found = try look(path) else { return nil }
+    guard let found = try inspect(path) else { return nil }
     return FileStatus(
       identity: FileIdentity(device: UInt64(sd_device(disk)) | 1 << 40, inode: UInt64(found.inode)),
       kind: found.is_directory != 0 ? .directory : .regular, size: found.size,
@@ -188,7 +188,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
   }
 
   package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
-    guard let found = try look(path) else { throw HopdError(errno: ENOENT, "open", at: path) }
+    guard let found = try inspect(path) else { throw HopdError(errno: ENOENT, "open", at: path) }
     if found.is_open == 0 { try body() }
     return found.is_open != 0
   }
@@ -224,7 +224,7 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
 
   package func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
     let bytes = try read(source, limit: 1 << 20)
-    guard let found = try look(source), found.is_directory == 0 else {
+    guard let found = try inspect(source), found.is_directory == 0 else {
       throw HopdError(.unsuitableFile, "only regular files are copied", at: Place(file: source))
     }
     try create(destination, [], 0o600, isSynced: false)

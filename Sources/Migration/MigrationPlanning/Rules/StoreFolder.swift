@@ -65,10 +65,10 @@ package enum StoreFolder {
             at: Place(file: folder),
             hint: "name a folder that holds only the stores of the versions"))
       }
-      for name in names { look(at: folder.appending(name), depth: depth) }
+      for name in names { inspect(folder.appending(name), depth: depth) }
     }
 
-    private mutating func look(at path: FilePath, depth: Int) {
+    private mutating func inspect(_ path: FilePath, depth: Int) {
       var info = stat()
       // Links are not followed: a folder could contain itself.
       guard path.withPlatformString({ lstat($0, &info) }) == 0 else { return note(Errno(rawValue: errno), path) }

@@ -96,7 +96,11 @@ package struct RecoveryRunner {
     }
     var store: LockedStore?
     if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
-      if acts { store = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
+      if acts {
+        store = try inspect(location, intent, &findings)
+      } else {
+        try inspectUnchanged(location, intent, &findings)
+      }
     }
     defer { store?.release() }
     var decision = Recovery.decide(findings)
@@ -170,7 +174,7 @@ package struct RecoveryRunner {
   }
 
   /// Holds the store and determines its content.
-  private func look(
+  private func inspect(
     _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws -> LockedStore? {
     do {
@@ -327,7 +331,7 @@ extension RecoveryRunner {
     try recover(location, planFingerprint: planFingerprint, rule: rule, acts: false)
   }
 
-  func lookUnchanged(
+  func inspectUnchanged(
     _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws {
     guard let status = try files.status(location.database) else { return }

@@ -74,7 +74,7 @@ package struct ModelChecker: Sendable {
   }
 
   /// Returns what the models and mapping models show about their hops; no store is tried.
-  package func look() -> CheckReport {
+  package func inspect() -> CheckReport {
     CheckReport(
       models: request.catalog.bundles.map { bundle in
         let line = LineCheck(bundle, request: request)

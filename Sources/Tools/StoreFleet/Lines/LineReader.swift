@@ -50,9 +50,9 @@ package struct LineReader: ~Copyable {
 
   /// The next line without its newline; nil at the end.
   package mutating func next() throws(HopdError) -> [UInt8]? {
-    var looked = start
+    var inspected = start
     while true {
-      if let end = buffer[looked...].firstIndex(of: UInt8(ascii: "\n")) {
+      if let end = buffer[inspected...].firstIndex(of: UInt8(ascii: "\n")) {
         defer { start = end + 1 }
         number += 1
         return Array(buffer[start..<end])
@@ -64,7 +64,7 @@ package struct LineReader: ~Copyable {
         endsTorn = true
         return Array(buffer[start...])
       }
-      looked = buffer.count - start
+      inspected = buffer.count - start
       buffer.removeFirst(start)
       start = 0
       guard buffer.count < Self.longest else {

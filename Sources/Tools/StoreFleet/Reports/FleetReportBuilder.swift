@@ -188,10 +188,10 @@ package struct FleetReportBuilder {
   ) -> FleetReport.Cause {
     let example = cause.examples.last { entries[$0.hash]?.cause == number } ?? cause.examples.last
     let store = example?.store ?? ""
-    let look = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
+    let planCommand = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
     return FleetReport.Cause(
       error: cause.error, isWorthARetry: cause.isWorthARetry, stores: count, example: store,
-      next: cause.isWorthARetry ? "start the workers again" : look)
+      next: cause.isWorthARetry ? "start the workers again" : planCommand)
   }
 
   /// Stores of the whole manifest: the sum of the shares, or its lines where a shard is missing.

@@ -11,13 +11,13 @@ package struct FleetScan {
   /// Files of one round: enough to keep the threads busy, few enough to be nothing in memory.
   private static let round = 2048
 
-  private let look: StoreLook
+  private let inspector: StoreInspector
   private let threads: Int
   private let stop: StopSignal
 
   /// Scans with `threads` threads; ends between two rounds when stopped.
-  package init(look: StoreLook, threads: Int, stop: StopSignal) {
-    self.look = look
+  package init(inspector: StoreInspector, threads: Int, stop: StopSignal) {
+    self.inspector = inspector
     self.threads = threads
     self.stop = stop
   }
@@ -39,8 +39,8 @@ package struct FleetScan {
       let candidates = walk.next(Self.round)
       if candidates.isEmpty { return }
       let fresh = candidates.filter { known[$0.name] != KnownStore($0) }
-      let stores = try inParallel(fresh) { [look] file in
-        StoreModels.mayBeStore(file.path) ? look.line(for: file) : nil
+      let stores = try inParallel(fresh) { [inspector] file in
+        StoreModels.mayBeStore(file.path) ? inspector.line(for: file) : nil
       }
       let isOther = { (line: StoreLine) in line.state == StoreState.notAStore.rawValue }
       try found(Round(lines: stores.filter { !isOther($0) }, otherDatabases: stores.count(where: isOther)))
@@ -64,10 +64,10 @@ package struct FleetScan {
 
   /// Lines of which only the path counts, completed by an inspection.
   package func completed(_ lines: [StoreLine]) throws -> [StoreLine] {
-    try inParallel(lines) { [look] line in
+    try inParallel(lines) { [inspector] line in
       guard !line.hasNoPath else { return line }
       let file = StoreWalk.Candidate(line) ?? StoreWalk.Candidate(path: FilePath(line.store), size: 0, modified: 0)
-      return look.line(for: file)
+      return inspector.line(for: file)
     }
   }
 

@@ -73,7 +73,7 @@ package struct StoreWalk {
   package mutating func next(_ count: Int) -> [Candidate] {
     while found.count < count {
       if let name = names.popLast() {
-        if let component = FilePath.Component(name), let folder { look(at: component, in: folder) }
+        if let component = FilePath.Component(name), let folder { inspect(component, in: folder) }
       } else if let next = folders.popLast() {
         visit(next)
       } else {
@@ -84,7 +84,7 @@ package struct StoreWalk {
     return found
   }
 
-  private mutating func look(at component: FilePath.Component, in folder: OpenDirectory) {
+  private mutating func inspect(_ component: FilePath.Component, in folder: OpenDirectory) {
     let path = folder.path.appending(component)
     var info = stat()
     guard component.withPlatformString({ fstatat(folder.descriptor, $0, &info, AT_SYMLINK_NOFOLLOW) }) == 0 else {
@@ -125,7 +125,7 @@ package struct StoreWalk {
       note(error, "the folder cannot be read", path)
     }
     // They come first: there are few of them, and none can be kept as text.
-    for component in strange.sorted(by: { $0.string < $1.string }) { look(at: component, in: folder) }
+    for component in strange.sorted(by: { $0.string < $1.string }) { inspect(component, in: folder) }
     names.sort(by: >)
     folders += below.sorted { $0.string > $1.string }
   }

@@ -52,18 +52,18 @@ package struct StoreTask: Sendable {
     let isUnfinished = unfinished.contains(request.location.database)
     // A store that cannot be inspected without a change, as with a hot journal, is left to the pipeline, which has its
     // lock.
-    let look = try? StoreIdentifier.identify(
+    let assessment = try? StoreIdentifier.identify(
       request.location.store, catalog: request.catalog, target: request.target, countsRows: false)
-    if let look {
-      result.storeUUID = look.metadata?.uuid ?? result.storeUUID
-      result.model = look.version?.modelName ?? result.model
-      result.from = look.version?.model.name ?? result.from
-      result.to = look.target?.model.name ?? result.to
-      if look.state == .current, !isUnfinished {
+    if let assessment {
+      result.storeUUID = assessment.metadata?.uuid ?? result.storeUUID
+      result.model = assessment.version?.modelName ?? result.model
+      result.from = assessment.version?.model.name ?? result.from
+      result.to = assessment.target?.model.name ?? result.to
+      if assessment.state == .current, !isUnfinished {
         result.result = .current
         return
       }
-      request.isKnownBehind = look.state == .behind
+      request.isKnownBehind = assessment.state == .behind
     }
     let report = try pipeline.run(request, stop: stop) { _ in }
     result.result = report.result == .current ? .current : .migrated

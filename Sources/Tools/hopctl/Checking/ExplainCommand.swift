@@ -78,7 +78,7 @@ struct ExplainCommand: HopctlCommand {
       throw HopdError(
         .usage, "--config is for stores, and \(FilePath(path).printable) is a model", hint: "leave it out")
     }
-    let report = try subject([path]).checker.look()
+    let report = try subject([path]).checker.inspect()
     var explanation = Explanation(path: path, state: "model")
     for model in report.models {
       explanation.hops += model.hops.filter { $0.step.kind == .missing }

@@ -18,7 +18,7 @@ extension ExplainCommand {
   /// Draws the versions of the model, and marks those of `--stores`.
   func draw(_ format: GraphFormat) throws {
     let (checker, catalog) = try subject([path])
-    let models = checker.look().models
+    let models = checker.inspect().models
     guard let model = models.first, models.count == 1 else {
       throw HopdError(
         .usage, "there are \(models.count) models here, and one is drawn",

@@ -55,7 +55,7 @@ struct ScanCommand: HopctlCommand {
     let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)
     let stop = StopOnSignals.start()
-    let look = StoreLook(
+    let inspector = StoreInspector(
       catalog: loaded.catalog, target: options.target.target(loaded.watch), settings: options.settings(loaded))
     var summary = FleetSummary()
     // Opening the file removes an incomplete last line, so it is read afterwards.
@@ -64,7 +64,7 @@ struct ScanCommand: HopctlCommand {
     let old = known.count
     let line = ProgressLine(output, every: .milliseconds(200))
     let start = ContinuousClock.now
-    let scan = FleetScan(look: look, threads: jobs.count, stop: stop)
+    let scan = FleetScan(inspector: inspector, threads: jobs.count, stop: stop)
     let take: (FleetScan.Round) throws -> Void = { round in
       for store in round.lines {
         summary.add(store)

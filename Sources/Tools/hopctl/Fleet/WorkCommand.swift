@@ -59,7 +59,7 @@ struct WorkCommand: HopctlCommand {
       limits: limits.limits(jobs: jobs.count), file: file, stop: stop, options: models.words, output: output,
       bar: ProgressLine(output, every: .milliseconds(200)))
     if let count = limits.canary {
-      stores = try templates.looked(stores, threads: jobs.count, stop: stop)
+      stores = try templates.inspected(stores, threads: jobs.count, stop: stop)
       let sample = CanarySample.of(stores, count: count)
       let outcome = try session.run(sample, isCanary: true, mayEnd: stores.count > sample.count && !limits.goesOn)
       guard outcome.exit == 0 else { throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software) }

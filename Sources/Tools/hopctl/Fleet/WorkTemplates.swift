@@ -50,7 +50,7 @@ struct WorkTemplates: Sendable {
   }
 
   /// Returns the stores with their versions; stores without a state in the manifest are identified.
-  func looked(_ stores: [StoreLine], threads: Int, stop: StopSignal) throws -> [StoreLine] {
+  func inspected(_ stores: [StoreLine], threads: Int, stop: StopSignal) throws -> [StoreLine] {
     let unknown = Dictionary(grouping: stores.filter { $0.state == nil }) { line in
       configuration.flatMap { configuration in
         (try? line.path()).flatMap { Self.watch(around: $0, in: configuration) }
@@ -59,8 +59,10 @@ struct WorkTemplates: Sendable {
     var known: [String: StoreLine] = [:]
     for (watch, lines) in unknown {
       guard let template = common ?? watch.flatMap({ byWatch[$0] }) else { continue }
-      let look = StoreLook(catalog: template.catalog, target: template.target, settings: template.settings)
-      for line in try FleetScan(look: look, threads: threads, stop: stop).completed(lines) { known[line.store] = line }
+      let inspector = StoreInspector(catalog: template.catalog, target: template.target, settings: template.settings)
+      for line in try FleetScan(inspector: inspector, threads: threads, stop: stop).completed(lines) {
+        known[line.store] = line
+      }
     }
     return stores.map { known[$0.store] ?? $0 }
   }

@@ -12,7 +12,7 @@ import Synchronization
 import SystemPackage
 
 /// Inspects stores; from any thread.
-package final class StoreLook: Sendable {
+package final class StoreInspector: Sendable {
   private struct Way: Sendable {
     var hops: [StoreLine.Hop]?
     var error: LineError?

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 
 @Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
-struct LookingTests {
+struct InspectingTests {
   @Test func versionNamesItsParts() throws {
     let outcome = try Room().run("--version")
     #expect(outcome.status == 0)
@@ -149,7 +149,7 @@ struct LookingTests {
     #expect(try unknown.json().state?.text == "unknown")
   }
 
-  @Test func lookingChangesNothing() throws {
+  @Test func inspectingChangesNothing() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
     let before = try room.snapshot()
