@@ -107,13 +107,13 @@ import Testing
     "A change outside a call fails the next call, or the end",
     arguments: ["self.book['title'] = 'late'", "manager.delete(self.book)", "manager.table('t')['k'] = 1"])
   func changesOutsideCalls(how: String) throws {
-    for goesOn in [true, false] {
+    for continues in [true, false] {
       let (conversation, folder) = try open(Self.late.replacing("HOW", with: how))
       defer { withExtendedLifetime(folder) { conversation.close() } }
       _ = try conversation.call(.begin, keys: Self.keys) { _ in .done }
       usleep(600_000)
       do {
-        if goesOn { _ = try conversation.call(.endInstanceCreation, keys: Self.keys) { _ in .done } }
+        if continues { _ = try conversation.call(.endInstanceCreation, keys: Self.keys) { _ in .done } }
         try conversation.finish()
         Issue.record("it was not told: \(how)")
       } catch let error as HopdError {

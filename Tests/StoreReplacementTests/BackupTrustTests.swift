@@ -89,7 +89,7 @@ struct BackupTrustTests {
     #expect(error?.message.contains("THEIRS") == true && error?.message.contains("MINE") == true)
     #expect(error?.hint?.contains("--anyway") == true)
     #expect(try world.everything() == before)
-    let restored = try world.restore(other, job: "d4", options: RestoreOptions(goesOnAnyway: true))
+    let restored = try world.restore(other, job: "d4", options: RestoreOptions(force: true))
     #expect(restored.pin?.storeUUID == "THEIRS")
   }
 
@@ -111,7 +111,7 @@ struct BackupTrustTests {
     #expect(error?.hint?.contains("--anyway") == true)
     #expect(try world.everything() == before)
     #expect(try world.pins().read() == nil)
-    let restored = try world.restore(backup, job: "c3", options: RestoreOptions(goesOnAnyway: true))
+    let restored = try world.restore(backup, job: "c3", options: RestoreOptions(force: true))
     let name = digest == "two" ? "Two" : "a version that its label does not name"
     #expect(restored.replaced.version == StoreVersionMark(name: name, digest: digest))
     #expect(restored.pin?.restored.name == name)
@@ -154,7 +154,7 @@ struct BackupTrustTests {
     #expect(try world.everything() == before)
     #expect(try world.pins().read() == nil)
 
-    let restored = try world.restore(backup, job: "c3", options: RestoreOptions(goesOnAnyway: true))
+    let restored = try world.restore(backup, job: "c3", options: RestoreOptions(force: true))
     #expect(restored.differingFiles == ["A0B1"])
     #expect(try world.plain.read(file, limit: 100) == Array("content of B0A1".utf8))
     // As the refusal says: moved away, the store is replaced by the backup's.

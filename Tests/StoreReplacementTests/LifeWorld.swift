@@ -148,7 +148,7 @@ final class LifeWorld {
   func restore(_ database: FilePath, pins: Bool, anyway: Bool) throws -> RestoredStore {
     try Restore(swap: swap(), lockDirectory: locks.path).restore(
       database, to: location, job: job(), backup: rule, now: now,
-      options: RestoreOptions(pins: pins, goesOnAnyway: anyway))
+      options: RestoreOptions(pins: pins, force: anyway))
   }
 
   func recover() throws -> RecoveryOutcome {

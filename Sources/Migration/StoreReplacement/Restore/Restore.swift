@@ -22,12 +22,12 @@ package struct RestoreOptions: Sendable, Hashable {
   package var pins = true
   /// Whether it continues where the backup is of another store or not what its label says, and where external files
   /// differ.
-  package var goesOnAnyway = false
+  package var force = false
 
   /// By default pins the store, and refuses a backup of another store or version and differing external files.
-  package init(pins: Bool = true, goesOnAnyway: Bool = false) {
+  package init(pins: Bool = true, force: Bool = false) {
     self.pins = pins
-    self.goesOnAnyway = goesOnAnyway
+    self.force = force
   }
 }
 
@@ -199,7 +199,7 @@ package struct Restore {
 
   /// Throws `.otherStore` where the identifiers of backup and store differ.
   private func requireSameStore(_ store: LockedStore, _ copy: Copy, _ job: Job) throws {
-    guard !job.options.goesOnAnyway, let own = store.storeUUID, let other = copy.storeUUID, own != other else { return }
+    guard !job.options.force, let own = store.storeUUID, let other = copy.storeUUID, own != other else { return }
     let label = record(of: job.source).map { ", the store of \($0.store.path.printable)" } ?? ""
     throw HopdError(
       .otherStore, "the backup is of another store: its UUID is \(other)\(label); the UUID of the store here is \(own)",
@@ -214,7 +214,7 @@ package struct Restore {
   private func bringExternalDataBack(_ job: Job) throws -> [String] {
     let data = RestoredExternalData(source: job.source, destination: job.location, files: files)
     let differing = try data.differingFiles()
-    guard differing.isEmpty || job.options.goesOnAnyway else {
+    guard differing.isEmpty || job.options.force else {
       let count =
         differing.count == 1
         ? "1 external file of the store differs" : "\(differing.count) external files of the store differ"
@@ -283,7 +283,7 @@ package struct Restore {
     if let label, label.digest == digest { return label.name }
     let known = knownName(digest, job)
     guard let label else { return known ?? "the version of the backup" }
-    guard job.options.goesOnAnyway else {
+    guard job.options.force else {
       throw HopdError(
         .otherVersion,
         "the label of the backup says \(label.name), but the file is of another version"

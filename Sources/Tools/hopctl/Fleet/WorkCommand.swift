@@ -61,7 +61,7 @@ struct WorkCommand: HopctlCommand {
     if let count = limits.canary {
       stores = try templates.inspected(stores, threads: jobs.count, stop: stop)
       let sample = CanarySample.of(stores, count: count)
-      let outcome = try session.run(sample, isCanary: true, mayEnd: stores.count > sample.count && !limits.goesOn)
+      let outcome = try session.run(sample, isCanary: true, mayEnd: stores.count > sample.count && !limits.continues)
       guard outcome.exit == 0 else { throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software) }
       let done = Set(sample.map(\.store))
       stores.removeAll { done.contains($0.store) }
@@ -210,14 +210,14 @@ struct WorkLimits: ParsableArguments {
   var canary: Int?
 
   @Flag(name: .customLong("continue"), help: "Continue with the rest if every store of --canary was migrated.")
-  var goesOn = false
+  var continues = false
 
   func validate() throws {
     if let deadline, Quantity.duration(deadline).map({ $0 > .zero }) != true {
       throw ValidationError("--deadline takes a time as 50min, 12h or 90s, not \"\(deadline)\".")
     }
     if let canary, canary < 1 { throw ValidationError("--canary takes a number of stores, at least 1.") }
-    if goesOn, canary == nil { throw ValidationError("--continue says what follows --canary.") }
+    if continues, canary == nil { throw ValidationError("--continue says what follows --canary.") }
   }
 
   func limits(jobs: Int) -> FleetWorker.Limits {

@@ -76,7 +76,7 @@ struct RestoreCommand: HopctlCommand {
       }, mode: replacement.replace)
     let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
       chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
-      options: RestoreOptions(pins: !noPin, goesOnAnyway: anyway))
+      options: RestoreOptions(pins: !noPin, force: anyway))
     let result = restored.replaced
     let warnings = result.warnings + differences(restored.differingFiles, location)
     output.warn(warnings)

@@ -216,8 +216,8 @@ struct HistoryContinuation {
     guard bit.group == .attribute, old.element != bit.element else { return true }
     // An element that continues under another name sets those that did not exist before.
     let isKnown = before.bits.contains { $0.property == origin && $0.element == bit.element }
-    let goesOn = after.bits.contains { $0.property == bit.property && $0.element == old.element }
-    return !isKnown && !goesOn
+    let continues = after.bits.contains { $0.property == bit.property && $0.element == old.element }
+    return !isKnown && !continues
   }
 
   // MARK: Tombstones
