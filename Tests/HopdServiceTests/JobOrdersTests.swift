@@ -92,7 +92,7 @@ import Testing
     #expect(queue.counts.waiting == 0 && queue.parked.isEmpty)
   }
 
-  @Test func everyTroubleCanBeTriedAgainAtOnce() {
+  @Test func everyFailureCanBeTriedAgainAtOnce() {
     var queue = queue(["refused", "gaveUp", "busy", "outside", "well"], jobs: 9)
     let outcomes: [String: JobOutcome] = [
       "refused": .refused(reason: "x"), "gaveUp": .failed(code: "x"), "busy": .busy(code: "x"),
@@ -101,14 +101,14 @@ import Testing
     while let ticket = queue.start() {
       _ = queue.finished(ticket.store.key, outcomes[ticket.store.key.lastComponent?.string ?? ""] ?? .gone, now: now)
     }
-    #expect(queue.troubled.map { $0.lastComponent?.string } == ["busy", "gaveUp", "outside", "refused"])
+    #expect(queue.failing.map { $0.lastComponent?.string } == ["busy", "gaveUp", "outside", "refused"])
     let none = queue.start()
     #expect(none == nil)
-    for key in queue.troubled {
+    for key in queue.failing {
       let isTried = queue.order(key, first: false)
       #expect(isTried)
     }
-    #expect(queue.troubled.isEmpty)
+    #expect(queue.failing.isEmpty)
     let names = Set(run(&queue))
     #expect(names == ["busy", "gaveUp", "outside", "refused"])
     #expect(queue.counts == JobScheduler.Counts(known: 5))

@@ -1,4 +1,4 @@
-// The command to type next for a store in trouble.
+// The command to type next for a store that has failed.
 
 import Diagnostics
 import DurableFiles

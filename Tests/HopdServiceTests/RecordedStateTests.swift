@@ -79,15 +79,15 @@ import Testing
       try await eventually("migrated") { stores(place)["old.sqlite"]?.condition == .current }
     }
     let found = stores(place)
-    let refused = try #require(found["refused.sqlite"]?.trouble)
+    let refused = try #require(found["refused.sqlite"]?.failure)
     #expect(refused.code == "no-route" && refused.reason == "no way" && refused.hint == "do this")
     #expect(refused.nextAttempt == nil)
     #expect(
       refused.command
         == "hopctl plan \(place.store("refused.sqlite")) --config \(place.configuration) --watch w")
-    let busy = try #require(found["busy.sqlite"]?.trouble)
+    let busy = try #require(found["busy.sqlite"]?.failure)
     #expect(busy.nextAttempt != nil && busy.command.hasPrefix("fuser -v "))
-    let full = try #require(found["full.sqlite"]?.trouble)
+    let full = try #require(found["full.sqlite"]?.failure)
     #expect(full.attempts > 0 && full.command.hasPrefix("df -h "))
     #expect(found["old.sqlite"]?.version == "A 2")
     let jobs = try reader(place).jobs(of: place.store("old.sqlite"))

@@ -139,7 +139,7 @@ import Testing
           for instance in instances {
             let country = pen.standard(instance)
             guard let code = instance.source.values["isoContinent"], code != .null else { continue }
-            guard case .integer(let number) = code else { throw PolicyTrouble("no number") }
+            guard case .integer(let number) = code else { throw PolicyFailure("no number") }
             let found = try pen.objects(
               .fetch(side: .destination, entity: "Continent", predicate: "code == \(number)", limit: 1))
             let continent = try found.first?.id ?? pen.insert("Continent", ["code": code])

@@ -43,7 +43,7 @@ import Testing
       let world = try Self.world()
       let before = try world.sourceBytes()
       let broken = ClosurePolicies(["BookPolicy": PolicyHopTests.bookPolicy])
-      broken.onCall = { call, _ in if call == number { throw PolicyTrouble("killed") } }
+      broken.onCall = { call, _ in if call == number { throw PolicyFailure("killed") } }
       #expect(policyError { try world.run(broken) }?.code == .policyFailed, "call \(number)")
       #expect(broken.opened == 1 && broken.closed == 1)
       #expect(try world.sourceBytes() == before)

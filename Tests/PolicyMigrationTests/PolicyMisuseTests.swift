@@ -160,7 +160,7 @@ import Testing
     }
     let failed = try error { call, _ in call == .endInstanceCreation ? .failed("row 5 has no parent") : nil }
     #expect(failed.code == .policyFailed && failed.message.contains("row 5 has no parent"))
-    let thrown = try error { call, _ in call == .end ? try { throw PolicyTrouble("gone") }() : nil }
+    let thrown = try error { call, _ in call == .end ? try { throw PolicyFailure("gone") }() : nil }
     #expect(thrown.code == .policyFailed && thrown.cause != nil)
     let results = try error { _, _ in .results([]) }
     #expect(results.code == .policyFailed && results.message.contains("results"))

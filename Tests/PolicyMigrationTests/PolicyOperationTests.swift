@@ -499,7 +499,7 @@ extension Pen {
   func members(_ id: PolicyObjectID, _ relationship: String) throws -> [PolicyObjectID] {
     guard case .objects(let ids)? = try objects(.values([id], properties: [relationship])).first?.values[relationship]
     else {
-      throw PolicyTrouble("no list")
+      throw PolicyFailure("no list")
     }
     return ids
   }

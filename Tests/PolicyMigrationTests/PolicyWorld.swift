@@ -131,18 +131,18 @@ final class Pen {
   }
 
   func ids(_ request: PolicyRequest) throws -> [PolicyObjectID] {
-    guard case .ids(let ids) = try ask(request) else { throw PolicyTrouble("no ids") }
+    guard case .ids(let ids) = try ask(request) else { throw PolicyFailure("no ids") }
     return ids
   }
 
   func objects(_ request: PolicyRequest) throws -> [PolicyObject] {
     let answer = try ask(request)
-    guard case .objects(let objects) = answer else { throw PolicyTrouble("no objects but \(answer)") }
+    guard case .objects(let objects) = answer else { throw PolicyFailure("no objects but \(answer)") }
     return objects
   }
 }
 
-struct PolicyTrouble: Error {
+struct PolicyFailure: Error {
   let reason: String
   init(_ reason: String) { self.reason = reason }
 }
@@ -226,7 +226,7 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
       switch reply {
       case .done(let operations): return .done(Self.shortened(operations, instances))
       case .failed(let reason): return .failed(reason)
-      case .results: throw PolicyTrouble("results")
+      case .results: throw PolicyFailure("results")
       }
     }
 
@@ -357,7 +357,7 @@ final class PolicyWorld {
     table: String, owner: String, target: String, order: String
   ) {
     guard case .join(let join)? = destination.storage(ofRelationship: relationship, in: entity) else {
-      throw PolicyTrouble("\(entity).\(relationship) has no join table")
+      throw PolicyFailure("\(entity).\(relationship) has no join table")
     }
     return (join.table, join.owner, join.target, join.order ?? "NULL")
   }

@@ -34,8 +34,8 @@ import Testing
   ) -> StoreRecord {
     StoreRecord(
       path: path, watch: watch, condition: condition, since: since, version: version, target: "v9",
-      trouble: code.map {
-        StoreTrouble(code: $0, reason: "why", hint: "how", command: "type this", attempts: 2, nextAttempt: since + 30)
+      failure: code.map {
+        StoreFailure(code: $0, reason: "why", hint: "how", command: "type this", attempts: 2, nextAttempt: since + 30)
       })
   }
 
@@ -54,7 +54,7 @@ import Testing
     #expect(!answer.isNew && database.replaced == nil)
     let reader = try StateReader(stateDirectory: room.path)
     var known = try reader.stores()
-    for index in known.indices { known[index].trouble?.since = 0 }
+    for index in known.indices { known[index].failure?.since = 0 }
     #expect(known == stores)
     #expect(try reader.stores(.init(conditions: [.failed, .busy])).map(\.path) == ["/s/b", "/s/c"])
     #expect(try reader.stores(.init(watch: "other")).map(\.path) == ["/s/c"])
@@ -67,17 +67,17 @@ import Testing
     #expect(try reader.paths(named: "b") == ["/s/b"])
   }
 
-  @Test func aTroubleKeepsItsBeginningUntilItIsAnother() throws {
+  @Test func aFailureKeepsItsBeginningUntilItIsAnother() throws {
     let room = try Room()
     let database = try StateDatabase(stateDirectory: room.path)
     func since(_ store: StoreRecord) throws -> [Int64?] {
       _ = try database.write([.store(store)], now: store.since)
       let found = try StateReader(stateDirectory: room.path).store(store.path)
-      return [found?.since, found?.trouble?.since]
+      return [found?.since, found?.failure?.since]
     }
     #expect(try since(Self.store("/a", .retrying, since: 10, code: "no-space")) == [10, 10])
     #expect(try since(Self.store("/a", .retrying, since: 20, code: "no-space")) == [10, 10])
-    // Between two attempts it is at work and still has its trouble.
+    // Between two attempts it is at work and still has its failure.
     #expect(try since(Self.store("/a", .migrating, since: 30)) == [30, 10])
     #expect(try since(Self.store("/a", .retrying, since: 40, code: "no-space")) == [40, 10])
     #expect(try since(Self.store("/a", .failed, since: 50, code: "store-damaged")) == [50, 50])
@@ -230,7 +230,7 @@ import Testing
     let error = #expect(throws: HopdError.self) { for number in 1...100 { try write(number) } }
     #expect(error?.code == .stateHeld && error?.hint?.contains("fuser") == true)
     #expect(bytes() < 200_000)
-    // What is recorded can be read, and with the reader the trouble ends.
+    // What is recorded can be read, and with the reader the failure ends.
     let known = try StateReader(stateDirectory: room.path).stores().count
     #expect(known > 1)
     try stays.execute("COMMIT")

@@ -128,7 +128,7 @@ package final class StateDatabase: Sendable {
 private final class StateBatch {
   private let connection: Connection
   private let (run, now): (Int64, Int64)
-  private let (putStore, dropTrouble, putTrouble): (Statement, Statement, Statement)
+  private let (putStore, dropFailure, putFailure): (Statement, Statement, Statement)
   private var names: [String: Int64] = [:]
   private(set) var hasJobs = false
 
@@ -141,8 +141,8 @@ private final class StateBatch {
       ON CONFLICT (path) DO UPDATE SET watch = ?2, since = CASE WHEN state = ?3 THEN since ELSE ?4 END, state = ?3,
         version = coalesce(?5, version), target = coalesce(?6, target), run = ?7
       """)
-    dropTrouble = try connection.prepare("DELETE FROM troubles WHERE path = ?")
-    putTrouble = try connection.prepare(
+    dropFailure = try connection.prepare("DELETE FROM troubles WHERE path = ?")
+    putFailure = try connection.prepare(
       """
       INSERT INTO troubles (path, since, code, reason, hint, command, attempts, next)
       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
@@ -156,7 +156,7 @@ private final class StateBatch {
     case .store(let store): try put(store)
     case .gone(let path):
       try connection.run("DELETE FROM stores WHERE path = ?", [.text(path)])
-      try dropTrouble.run([.text(path)])
+      try dropFailure.run([.text(path)])
     case .job(let job): try put(job)
     case .service(let fact, let value?):
       try connection.run(
@@ -184,14 +184,14 @@ private final class StateBatch {
       try store.version.map { .integer(try name($0)) } ?? .null,
       try store.target.map { .integer(try name($0)) } ?? .null, .integer(run),
     ])
-    if let trouble = store.trouble {
-      try putTrouble.run([
-        .text(store.path), .integer(store.since), .text(trouble.code), .text(Self.clipped(trouble.reason)),
-        .text(Self.clipped(trouble.hint)), .text(trouble.command), .integer(trouble.attempts),
-        trouble.nextAttempt.map { .integer($0) } ?? .null,
+    if let failure = store.failure {
+      try putFailure.run([
+        .text(store.path), .integer(store.since), .text(failure.code), .text(Self.clipped(failure.reason)),
+        .text(Self.clipped(failure.hint)), .text(failure.command), .integer(failure.attempts),
+        failure.nextAttempt.map { .integer($0) } ?? .null,
       ])
     } else if store.condition == .current {
-      try dropTrouble.run([.text(store.path)])
+      try dropFailure.run([.text(store.path)])
     }
   }
 

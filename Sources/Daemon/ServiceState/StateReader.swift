@@ -135,9 +135,9 @@ package final class StateReader {
   }
 
   private static func store(_ row: Statement) -> StoreRecord {
-    var trouble: StoreTrouble?
+    var failure: StoreFailure?
     if let code = row.text(at: 6) {
-      trouble = StoreTrouble(
+      failure = StoreFailure(
         code: code, reason: row.text(at: 7) ?? "", hint: row.text(at: 8) ?? "", command: row.text(at: 9) ?? "",
         attempts: row.integer(at: 10), nextAttempt: row.isNull(at: 11) ? nil : row.integer(at: 11),
         since: row.integer(at: 12))
@@ -145,7 +145,7 @@ package final class StateReader {
     return StoreRecord(
       path: row.text(at: 0) ?? "", watch: row.text(at: 1) ?? "",
       condition: condition(row, at: 2), since: row.integer(at: 3), version: row.text(at: 4), target: row.text(at: 5),
-      trouble: trouble)
+      failure: failure)
   }
 
   private static func condition(_ row: Statement, at column: Int32) -> StoreCondition {

@@ -43,7 +43,7 @@ package enum StoreCondition: Int64, Sendable, Hashable, CaseIterable {
 }
 
 /// Why a store is not at its target, and what follows.
-package struct StoreTrouble: Sendable, Hashable {
+package struct StoreFailure: Sendable, Hashable {
   /// The error's code.
   package var code: String
   /// What happened, in one line.
@@ -56,11 +56,11 @@ package struct StoreTrouble: Sendable, Hashable {
   package var attempts: Int64
   /// The time of the next attempt, in seconds since 1970; nil for never.
   package var nextAttempt: Int64?
-  /// Since when the store has this trouble, in seconds since 1970. A reader gets it from the database, which keeps the
+  /// Since when the store has this failure, in seconds since 1970. A reader gets it from the database, which keeps the
   /// first time for the same code.
   package var since: Int64
 
-  /// Makes a trouble.
+  /// Makes a failure.
   package init(
     code: String, reason: String, hint: String = "", command: String = "", attempts: Int64 = 0,
     nextAttempt: Int64? = nil, since: Int64 = 0
@@ -89,13 +89,13 @@ package struct StoreRecord: Sendable, Hashable {
   package var version: String?
   /// Its target, as far as known.
   package var target: String?
-  /// Its trouble, if it has one.
-  package var trouble: StoreTrouble?
+  /// Its failure, if it has one.
+  package var failure: StoreFailure?
 
   /// Makes a store's record.
   package init(
     path: String, watch: String, condition: StoreCondition, since: Int64, version: String? = nil,
-    target: String? = nil, trouble: StoreTrouble? = nil
+    target: String? = nil, failure: StoreFailure? = nil
   ) {
     self.path = path
     self.watch = watch
@@ -103,7 +103,7 @@ package struct StoreRecord: Sendable, Hashable {
     self.since = since
     self.version = version
     self.target = target
-    self.trouble = trouble
+    self.failure = failure
   }
 }
 

@@ -1,6 +1,6 @@
 // The tables of the state database, and the checks on its file. The schema has a version; a file of a newer version is
 // not touched. A store at its target takes about a hundred bytes with a path of usual length: names of watches and
-// versions are numbers, and the columns of stores in trouble are in a separate table.
+// versions are numbers, and the columns of failures are in a separate table.
 
 import Diagnostics
 import DurableFiles

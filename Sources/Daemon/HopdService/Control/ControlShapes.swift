@@ -10,19 +10,19 @@ extension ControlValue {
     self = .object([
       "store": .string(record.path), "watch": .string(record.watch), "state": .string(record.condition.name),
       "since": .string(BackupRecord.time(record.since)), "version": .optional(record.version),
-      "target": .optional(record.target), "trouble": record.trouble.map { ControlValue($0) } ?? .null,
+      "target": .optional(record.target), "trouble": record.failure.map { ControlValue($0) } ?? .null,
     ])
   }
 
-  /// The trouble of a store as the interface's type `Trouble`.
-  init(_ trouble: StoreTrouble) {
+  /// The failure of a store as the interface's type `Trouble`.
+  init(_ failure: StoreFailure) {
     self = .object([
-      "code": .string(trouble.code), "reason": .string(trouble.reason),
-      "since": .string(BackupRecord.time(trouble.since)),
-      "hint": .optional(trouble.hint.isEmpty ? nil : trouble.hint),
-      "command": .optional(trouble.command.isEmpty ? nil : trouble.command),
-      "attempts": .integer(trouble.attempts),
-      "nextAttempt": .optional(trouble.nextAttempt.map { BackupRecord.time($0) }),
+      "code": .string(failure.code), "reason": .string(failure.reason),
+      "since": .string(BackupRecord.time(failure.since)),
+      "hint": .optional(failure.hint.isEmpty ? nil : failure.hint),
+      "command": .optional(failure.command.isEmpty ? nil : failure.command),
+      "attempts": .integer(failure.attempts),
+      "nextAttempt": .optional(failure.nextAttempt.map { BackupRecord.time($0) }),
     ])
   }
 

@@ -59,7 +59,7 @@ extension DaemonCoordinator {
     }
     var again: [String] = []
     var results: [ControlValue] = []
-    for key in stores?.map(\.key) ?? scheduler.troubled {
+    for key in stores?.map(\.key) ?? scheduler.failing {
       suspects.clear(key)
       guard let store = scheduler.store(key) else { continue }
       let stand = stand(of: store)

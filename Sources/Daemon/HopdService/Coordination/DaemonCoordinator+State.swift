@@ -18,7 +18,7 @@ extension DaemonCoordinator {
 
   // MARK: Stores
 
-  /// Records the condition of a store without new trouble.
+  /// Records the condition of a store without a new failure.
   func record(_ store: FoundStore, _ condition: StoreCondition, version: String? = nil, target: String? = nil) {
     surroundings.recorder?.note(
       .store(
@@ -66,7 +66,7 @@ extension DaemonCoordinator {
       let next = NextCommand(
         store: store.path, watch: store.watch, configuration: configurationFile,
         stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
-      record.trouble = StoreTrouble(
+      record.failure = StoreFailure(
         code: error.code.name, reason: error.headlineOfStore, hint: error.firstHint?.printableLine ?? "",
         command: next.text(error), attempts: verdict.attempt,
         nextAttempt: verdict.until.map { Self.wallTime() &+ max(0, ($0 - now).components.seconds) })

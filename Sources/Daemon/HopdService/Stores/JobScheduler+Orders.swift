@@ -43,7 +43,7 @@ extension JobScheduler {
   }
 
   /// Stores that have failed, or are retried later.
-  package var troubled: [FilePath] {
+  package var failing: [FilePath] {
     entries.compactMap { key, entry in
       switch entry.state {
       case .failed, .needsAttention, .deferred: key

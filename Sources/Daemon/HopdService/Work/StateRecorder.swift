@@ -90,7 +90,7 @@ package final class StateRecorder: Sendable {
     var new = store
     new.version = new.version ?? old.version
     new.target = new.target ?? old.target
-    if new.trouble == nil, new.condition != .current { new.trouble = old.trouble }
+    if new.failure == nil, new.condition != .current { new.failure = old.failure }
     return .store(new)
   }
 

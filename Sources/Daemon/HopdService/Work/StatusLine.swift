@@ -53,8 +53,8 @@ package struct StatusLine: Sendable, Hashable {
     if jobs.count > 1 { text += " (and \(jobs.count - 1) more)" }
     if !jobs.isEmpty {
       if let queueRemaining, toDo > 0 { text += "; queue ETA \(Self.duration(seconds: queueRemaining))" }
-      let trouble = troubleText
-      if !trouble.isEmpty { text += "; \(trouble)" }
+      let failure = failureText
+      if !failure.isEmpty { text += "; \(failure)" }
     }
     if isPaused { text = "paused; " + text }
     for wait in waits { text += "; \(wait)" }
@@ -69,12 +69,12 @@ package struct StatusLine: Sendable, Hashable {
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
     let current = stores &- toInspect &- toDo &- deferred &- attention
     if deferred &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
-    let trouble = troubleText
-    return trouble.isEmpty ? text : "\(text), \(trouble)"
+    let failure = failureText
+    return failure.isEmpty ? text : "\(text), \(failure)"
   }
 
-  /// The numbers of stores in trouble, and how to list them.
-  private var troubleText: String {
+  /// The numbers of failed stores, and how to list them.
+  private var failureText: String {
     var words: [String] = []
     if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
     if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }

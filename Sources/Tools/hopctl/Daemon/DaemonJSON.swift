@@ -9,12 +9,12 @@ extension StoreRecord {
   var json: JSONObject {
     [
       "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
-      "target": target, "trouble": trouble?.json,
+      "target": target, "trouble": failure?.json,
     ]
   }
 }
 
-extension StoreTrouble {
+extension StoreFailure {
   /// Why a store is not at its target, and the command to type next.
   fileprivate var json: JSONObject {
     [

@@ -141,7 +141,7 @@ struct DoctorCommand: HopctlCommand {
       line("stores", StoreText.counts(counts), (counts[.failed] ?? 0) > 0 ? "hopctl list --failed" : nil))
     var causes: [String: Int] = [:]
     for store in (try? state.reader.stores(StateReader.Filter(conditions: [.failed, .retrying, .busy]))) ?? [] {
-      causes[store.trouble?.code ?? "?", default: 0] += 1
+      causes[store.failure?.code ?? "?", default: 0] += 1
     }
     for (code, count) in causes.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
       lines.append(line("cause", "\(code) ×\(count)"))

@@ -42,15 +42,15 @@ struct ListCommand: HopctlCommand {
     let rows: [[TerminalText]] = stores.map { store in
       [
         StoreText.word(store.condition), "\(StoreText.versions(store.version, store.target))",
-        "\(BackupRecord.time(store.trouble?.since ?? store.since))",
-        "\(store.trouble?.nextAttempt.map { BackupRecord.time($0) } ?? "-")", "\(store.path)",
+        "\(BackupRecord.time(store.failure?.since ?? store.since))",
+        "\(store.failure?.nextAttempt.map { BackupRecord.time($0) } ?? "-")", "\(store.path)",
       ]
     }
     for (line, store) in zip(MessageFormatter.table(rows, indent: ""), stores) {
       try output.line(line)
-      if let trouble = store.trouble {
-        try output.line("    " + StoreText.cause(store, trouble))
-        if !trouble.command.isEmpty { try output.line("    next: \(trouble.command)") }
+      if let failure = store.failure {
+        try output.line("    " + StoreText.cause(store, failure))
+        if !failure.command.isEmpty { try output.line("    next: \(failure.command)") }
       }
     }
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }

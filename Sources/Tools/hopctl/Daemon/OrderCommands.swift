@@ -59,13 +59,13 @@ struct RetryCommand: HopctlCommand {
       if let sentence = Self.sentence(result.word, daemon) { try output.line("\(result.store): \(sentence)") }
     }
     if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
-    // `stores` are those in trouble; `found` is the state in which the retry found each store: current, running,
+    // `stores` are those that have failed; `found` is the state in which the retry found each store: current, running,
     // waiting, paused, or again.
     let words = JSONObject(found.map { ($0.store, $0.word) })
     try output.object(["order": "retry", "stores": tried, "found": words])
   }
 
-  /// The sentence about a store that was not in trouble.
+  /// The sentence about a store that had not failed.
   static func sentence(_ found: String, _ daemon: DaemonOptions) -> String? {
     switch found {
     case "current": "nothing to do, it is at its target; hopd only looks at it again"

@@ -19,7 +19,7 @@ struct StatusCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  /// The most stores in trouble to list one by one.
+  /// The most failed stores to list one by one.
   private static let most = 20
   /// The most jobs of one store to list.
   private static let mostJobs: Int64 = 5
@@ -33,11 +33,11 @@ struct StatusCommand: HopctlCommand {
   private func report(_ state: RecordedState) throws {
     let counts = try state.reader.counts().sorted { $0.key < $1.key }
     let all = StoreText.sum(counts.map(\.value))
-    let inTrouble = try state.reader.stores(
+    let failing = try state.reader.stores(
       StateReader.Filter(conditions: [.failed, .retrying, .heldBack], limit: 1000))
     // Failures that only the operator can fix come first.
     let attention =
-      inTrouble.filter { $0.condition == .failed } + inTrouble.filter { $0.condition != .failed }
+      failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
     try output.line(state.headline)
     if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })

@@ -13,17 +13,17 @@ enum StoreText {
   /// One store in a few lines: state, path, reason, next attempt, command.
   static func lines(_ store: StoreRecord, _ daemon: DaemonOptions) -> [TerminalText] {
     var lines = [word(store.condition) + "  \(store.path)"]
-    guard let trouble = store.trouble else { return lines }
+    guard let failure = store.failure else { return lines }
     if store.condition == .heldBack, isReleased(store.path) {
       return lines + [
         "  released: its pin is gone, and hopd migrates it after its next rescan",
         "  next: hopctl retry \(store.path.quotedForShell)\(daemon.words)",
       ]
     }
-    lines.append("  \(cause(store, trouble))")
-    lines.append("  \(after(store, trouble))")
-    if !trouble.hint.isEmpty { lines.append("  hint: \(trouble.hint)") }
-    if !trouble.command.isEmpty { lines.append("  next: \(trouble.command)") }
+    lines.append("  \(cause(store, failure))")
+    lines.append("  \(after(store, failure))")
+    if !failure.hint.isEmpty { lines.append("  hint: \(failure.hint)") }
+    if !failure.command.isEmpty { lines.append("  next: \(failure.command)") }
     return lines
   }
 
@@ -38,8 +38,8 @@ enum StoreText {
   }
 
   /// The code and the reason; the reason alone if the state has the same name as the code.
-  static func cause(_ store: StoreRecord, _ trouble: StoreTrouble) -> String {
-    trouble.code == store.condition.name ? trouble.reason : "\(trouble.code): \(trouble.reason)"
+  static func cause(_ store: StoreRecord, _ failure: StoreFailure) -> String {
+    failure.code == store.condition.name ? failure.reason : "\(failure.code): \(failure.reason)"
   }
 
   /// Whether the pin that held the store back is removed; false if this user cannot read it.
@@ -50,14 +50,14 @@ enum StoreText {
     } catch { return false }
   }
 
-  /// The start of the trouble, the number of attempts, and the next attempt.
-  static func after(_ store: StoreRecord, _ trouble: StoreTrouble) -> String {
-    var text = "since \(BackupRecord.time(trouble.since))"
-    if trouble.attempts > 0 { text += ", \(MessageFormatter.count(trouble.attempts, "attempt", "attempts"))" }
+  /// The start of the failure, the number of attempts, and the next attempt.
+  static func after(_ store: StoreRecord, _ failure: StoreFailure) -> String {
+    var text = "since \(BackupRecord.time(failure.since))"
+    if failure.attempts > 0 { text += ", \(MessageFormatter.count(failure.attempts, "attempt", "attempts"))" }
     switch store.condition {
     case .failed: text += "; not tried again until the store, its models or the configuration change"
     case .heldBack: text += "; not tried again until it is released"
-    case .busy, .retrying: text += trouble.nextAttempt.map { "; tried again at \(BackupRecord.time($0))" } ?? ""
+    case .busy, .retrying: text += failure.nextAttempt.map { "; tried again at \(BackupRecord.time($0))" } ?? ""
     case .waiting, .migrating, .current, .paused: break
     }
     return text
