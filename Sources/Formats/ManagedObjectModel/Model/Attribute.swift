@@ -104,12 +104,24 @@ package struct Attribute: Sendable, Hashable {
 
   private var fields: Boxed<Fields>
 
-  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
-  package var type: AttributeType { get { fields.value.type } set { fields.value.type = newValue } }
+  package var name: String {
+    get { fields.value.name }
+    set { fields.value.name = newValue }
+  }
+  package var type: AttributeType {
+    get { fields.value.type }
+    set { fields.value.type = newValue }
+  }
   /// XML without `optional="YES"` means required.
-  package var isOptional: Bool { get { fields.value.isOptional } set { fields.value.isOptional = newValue } }
+  package var isOptional: Bool {
+    get { fields.value.isOptional }
+    set { fields.value.isOptional = newValue }
+  }
   /// Transient attributes have no column and are not part of the hash.
-  package var isTransient: Bool { get { fields.value.isTransient } set { fields.value.isTransient = newValue } }
+  package var isTransient: Bool {
+    get { fields.value.isTransient }
+    set { fields.value.isTransient = newValue }
+  }
   package var defaultValue: AttributeDefault? {
     get { fields.value.defaultValue }
     set { fields.value.defaultValue = newValue }
@@ -124,7 +136,10 @@ package struct Attribute: Sendable, Hashable {
     set { fields.value.versionHashModifier = newValue }
   }
   /// Old-style `indexed="YES"`.
-  package var isIndexed: Bool { get { fields.value.isIndexed } set { fields.value.isIndexed = newValue } }
+  package var isIndexed: Bool {
+    get { fields.value.isIndexed }
+    set { fields.value.isIndexed = newValue }
+  }
   /// allowsExternalBinaryDataStorage: values have a prefix byte and may be in external files.
   package var allowsExternalStorage: Bool {
     get { fields.value.allowsExternalStorage }
@@ -146,15 +161,24 @@ package struct Attribute: Sendable, Hashable {
     set { fields.value.compositeTypeName = newValue }
   }
   /// Elements of a composite in declared order.
-  package var elements: [Attribute] { get { fields.value.elements } set { fields.value.elements = newValue } }
+  package var elements: [Attribute] {
+    get { fields.value.elements }
+    set { fields.value.elements = newValue }
+  }
   /// Name of the composite attribute that this is an element of; its own name is then the key path, "author.year".
   package var compositeName: String? {
     get { fields.value.compositeName }
     set { fields.value.compositeName = newValue }
   }
   /// Minimum and maximum (numbers, lengths; seconds for dates) in the form of `ValidationBound`.
-  package var minimum: String? { get { fields.value.minimum } set { fields.value.minimum = newValue } }
-  package var maximum: String? { get { fields.value.maximum } set { fields.value.maximum = newValue } }
+  package var minimum: String? {
+    get { fields.value.minimum }
+    set { fields.value.minimum = newValue }
+  }
+  package var maximum: String? {
+    get { fields.value.maximum }
+    set { fields.value.maximum = newValue }
+  }
   package var regularExpression: String? {
     get { fields.value.regularExpression }
     set { fields.value.regularExpression = newValue }
@@ -172,7 +196,10 @@ package struct Attribute: Sendable, Hashable {
     get { fields.value.customClassName }
     set { fields.value.customClassName = newValue }
   }
-  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
+  package var userInfo: [String: String] {
+    get { fields.value.userInfo }
+    set { fields.value.userInfo = newValue }
+  }
 
   /// Makes an attribute; every parameter with a default may be omitted.
   package init(

@@ -31,14 +31,26 @@ package struct Entity: Sendable, Hashable {
   private var fields: Boxed<Fields>
 
   /// Name, unique in the model.
-  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
+  package var name: String {
+    get { fields.value.name }
+    set { fields.value.name = newValue }
+  }
   /// Class of its objects; never compared (docs/formats/model-files.md, "Differences between source and compiled
   /// model").
-  package var className: String? { get { fields.value.className } set { fields.value.className = newValue } }
+  package var className: String? {
+    get { fields.value.className }
+    set { fields.value.className = newValue }
+  }
   /// Name of the parent entity.
-  package var parentName: String? { get { fields.value.parentName } set { fields.value.parentName = newValue } }
+  package var parentName: String? {
+    get { fields.value.parentName }
+    set { fields.value.parentName = newValue }
+  }
   /// Abstract entities have no rows of their own but have an entity number.
-  package var isAbstract: Bool { get { fields.value.isAbstract } set { fields.value.isAbstract = newValue } }
+  package var isAbstract: Bool {
+    get { fields.value.isAbstract }
+    set { fields.value.isAbstract = newValue }
+  }
   /// The canonical name by which it is matched between versions: `elementID`, else its own name.
   package var renamingIdentifier: String {
     get { fields.value.renamingIdentifier }
@@ -50,9 +62,15 @@ package struct Entity: Sendable, Hashable {
     set { fields.value.versionHashModifier = newValue }
   }
   /// Own attributes, by name; in a model, elements replace their composites (`CompositeAttributes.swift`).
-  package var attributes: [Attribute] { get { fields.value.attributes } set { fields.value.attributes = newValue } }
+  package var attributes: [Attribute] {
+    get { fields.value.attributes }
+    set { fields.value.attributes = newValue }
+  }
   /// Own composite attributes whose elements are among the attributes.
-  package var composites: [Attribute] { get { fields.value.composites } set { fields.value.composites = newValue } }
+  package var composites: [Attribute] {
+    get { fields.value.composites }
+    set { fields.value.composites = newValue }
+  }
   /// Own relationships, by name.
   package var relationships: [Relationship] {
     get { fields.value.relationships }
@@ -79,7 +97,10 @@ package struct Entity: Sendable, Hashable {
     set { fields.value.uniquenessConstraints = newValue }
   }
   /// User info of the entity.
-  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
+  package var userInfo: [String: String] {
+    get { fields.value.userInfo }
+    set { fields.value.userInfo = newValue }
+  }
 
   /// Makes an entity; every parameter with a default may be omitted.
   package init(

@@ -26,24 +26,51 @@ package struct Relationship: Sendable, Hashable {
     case deny = 3
   }
 
-  package var name: String { get { fields.value.name } set { fields.value.name = newValue } }
+  package var name: String {
+    get { fields.value.name }
+    set { fields.value.name = newValue }
+  }
   /// Name of the destination entity in the model, not of a subentity.
   package var destinationEntityName: String {
     get { fields.value.destinationEntityName }
     set { fields.value.destinationEntityName = newValue }
   }
   /// Name of the inverse; nil for one-way relationships.
-  package var inverseName: String? { get { fields.value.inverseName } set { fields.value.inverseName = newValue } }
-  package var isOptional: Bool { get { fields.value.isOptional } set { fields.value.isOptional = newValue } }
-  package var isTransient: Bool { get { fields.value.isTransient } set { fields.value.isTransient = newValue } }
+  package var inverseName: String? {
+    get { fields.value.inverseName }
+    set { fields.value.inverseName = newValue }
+  }
+  package var isOptional: Bool {
+    get { fields.value.isOptional }
+    set { fields.value.isOptional = newValue }
+  }
+  package var isTransient: Bool {
+    get { fields.value.isTransient }
+    set { fields.value.isTransient = newValue }
+  }
   /// `toMany="YES"` decides, also if maxCount is 1 (docs/formats/model-files.md, "Relationship elements").
-  package var isToMany: Bool { get { fields.value.isToMany } set { fields.value.isToMany = newValue } }
-  package var isOrdered: Bool { get { fields.value.isOrdered } set { fields.value.isOrdered = newValue } }
+  package var isToMany: Bool {
+    get { fields.value.isToMany }
+    set { fields.value.isToMany = newValue }
+  }
+  package var isOrdered: Bool {
+    get { fields.value.isOrdered }
+    set { fields.value.isOrdered = newValue }
+  }
   /// To-one 1; to-many the bound of the model, 0 for unbounded. Part of the hash.
-  package var maxCount: Int64 { get { fields.value.maxCount } set { fields.value.maxCount = newValue } }
+  package var maxCount: Int64 {
+    get { fields.value.maxCount }
+    set { fields.value.maxCount = newValue }
+  }
   /// As in the model, 0 if absent. Part of the hash.
-  package var minCount: Int64 { get { fields.value.minCount } set { fields.value.minCount = newValue } }
-  package var deleteRule: DeleteRule { get { fields.value.deleteRule } set { fields.value.deleteRule = newValue } }
+  package var minCount: Int64 {
+    get { fields.value.minCount }
+    set { fields.value.minCount = newValue }
+  }
+  package var deleteRule: DeleteRule {
+    get { fields.value.deleteRule }
+    set { fields.value.deleteRule = newValue }
+  }
   package var renamingIdentifier: String {
     get { fields.value.renamingIdentifier }
     set { fields.value.renamingIdentifier = newValue }
@@ -52,7 +79,10 @@ package struct Relationship: Sendable, Hashable {
     get { fields.value.versionHashModifier }
     set { fields.value.versionHashModifier = newValue }
   }
-  package var userInfo: [String: String] { get { fields.value.userInfo } set { fields.value.userInfo = newValue } }
+  package var userInfo: [String: String] {
+    get { fields.value.userInfo }
+    set { fields.value.userInfo = newValue }
+  }
 
   /// Makes a relationship; every parameter with a default may be omitted.
   package init(

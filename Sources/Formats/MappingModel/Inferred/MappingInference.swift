@@ -85,7 +85,8 @@ struct InferenceRun {
   /// Returns the operator's names for properties of an entity, given under its own name, an ancestor's, or its new one.
   func decided(_ names: [Identified], of origin: Entity, to entity: Entity) -> [String: String] {
     if renames.renames.isEmpty { return [:] }
-    return renames.decided(names, owners: source.lineage(of: origin).map(\.name) + destination.lineage(of: entity).map(\.name))
+    return renames.decided(
+      names, owners: source.lineage(of: origin).map(\.name) + destination.lineage(of: entity).map(\.name))
   }
 
   // MARK: Entities

@@ -64,8 +64,7 @@ package struct MigrationGraph: Sendable {
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
       rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages,
-      cache: cache
-    )
+      cache: cache)
     if let edges = try search.edges() {
       return stages.withHooks(
         edges.map { edge in

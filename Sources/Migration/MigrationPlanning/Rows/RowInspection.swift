@@ -200,7 +200,8 @@ struct RowInspection {
   /// the index has no Z_ENT (docs/formats/store-layout.md, "Indexes").
   private func entities(boundBy constraint: [String], of entity: Entity, in model: ManagedObjectModel) -> [Entity] {
     if entity.parentName == nil, model.subentities(of: entity).isEmpty { return entity.isAbstract ? [] : [entity] }
-    // The layout that the plan makes for a version between the first and the last; column names are those of every other.
+    // The layout that the plan makes for a version between the first and the last; column names are those of every
+    // other.
     let layout = StoreSchema(
       model: model, frameworkVersion: schema.frameworkVersion, observed: .internalStore(of: model))
     let columns = layout.columns(ofConstraint: constraint, in: entity.name)
