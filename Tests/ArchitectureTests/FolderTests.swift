@@ -31,7 +31,9 @@ import Testing
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
     "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Reports"],
     "MigrationPolicy": ["Wire", "Program"],
-    "hopctl": ["Terminal", "Output", "Options", "Migrating", "Looking", "Models", "Checking", "Fleet", "Daemon", ""],
+    "hopctl": [
+      "Terminal", "Output", "Options", "Migrating", "Inspecting", "Models", "Checking", "Fleet", "Daemon", "",
+    ],
   ]
 
   @Test func everyFolderHasItsPlace() {
