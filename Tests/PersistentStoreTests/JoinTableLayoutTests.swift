@@ -113,8 +113,8 @@ import Testing
     try StoreWriter(connection: connection, schema: "main").createTables(schema)
     try connection.execute(
       "INSERT INTO ZTRACK (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1);"
-        + "INSERT INTO ZPLACE (Z_PK, Z_ENT, Z_OPT, Z2PLACES, Z_FOK_2PLACES) VALUES (1, 1, 1, 1, 4096), (2, 1, 1, 1, 2048), "
-        + "(3, 1, 1, 1, 3072)")
+        + "INSERT INTO ZPLACE (Z_PK, Z_ENT, Z_OPT, Z2PLACES, Z_FOK_2PLACES) VALUES (1, 1, 1, 1, 4096), "
+        + "(2, 1, 1, 1, 2048), (3, 1, 1, 1, 3072)")
     let text = try dumped(StoreReader(connection: connection), schema)
     #expect(text.contains("\"places\":[\"Place/p2\",\"Place/p3\",\"Place/p1\"]"), "\(text)")
   }
