@@ -23,12 +23,16 @@ private final class Forms {
     for version in ["M", "M 2"] {
       let contents = """
         <model><entity name="A"><attribute name="a" attributeType="String"/></entity><entity name="B" parentEntity="A"/>
-        <entity name="C" versionHashModifier="\(version)"/><entity name="D" parentEntity="C"/></model>
+        <entity name="C" versionHashModifier="\(version)"><attribute name="c" attributeType="String"/>
+        <uniquenessConstraints><uniquenessConstraint><constraint value="c"/></uniquenessConstraint>
+        </uniquenessConstraints></entity><entity name="D" parentEntity="C"/></model>
         """
       try write(Array(contents.utf8), to: source.appending("\(version).xcdatamodel/contents"))
       let b = ArchiveBuilder()
       let a = b.entity("A", [("a", b.attribute("a", 700))])
-      let c = b.entity("C", [], ["NSVersionHashModifier": b.text(version)])
+      let c = b.entity(
+        "C", [("c", b.attribute("c", 700))],
+        ["NSVersionHashModifier": b.text(version), "NSUniqueTuples": b.list([b.list([b.text("c")])])])
       let model = b.model([
         ("A", a), ("B", b.entity("B", [], ["NSSuperentity": a])), ("C", c),
         ("D", b.entity("D", [], ["NSSuperentity": c])),

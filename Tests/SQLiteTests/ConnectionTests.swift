@@ -60,6 +60,7 @@ final class TemporaryDirectory {
   @Test func onlyPlainCoreDataNamesStayBare() {
     #expect(SQLiteIdentifier.bareIfPossible("ZBOOK") == "ZBOOK")
     #expect(SQLiteIdentifier.bareIfPossible("Z_1BOOKS") == "Z_1BOOKS")
+    #expect(SQLiteIdentifier.bareIfPossible("REFLEXIVE") == "REFLEXIVE")
     #expect(SQLiteIdentifier.bareIfPossible("ADD") == "\"ADD\"")
     #expect(SQLiteIdentifier.bareIfPossible("ZBÜCHER") == "\"ZBÜCHER\"")
     #expect(SQLiteIdentifier.bareIfPossible("Z B") == "\"Z B\"")

@@ -427,6 +427,18 @@ extension StoreSchemaBuilder {
     }.sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
   }
 
+  /// Whether the first of two ends in one entity names their table: the first one in Core Data's order
+  /// (docs/formats/join-table-names.md, "The rule").
+  private mutating func isNaming(_ end: String, before other: String, in entity: Entity, given: Bool?) -> Bool {
+    let order = keyOrders.order(of: entity)
+    let computed = order.first(of: end, other)
+    selfJoinTables.append(
+      SelfJoinTable(
+        entity: entity.name, computed: computed, alternative: computed == end ? other : end, doubt: order.doubt,
+        given: given.map { $0 ? end : other }))
+    return given ?? (computed == end)
+  }
+
   private mutating func addJoinTable(_ first: Relationship, of entity: Entity, keyColumn: [PropertyKey: String]) {
     let key = PropertyKey(entity: entity.name, property: first.name)
     guard storageByRelationship[key] == nil, let declared = model.inverse(of: first) else { return }
@@ -448,16 +460,8 @@ extension StoreSchemaBuilder {
         refuse("an ordered to-many that is its own inverse: its order key is not known", entity.name, first.name)
         return
       }
-    } else {
-      // The first end in Core Data's order names the table (docs/formats/join-table-names.md, "The rule").
-      let order = keyOrders.order(of: owner)
-      let computed = order.first(of: naming.name, reverse.name)
-      let givenName = given.map { $0 ? naming.name : reverse.name }
-      selfJoinTables.append(
-        SelfJoinTable(
-          entity: owner.name, computed: computed, alternative: computed == naming.name ? reverse.name : naming.name,
-          doubt: order.doubt, given: givenName))
-      if (givenName ?? computed) != naming.name { swap(&naming, &reverse) }
+    } else if !isNaming(naming.name, before: reverse.name, in: owner, given: given) {
+      swap(&naming, &reverse)
     }
     let (a, b) = (numbers[owner.name] ?? 0, numbers[other.name] ?? 0)
     let tableName = "Z_\(a)\(naming.name.uppercased())"
