@@ -103,13 +103,14 @@ struct PlanAttempt {
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += Self.remarks(schemas: schemas, dangling: dangling) }
-    let memory = memory(of: hops, layout: layout)
-    let name = PlanFingerprint.of(migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
+    let pathCache = pathCache(of: hops, layout: layout)
+    let name = PlanFingerprint.of(
+      migrationPath: pathCache.name, history: finalSchema.history, carry: hops.last?.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: Self.estimate(hops: hops, location: store.location, moved: external.movedBytes),
-      expectation: expectation, migrationPath: name, cache: memory.cache,
+      expectation: expectation, migrationPath: name, cache: pathCache.cache,
       fingerprint: PlanFingerprint.of(migrationPath: name, storeUUID: store.metadata.uuid),
       found: try FoundFile(reader: reader, objects: inspection.objects))
   }
@@ -234,7 +235,7 @@ struct PlanAttempt {
   }
 
   /// Returns the cached facts about these hops that do not depend on a store's rows; the stores of one app share them.
-  private func memory(of hops: [Hop], layout: LayoutDecision?) -> MigrationPathCache {
+  private func pathCache(of hops: [Hop], layout: LayoutDecision?) -> MigrationPathCache {
     func known() -> MigrationPathCache {
       MigrationPathCache(
         name: PlanFingerprint.migrationPath(hops: hops, source: store.version, target: target, rules: rules))
