@@ -51,8 +51,7 @@ struct MigrationOutput {
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
       for drop in report.dropped {
-        try output.line(
-          "  dropped \(drop.entity).\(drop.property): \(MessageFormatter.count(drop.nonNull, "value", "values"))")
+        try output.line("  dropped \(drop.subject): \(drop.amount)")
       }
       for table in report.clearedHistory where table.rows > 0 {
         try output.line(
@@ -168,6 +167,15 @@ extension InvalidRows {
 }
 
 extension DroppedColumn {
+  /// "Book.title", or "Book" if the entity goes.
+  var subject: String { property.map { "\(entity).\($0)" } ?? entity }
+
+  /// "2 values", or "2 objects" if the entity goes.
+  var amount: String {
+    property == nil
+      ? MessageFormatter.count(nonNull, "object", "objects") : MessageFormatter.count(nonNull, "value", "values")
+  }
+
   fileprivate var json: JSONObject {
     ["hop": hop, "entity": entity, "property": property, "column": column, "table": table, "nonNull": nonNull]
   }
