@@ -111,15 +111,20 @@ struct MigrationOutput {
       + tallies.dropped.sorted { $0.key < $1.key }.map {
         "left out \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
       }
-      + tallies.invalidRows.map { rows in
+      + tallies.invalidRows.flatMap { rows in
         let what =
           switch rows.rule {
           case .fail, .skip: "skipped"
           case .default: "gave the default to"
           case .quarantine: "quarantined"
           }
-        return "\(what) \(MessageFormatter.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
-          + "\(rows.code.rawValue)"
+        return [
+          "\(what) \(MessageFormatter.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
+            + "\(rows.code.rawValue)"
+        ]
+          + rows.clearedReferences.sorted { $0.key < $1.key }.map {
+            "\(MessageFormatter.count($0.value, "reference", "references")) of \($0.key) cleared"
+          }
       }
   }
 
@@ -161,7 +166,7 @@ extension InvalidRows {
   fileprivate var json: JSONObject {
     [
       "entity": entity, "property": property, "code": Int(code.rawValue), "rule": rule.rawValue, "rows": count,
-      "keys": keys,
+      "keys": keys, "clearedReferences": clearedReferences,
     ]
   }
 }
