@@ -49,13 +49,15 @@ package struct XcodeMappingFile: MappingFile {
 
   package func fit(source version: MappableVersion) -> MappingFit {
     let known = sourceEntities.filter { version.model.entity(named: $0) != nil }.count
-    return fit(mapping.source, mapping.sourceHashes, known: known, of: sourceEntities.count, version)
+    let all = sourceEntities.count
+    return fit(mapping.source, mapping.sourceHashes, hasEntities: known == all, known: known, of: all, version)
   }
 
   package func fit(destination version: MappableVersion) -> MappingFit {
     // It lists the properties of the destination (docs/formats/mapping-models.md, "What a mapping covers").
     var known = destinationEntities.filter { version.model.entity(named: $0) != nil }.count
     var all = destinationEntities.count
+    let hasEntities = known == all
     for entity in mapping.entityMappings {
       guard let name = entity.destination else { continue }
       let properties = (entity.attributes + entity.relationships).map(\.name)
@@ -67,18 +69,20 @@ package struct XcodeMappingFile: MappingFile {
           || version.model.allRelationships(of: found)[property] != nil
       }
     }
-    return fit(mapping.destination, mapping.destinationHashes, known: known, of: all, version)
+    return fit(mapping.destination, mapping.destinationHashes, hasEntities: hasEntities, known: known, of: all, version)
   }
 
-  /// The copy of the model decides, by its hashes; else its path. The bundle may have been renamed since, or its
+  /// The copy of the model decides, by its hashes, unless the mapping model names what the copied version lacks: then the
+  /// copy is older than the mapping model. Else its path decides. The bundle may have been renamed since, or its
   /// versions may be given one by one; then the entities must be those of the version. `known` of the `all` names that
   /// the mapping model needs are in the version.
   private func fit(
-    _ wanted: VersionPath, _ hashes: [String: VersionHash]?, known: Int, of all: Int, _ version: MappableVersion
+    _ wanted: VersionPath, _ hashes: [String: VersionHash]?, hasEntities: Bool, known: Int, of all: Int,
+    _ version: MappableVersion
   ) -> MappingFit {
     let isSameModel = wanted.bundle.map { $0 == version.modelName } ?? true
     let isNamed = isSameModel && wanted.version == version.model.name
-    if let hashes, hashes == version.hashes {
+    if let hashes, hashes == version.hashes, known == all {
       return .copied(
         isNamed
           ? nil
@@ -89,7 +93,7 @@ package struct XcodeMappingFile: MappingFile {
     }
     if isNamed { return .exact }
     if wanted.version == version.model.name {
-      guard known == all else { return .unrelated }
+      guard hasEntities else { return .unrelated }
       return .loose(
         HopdError(
           .mappingRemark,
