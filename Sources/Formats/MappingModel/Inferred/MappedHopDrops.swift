@@ -16,13 +16,15 @@ extension MappedHop {
     var mappings = names.entityMappings.compactMap { mapping -> EntityMapping? in
       guard let name = mapping.sourceEntity, let entity = source.entity(named: name) else { return mapping }
       if mapping.destinationEntity == nil, taken.contains(name) { return nil }
-      let isFirst = reported.insert(name).inserted && mapping.destinationEntity != nil
+      // An abstract entity has no objects; its properties are those of the entities below it.
+      let isFirst = reported.insert(name).inserted && mapping.destinationEntity != nil && !entity.isAbstract
       var copy = mapping
       (copy.droppedAttributes, copy.droppedRelationships) = isFirst ? unread(entity, in: source, read) : ([], [])
       return copy
     }
     // The trail has no entity mapping for objects that are merged, divided or added to those of another entity.
-    for entity in source.orderedEntities where taken.contains(entity.name) && reported.insert(entity.name).inserted {
+    for entity in source.orderedEntities
+    where !entity.isAbstract && taken.contains(entity.name) && reported.insert(entity.name).inserted {
       let (attributes, relationships) = unread(entity, in: source, read)
       mappings.append(
         EntityMapping(
