@@ -301,6 +301,18 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(renamed.remarks(on: pair(1, 2)).map(\.code) == [.mappingRemark, .mappingRemark])
     let named = MappingCatalog(files: [try file((0, 1), from: "V1", to: "V2")]).hops(among: versions)
     #expect(named.pairs == [pair(0, 1)] && named.remarks(on: pair(0, 1)).isEmpty)
+    // Only a constraint distinguishes the version that it was made for.
+    let unique = Entity(name: "Dog", attributes: [attribute("legs", .integer16)], uniquenessConstraints: [["legs"]])
+    let constrained = [
+      model("V1", [entity("Dog", [attribute("legs", .integer32)])]),
+      model("V2", [entity("Dog", [attribute("legs", .integer16)])]), model("V2 b", [unique]),
+    ]
+    let chosen = try sourceFile(
+      xml(
+        entityMapping("e0", 1, "Dog", "Dog"), list: "e0",
+        copies: (copy(of: constrained[0]), copy(of: constrained[2]))), path: "/b.xcmappingmodel")
+    let line = constrained.map { MappableVersion(modelName: "Zoo", model: $0) }
+    #expect(MappingCatalog(files: [chosen]).hops(among: line).pairs == [pair(0, 2)])
     // The copy was made before the new version was edited.
     let early = MappingCatalog(files: [try file((0, 0), from: "V1", to: "V3")]).hops(among: versions)
     #expect(early.pairs == [pair(0, 2)])

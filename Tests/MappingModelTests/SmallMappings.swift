@@ -244,9 +244,13 @@ func copy(of model: ManagedObjectModel) -> String {
         [("_name", .text(attribute.name)), ("XDBucketForStereotypesstorage", marks("XD_PPropStereotype", values))])
       return (attribute.name, property)
     }
+    let constraints = entity.uniquenessConstraints.map { Archived.list($0.map { .text($0) }) }
+    let values: [(String, Archived)] = [
+      ("XD_PSK_isAbstract", .bare(.boolean(false))), ("XDPMUniquenessConstraints", .list(constraints)),
+    ]
     let fields: [(String, Archived)] = [
       ("_name", .text(entity.name)), ("XDBucketForOwnedAttributesstorage", .dictionary(attributes)),
-      ("XDBucketForStereotypesstorage", marks("XD_PStereotype", [("XD_PSK_isAbstract", .bare(.boolean(false)))])),
+      ("XDBucketForStereotypesstorage", marks("XD_PStereotype", values)),
     ]
     return (entity.name, .object(["XDPMEntity", "XDUMLClassImp"], fields))
   }

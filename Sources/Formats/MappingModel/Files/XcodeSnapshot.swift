@@ -34,12 +34,17 @@ enum XcodeSnapshot {
         attributes.append(try attribute(property))
       }
     }
+    var constraints: [[String]] = []
+    for constraint in try marks["XDPMUniquenessConstraints"]?.elements("_default") ?? [] {
+      constraints.append(try constraint.object?.elements().compactMap(\.string) ?? [])
+    }
     let parents = try object.object("XDBucketForGeneralizationsstorage")?.elements() ?? []
     return Entity(
       name: try name(of: object), parentName: try parents.first?.object?.object("_general").map(name),
       isAbstract: try marks["XD_PSK_isAbstract"]?.boolean("_default") ?? false,
       versionHashModifier: try marks["XD_PSK_versionHashModifier"]?.string("_default"), attributes: attributes,
-      relationships: relationships)
+      relationships: relationships,
+      uniquenessConstraints: constraints)
   }
 
   private static func attribute(_ object: ArchivedObject) throws(HopdError) -> Attribute {
