@@ -33,7 +33,8 @@ import Testing
     // Reported once, for the entity that declares it, with the rows of its subentities.
     #expect(
       plan.drops == [
-        DroppedColumn(hop: 1, entity: "Thing", property: "middle", table: "ZITEM", column: "ZOLD", nonNull: 2)
+        DroppedColumn(hop: 1, entity: "Thing", property: "middle", table: "ZITEM", column: "ZOLD", nonNull: 2),
+        DroppedColumn(hop: 1, entity: "Gone", property: nil, table: "ZGONE", column: nil, nonNull: 2),
       ])
     #expect(plan.expectation.rowsByEntity == ["Thing": 2, "Sub": 1])
     #expect(plan.expectation.droppedRowsByEntity == ["Gone": 2])
