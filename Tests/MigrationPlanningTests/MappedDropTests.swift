@@ -22,10 +22,10 @@ import Testing
     entity("Car", parent: "Vehicle", [attribute("color")]), entity("Bike", parent: "Vehicle", [attribute("gears")]),
   ]
   private static let rows =
-    "INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZMAKER, ZYEAR, ZCOLOR) VALUES (1, 3, 1, 'a', 'b', 'c'), "
-    + "(2, 3, 1, 'a', NULL, 'c'), (3, 2, 1, 'a', 'b', NULL);"
-    + "INSERT INTO ZGONE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 4, 1), (2, 4, 1);"
-    + "INSERT INTO ZREMOVED (Z_PK, Z_ENT, Z_OPT) VALUES (1, 5, 1);"
+    "INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT, ZMAKER, ZYEAR, ZCOLOR) VALUES (1, 5, 1, 'a', 'b', 'c'), "
+    + "(2, 5, 1, 'a', NULL, 'c'), (3, 4, 1, 'a', 'b', NULL);"
+    + "INSERT INTO ZGONE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1);"
+    + "INSERT INTO ZREMOVED (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1);"
     + "UPDATE Z_PRIMARYKEY SET Z_MAX = 3"
 
   private struct OneHop: MappingSource, HopMappings {

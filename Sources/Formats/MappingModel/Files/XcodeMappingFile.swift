@@ -72,8 +72,8 @@ package struct XcodeMappingFile: MappingFile {
     return fit(mapping.destination, mapping.destinationHashes, hasEntities: hasEntities, known: known, of: all, version)
   }
 
-  /// The copy of the model decides, by its hashes, unless the mapping model names what the copied version lacks: then the
-  /// copy is older than the mapping model. Else its path decides. The bundle may have been renamed since, or its
+  /// The copy of the model decides, by its hashes, unless the mapping model names what the copied version lacks: then
+  /// the copy is older than the mapping model. Else its path decides. The bundle may have been renamed since, or its
   /// versions may be given one by one; then the entities must be those of the version. `known` of the `all` names that
   /// the mapping model needs are in the version.
   private func fit(
