@@ -9,6 +9,9 @@ import Testing
     ["MediaLibrary-2.4", "MediaLibrary-2.5", "MediaLibrary-2.10", "MediaLibrary-3"],
     ["MyModel_V1", "MyModel_V2", "MyModel_v10"], ["Data 99999999999999999999", "Data 100000000000000000000"],
     ["a 2", "A 3"], ["Model 2", "Model Final"], ["Model 2", "Model 02 b"],
+    // Where each name ends in a number of its own, the words between do not count.
+    ["Model_public_v2", "Model_paid_v10", "Model_beta_v31"],
+    ["Model_beta_v2", "Model_beta_v31", "Model_paid_v2", "Model_paid_v10"], ["iOS 7 v9", "iOS 8 v3"],
   ])
   func namesStandAsPeopleReadThem(names: [String]) {
     #expect(VersionOrdering.byName(names.reversed(), bundle: nil, current: nil) == names)
@@ -27,6 +30,7 @@ import Testing
     // One letter of a long word is a mistake, of a short one it is not.
     ("LibraryModel", "LibraryModel", ["LibraryModelV1", "LibraryModeV2", "LibraryModelV3", "LibraryModel"]),
     ("Zoo", nil, ["Zoo", "DataV1", "DataV3", "DatV2"]),
+    ("Zoo", "Ark 3", ["Zoo 2", "Ark 3", "Bee 4"]),
   ])
   func theFirstLeadsAndTheCurrentOneIsLast(bundle: String, current: String?, names: [String]) {
     for shuffled in [names, names.reversed(), names.sorted()] {

@@ -264,6 +264,66 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(gone.stale.first?.reasons.first?.message.contains("Zoo.xcdatamodeld/V9") == true)
   }
 
+  @Test func aRenamedVersionIsFoundByElimination() throws {
+    let before = model("Old", [entity("Dog", [attribute("legs")])])
+    let after = model("Renamed", [entity("Dog", [attribute("legs"), attribute("tail")])])
+    let versions = [before, after].map { MappableVersion(modelName: "Zoo", model: $0) }
+    func file(_ attribute: String) throws -> XcodeMappingFile {
+      try sourceFile(
+        xml(
+          entityMapping("e0", 1, "Dog", "Dog", [], attributes: "a0")
+            + object("ATTRIBUTEMAPPING", "a0", [("name", attribute)]), list: "e0",
+          from: "Old/Zoo.xcdatamodeld/Old.xcdatamodel", to: "Old/Zoo.xcdatamodeld/New.xcdatamodel"),
+        path: "/a.xcmappingmodel")
+    }
+    let hops = MappingCatalog(files: [try file("tail")]).hops(among: versions)
+    #expect(hops.pairs == [pair(0, 1)])
+    #expect(hops.remarks(on: pair(0, 1)).map(\.code) == [.mappingGuess])
+    // It lists a property that the version has not.
+    #expect(MappingCatalog(files: [try file("wings")]).hops(among: versions).pairs.isEmpty)
+    // Two versions have everything.
+    let third = MappableVersion(
+      modelName: "Zoo",
+      model: model("Third", [entity("Dog", [attribute("legs"), attribute("tail"), attribute("fur")])]))
+    #expect(MappingCatalog(files: [try file("tail")]).hops(among: versions + [third]).pairs.isEmpty)
+  }
+
+  @Test func theCopiesOfBothModelsDecideBeforeThePaths() throws {
+    func file(_ copies: (Int, Int), from: String, to: String) throws -> XcodeMappingFile {
+      try sourceFile(
+        xml(
+          entityMapping("e0", 1, "Dog", "Dog") + entityMapping("e1", 2, "Cat", "Cat"), list: "e0 e1",
+          from: "Zoo.xcdatamodeld/\(from).xcdatamodel", to: "Zoo.xcdatamodeld/\(to).xcdatamodel",
+          copies: (copy(of: versions[copies.0].model), copy(of: versions[copies.1].model))), path: "/a.xcmappingmodel")
+    }
+    let renamed = MappingCatalog(files: [try file((1, 2), from: "Old", to: "New")]).hops(among: versions)
+    #expect(renamed.pairs == [pair(1, 2)])
+    #expect(renamed.remarks(on: pair(1, 2)).map(\.code) == [.mappingRemark, .mappingRemark])
+    let named = MappingCatalog(files: [try file((0, 1), from: "V1", to: "V2")]).hops(among: versions)
+    #expect(named.pairs == [pair(0, 1)] && named.remarks(on: pair(0, 1)).isEmpty)
+    // Only a constraint distinguishes the version that it was made for.
+    let unique = Entity(name: "Dog", attributes: [attribute("legs", .integer16)], uniquenessConstraints: [["legs"]])
+    let constrained = [
+      model("V1", [entity("Dog", [attribute("legs", .integer32)])]),
+      model("V2", [entity("Dog", [attribute("legs", .integer16)])]), model("V2 b", [unique]),
+    ]
+    let chosen = try sourceFile(
+      xml(
+        entityMapping("e0", 1, "Dog", "Dog"), list: "e0",
+        copies: (copy(of: constrained[0]), copy(of: constrained[2]))), path: "/b.xcmappingmodel")
+    let line = constrained.map { MappableVersion(modelName: "Zoo", model: $0) }
+    #expect(MappingCatalog(files: [chosen]).hops(among: line).pairs == [pair(0, 2)])
+    // The copy was made before the new version was edited.
+    let early = MappingCatalog(files: [try file((0, 0), from: "V1", to: "V3")]).hops(among: versions)
+    #expect(early.pairs == [pair(0, 2)])
+  }
+
+  @Test func equalVersionsHaveNoHopButCanBeShown() throws {
+    let twins = ["V1", "V2"].map { MappableVersion(modelName: "Zoo", model: zoo($0, .integer16, .float)) }
+    let hops = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Dog"])]).hops(among: twins)
+    #expect(hops.pairs.isEmpty && hops.idle.map(\.pair) == [pair(0, 1)])
+  }
+
   /// Core Data compares the hashes of an entity mapping's two entities, not those of the models.
   @Test func entityMappingsWhoseHashesFitAreFollowed() throws {
     let shipped = zoo("V2", .integer32, .decimal)

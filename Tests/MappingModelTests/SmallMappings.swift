@@ -164,7 +164,7 @@ func compiledFile(_ mappings: [Archived], path: FilePath = "/maps/Test.cdm") thr
 /// Returns an `xcmapping.xml` with objects, and a mapping model that lists entity mappings by their ids.
 func xml(
   _ objects: String, list: String, from source: String = "App/Zoo.xcdatamodeld/V1.xcdatamodel",
-  to destination: String = "App/Zoo.xcdatamodeld/V2.xcdatamodel"
+  to destination: String = "App/Zoo.xcdatamodeld/V2.xcdatamodel", copies: (String, String) = ("AAAA", "AAAA")
 ) -> [UInt8] {
   Array(
     """
@@ -174,7 +174,8 @@ func xml(
     \(objects)
     <object type="XDDEVMAPPINGMODEL" id="z2">
     <attribute name="sourcemodelpath" type="string">\(source)</attribute>
-    <attribute name="sourcemodeldata" type="binary">AAAA</attribute>
+    <attribute name="sourcemodeldata" type="binary">\(copies.0)</attribute>
+    <attribute name="destinationmodeldata" type="binary">\(copies.1)</attribute>
     <attribute name="destinationmodelpath" type="string">\(destination)</attribute>
     <relationship name="entitymappings" type="0/0" destination="XDDEVENTITYMAPPING" idrefs="\(list)"></relationship>
     </object></database>
@@ -220,4 +221,39 @@ func base64(_ archive: Archived) -> String {
 /// Returns an `.xcmappingmodel` as read.
 func sourceFile(_ bytes: [UInt8], path: FilePath = "/maps/Test.xcmappingmodel") throws -> XcodeMappingFile {
   try XcodeMappingFile(contents: bytes, path: path, at: Place(file: path))
+}
+
+/// Returns a mapping model's copy of a model whose entities have attributes only, in the form of Xcode's editor.
+func copy(of model: ManagedObjectModel) -> String {
+  func marks(_ name: String, _ values: [(String, Archived)]) -> Archived {
+    let properties = values.map { key, value in
+      (key, Archived.object(["XDUMLPropertyImp"], [("_name", .text(key)), ("_default", value)]))
+    }
+    return .dictionary([
+      (name, .object(["XDUMLStereotypeImp"], [("XDBucketForOwnedAttributesstorage", .dictionary(properties))]))
+    ])
+  }
+  let entities = model.entities.map { entity -> (String, Archived) in
+    let attributes = entity.attributes.map { attribute -> (String, Archived) in
+      let values: [(String, Archived)] = [
+        ("XD_PPSK_isOptional", .bare(.boolean(attribute.isOptional))),
+        ("XD_PAttK_attributeType", .bare(.integer(Int64(attribute.type.rawValue)))),
+      ]
+      let property = Archived.object(
+        ["XDPMAttribute", "XDPMProperty"],
+        [("_name", .text(attribute.name)), ("XDBucketForStereotypesstorage", marks("XD_PPropStereotype", values))])
+      return (attribute.name, property)
+    }
+    let constraints = entity.uniquenessConstraints.map { Archived.list($0.map { .text($0) }) }
+    let values: [(String, Archived)] = [
+      ("XD_PSK_isAbstract", .bare(.boolean(false))), ("XDPMUniquenessConstraints", .list(constraints)),
+    ]
+    let fields: [(String, Archived)] = [
+      ("_name", .text(entity.name)), ("XDBucketForOwnedAttributesstorage", .dictionary(attributes)),
+      ("XDBucketForStereotypesstorage", marks("XD_PStereotype", values)),
+    ]
+    return (entity.name, .object(["XDPMEntity", "XDUMLClassImp"], fields))
+  }
+  let package = Archived.object(["XDModelPackage"], [("XDBucketForClassesstorage", .dictionary(entities))])
+  return base64(.object(["XDPMModel"], [("_xd_rootPackage", package)]))
 }

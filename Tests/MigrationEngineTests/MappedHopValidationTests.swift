@@ -42,6 +42,7 @@ private final class RuledStore {
       <attribute name="street" optional="YES" attributeType="String"/>
       <relationship name="people" optional="YES" toMany="YES" maxCount="4" destinationEntity="Person" \
       inverseName="home" inverseEntity="Person"/>
+      <relationship name="keeper" optional="YES" maxCount="1" destinationEntity="Person"/>
     </entity></model>
     """
 
@@ -178,6 +179,23 @@ private struct Breach: CustomTestStringConvertible {
     #expect(try store.connection.integer("SELECT count(*) FROM \(join.name)") == 0)
     let ours = try store.connection.integer("SELECT count(*) FROM hop0.sqlite_master WHERE name LIKE 'HOPD%'")
     #expect(ours == 0, "a skipped object leaves no table behind")
+  }
+
+  @Test func clearedReferencesOfObjectsThatStayAreCounted() throws {
+    let store = try RuledStore()
+    try store.add(3, "Person", name: nil, code: "c")
+    try store.run("UPDATE ZHOUSE SET ZKEEPER = 3")
+    let settled = try store.validate(InvalidRowsRules(standard: .skip))
+    #expect(settled.map(\.clearedReferences) == [["House.keeper": 1]])
+    #expect(try store.connection.value("SELECT ZKEEPER FROM ZHOUSE") == .null)
+  }
+
+  @Test func aDefaultIsOnlyOfferedWhereThereIsOne() throws {
+    let store = try RuledStore()
+    try store.add(3, "Person", name: nil, code: "c")
+    let error = #expect(throws: HopdError.self) { try store.validate(InvalidRowsRules(standard: .default)) }
+    #expect(error?.reasons.first?.message.contains("name has no default") == true)
+    #expect(error?.hint?.contains("\"default\"") == false)
   }
 
   @Test(arguments: Breach.all) fileprivate func theDefaultMendsWhatItCan(_ breach: Breach) throws {

@@ -33,7 +33,8 @@ import Testing
     // Reported once, for the entity that declares it, with the rows of its subentities.
     #expect(
       plan.drops == [
-        DroppedColumn(hop: 1, entity: "Thing", property: "middle", table: "ZITEM", column: "ZOLD", nonNull: 2)
+        DroppedColumn(hop: 1, entity: "Thing", property: "middle", table: "ZITEM", column: "ZOLD", nonNull: 2),
+        DroppedColumn(hop: 1, entity: "Gone", property: nil, table: "ZGONE", column: nil, nonNull: 2),
       ])
     #expect(plan.expectation.rowsByEntity == ["Thing": 2, "Sub": 1])
     #expect(plan.expectation.droppedRowsByEntity == ["Gone": 2])
@@ -59,7 +60,8 @@ import Testing
       INSERT INTO Z_1BS VALUES (1, 1), (2, 1);
       """)
     let drops = try store.plan(catalog).drops
-    #expect(drops.map { "\($0.entity).\($0.property) \($0.table) \($0.nonNull)" } == ["A.bs Z_1BS 2", "A.c ZA 1"])
+    #expect(
+      drops.map { "\($0.entity).\($0.property ?? "") \($0.table) \($0.nonNull)" } == ["A.bs Z_1BS 2", "A.c ZA 1"])
   }
 
   @Test func pairsAreReportedForTheEndThatHoldsThemAlsoAfterARename() throws {

@@ -161,7 +161,7 @@ import Testing
       (5, 3, 1, 1), (6, 3, 1, 1);
       """)
     let plan = try store.plan(catalog)
-    #expect(plan.drops.map { "\($0.entity).\($0.property) \($0.nonNull)" } == ["Base.tags 3"])
+    #expect(plan.drops.map { "\($0.entity).\($0.property ?? "") \($0.nonNull)" } == ["Base.tags 3"])
     // The owner column is filtered: no number is expected.
     #expect(plan.expectation.valuesByColumn["ZTAG"]?.isEmpty ?? true)
   }

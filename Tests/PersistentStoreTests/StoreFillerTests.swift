@@ -124,6 +124,27 @@ struct StoreFillerTests {
     }
   }
 
+  @Test func constraintsOverArchivesAndBooleansAreFilled() throws {
+    let model = try sampleModel(
+      """
+      <entity name='T'><attribute name='a' attributeType='Boolean'/><attribute name='b' attributeType='Boolean'/>
+      <attribute name='t' attributeType='Transformable'/><attribute name='d' attributeType='Binary'/>
+      <uniquenessConstraints><uniquenessConstraint><constraint value='a'/><constraint value='b'/>
+      </uniquenessConstraint><uniquenessConstraint><constraint value='t'/></uniquenessConstraint>
+      <uniquenessConstraint><constraint value='d'/></uniquenessConstraint></uniquenessConstraints></entity>
+      """)
+    let folder = try Folder()
+    let location = try folder.store(model, rows: 4)
+    try StoreReader.withUnchangedStore(at: location) { reader in
+      for columns in ["ZA, ZB", "ZT", "ZD"] {
+        let count = try reader.connection.integer("SELECT count(*) FROM (SELECT DISTINCT \(columns) FROM ZT)")
+        #expect(count == 4, "\(columns)")
+      }
+    }
+    let error = #expect(throws: HopdError.self) { _ = try folder.store(model, rows: 5) }
+    #expect(error?.code == .cannotFill)
+  }
+
   @Test func tooManyUniqueValuesAreRefusedByName() throws {
     let model = try sampleModel(
       """

@@ -131,7 +131,7 @@ struct PlanningRealStoreTests {
     #expect(plan.hops.last?.destinationSchema.joinTables.map(\.name) == ["Z_1FAVORITES"])
     #expect(plan.expectation.rowsByEntity == ["BookmarkEntity": 10])
     #expect(plan.expectation.highWaterMarks == ["BookmarkEntity": 10])
-    let dropped = plan.drops.map { "\($0.hop) \($0.entity).\($0.property) \($0.table).\($0.column)" }
+    let dropped = plan.drops.map { "\($0.hop) \($0.entity).\($0.property ?? "") \($0.table).\($0.column ?? "")" }
     #expect(dropped == ["1 BookmarkEntity.isFavorite ZBOOKMARKENTITY.ZISFAVORITE"])
     #expect(plan.drops.first?.nonNull == 10)
     #expect(plan.warnings.contains { $0.code == .dataDropped && $0.place.property == "isFavorite" })
@@ -220,7 +220,7 @@ struct PlanningRealStoreTests {
     // Rows that a rename without identifier would have lost.
     #expect(plan.expectation.rowsByEntity["LuxuryCar", default: 0] > 0)
     #expect(plan.drops.allSatisfy { $0.hop == 0 })
-    #expect(plan.drops.map { "\($0.entity).\($0.property)" } == ["Car.color", "Person.id"])
+    #expect(plan.drops.map { "\($0.entity).\($0.property ?? "")" } == ["Car.color", "Person.id"])
     #expect(plan.drops.map(\.nonNull) == [0, 20])
   }
 

@@ -109,6 +109,8 @@ package struct MappingHops: Sendable {
   package var stale: [HopdError] { misfits.map(\.error) }
   /// The same, each with the pair for which it was nearly made.
   package let misfits: [MappingMisfit]
+  /// Mapping models between versions of equal hashes, which no hop follows, each with such a pair.
+  package let idle: [(path: FilePath, pair: Pair)]
 
   private let versions: [MappableVersion]
   private let candidates: [Pair: [Candidate]]
@@ -128,9 +130,21 @@ package struct MappingHops: Sendable {
     var candidates: [Pair: [Candidate]] = [:]
     var served: [[Pair]] = []
     var misfits: [MappingMisfit] = []
+    var idle: [(path: FilePath, pair: Pair)] = []
     for entry in entries {
-      let sources = MappingSide(versions, entry.file.fit(source:))
-      let destinations = MappingSide(versions, entry.file.fit(destination:))
+      var sources = MappingSide(versions, entry.file.fit(source:))
+      var destinations = MappingSide(versions, entry.file.fit(destination:))
+      // Copies that were made before a version was edited say nothing of the hop: then the paths tell.
+      if Self.isIdle(sources, destinations, versions) {
+        sources = MappingSide(versions, byCopy: false, entry.file.fit(source:))
+        destinations = MappingSide(versions, byCopy: false, entry.file.fit(destination:))
+      }
+      // The other forms name their versions by hashes, or as they are called now.
+      if entry.file.form == .source {
+        let found = sources
+        sources.eliminate(destinations, versions, entry.file)
+        destinations.eliminate(found, versions, entry.file)
+      }
       var pairs: [Pair] = []
       for (source, first) in sources.fitting {
         for (destination, second) in destinations.fitting
@@ -150,6 +164,10 @@ package struct MappingHops: Sendable {
         }
       }
       served.append(pairs)
+      if pairs.isEmpty, let first = sources.fitting.first, Self.isIdle(sources, destinations, versions) {
+        let second = destinations.fitting.first { $0.index != first.index } ?? first
+        idle.append((entry.file.path, Pair(source: first.index, destination: second.index)))
+      }
       if pairs.isEmpty, let misfit = MappingMisfit(entry.file, sources, destinations) { misfits.append(misfit) }
     }
     candidates = candidates.mapValues(Self.withoutOvertaken)
@@ -167,6 +185,7 @@ package struct MappingHops: Sendable {
     }
     self.candidates = candidates
     self.misfits = misfits
+    self.idle = idle
     pairs = candidates.keys.sorted { ($0.source, $0.destination) < ($1.source, $1.destination) }
   }
 
@@ -216,6 +235,14 @@ package struct MappingHops: Sendable {
       let beside = MappingOutline.foreign(others, beside: outlines[index])
       return try files[index].load(source: source, destination: destination, beside: beside)
     }
+  }
+
+  /// Whether both sides fit, but only versions of the same hashes.
+  private static func isIdle(
+    _ sources: MappingSide, _ destinations: MappingSide, _ versions: [MappableVersion]
+  ) -> Bool {
+    guard !sources.fitting.isEmpty, !destinations.fitting.isEmpty else { return false }
+    return Set((sources.fitting + destinations.fitting).map { versions[$0.index].hashes }).count == 1
   }
 
   // MARK: Choosing
@@ -288,10 +315,12 @@ package struct MappingHops: Sendable {
   private func isNamed(by file: any MappingFile, _ pair: Pair) -> Bool? {
     let (source, destination) = (versions[pair.source], versions[pair.destination])
     if file.form != .compiled {
-      guard case .exact = file.fit(source: source), case .exact = file.fit(destination: destination) else {
-        return false
+      return [file.fit(source: source), file.fit(destination: destination)].allSatisfy { fit in
+        switch fit {
+        case .exact, .copied(nil): true
+        case .copied, .loose, .stale, .unrelated: false
+        }
       }
-      return true
     }
     func names(_ first: MappableVersion, _ second: MappableVersion) -> Bool {
       NaturalOrder.names(file.name, first.model.name, before: second.model.name)

@@ -10,12 +10,25 @@ struct MappingSide {
   /// The versions for which it was nearly made, all equally close.
   private(set) var nearest: [(index: Int, reasons: [HopdError])] = []
 
-  init(_ versions: [MappableVersion], _ fit: (MappableVersion) -> MappingFit) {
+  /// How close the nearest versions are, 0 to 1.
+  private var greatest = 0.0
+
+  /// Finds the versions; those whose hashes are those of the mapping model's own copy take precedence, unless
+  /// `byCopy` is false.
+  init(_ versions: [MappableVersion], byCopy: Bool = true, _ fit: (MappableVersion) -> MappingFit) {
+    var copied: [[String: VersionHash]: HopdError?] = [:]
     var exact: Set<[String: VersionHash]> = []
     var loose: [[String: VersionHash]: HopdError] = [:]
-    var greatest = 0.0
     for (index, version) in versions.enumerated() {
       switch fit(version) {
+      case .copied(let remark):
+        // Of several versions with these hashes, one that it names needs no remark.
+        if remark == nil {
+          copied.updateValue(nil, forKey: version.hashes)
+          exact.insert(version.hashes)
+        } else if copied[version.hashes] == nil {
+          copied.updateValue(remark, forKey: version.hashes)
+        }
       case .exact: exact.insert(version.hashes)
       case .loose(let remark): loose[version.hashes] = remark
       case .stale(let reasons, let closeness):
@@ -26,12 +39,30 @@ struct MappingSide {
     }
     // Versions of equal hashes are one version with several names. A fit by name only must be unique.
     for (index, version) in versions.enumerated() {
-      if exact.contains(version.hashes) {
+      if byCopy, !copied.isEmpty {
+        if let remark = copied[version.hashes] { fitting.append((index, remark)) }
+      } else if exact.contains(version.hashes) {
         fitting.append((index, nil))
       } else if exact.isEmpty, loose.count == 1, let remark = loose[version.hashes] {
         fitting.append((index, remark))
       }
     }
+  }
+
+  /// Finds the version by elimination: if no version fits, but a single one beside those of the `other` side has
+  /// everything that the mapping model names, it was meant.
+  mutating func eliminate(_ other: MappingSide, _ versions: [MappableVersion], _ file: any MappingFile) {
+    guard fitting.isEmpty, !other.fitting.isEmpty, greatest == 1 else { return }
+    let taken = Set(other.fitting.map { versions[$0.index].hashes })
+    let left = nearest.filter { !taken.contains(versions[$0.index].hashes) }
+    guard let first = left.first, Set(left.map { versions[$0.index].hashes }).count == 1 else { return }
+    let version = versions[first.index]
+    let remark = HopdError(
+      .mappingGuess,
+      "the mapping model is taken for “\(version.model.name)”, the only version with everything that it names: "
+        + (first.reasons.first?.message ?? ""), at: Place(file: file.path),
+      hint: "if that is wrong, remove the mapping model or give the version that it was made for")
+    fitting = left.map { ($0.index, remark) }
   }
 
   /// The versions that it fits, or else those for which it was nearly made, each with the differences.

@@ -64,6 +64,20 @@ package enum NaturalOrder {
     return start + end >= second.count - 1
   }
 
+  /// Returns the names in the order of the numbers at their ends; nil unless each has one number, at its end, and no
+  /// two have the same.
+  package static func byFinalNumber(_ names: [String]) -> [String]? {
+    let numbers = names.compactMap { name -> [UInt8]? in
+      let tokens = tokens(of: name)
+      guard case .number(let digits)? = tokens.last, tokens.dropLast().allSatisfy({ $0.word != nil }) else {
+        return nil
+      }
+      return digits
+    }
+    guard numbers.count == names.count, Set(numbers).count == numbers.count else { return nil }
+    return zip(numbers, names).sorted { Token.number($0.0) < Token.number($1.0) }.map(\.1)
+  }
+
   /// Whether a name mentions two others, the first before the second, as "Model 2 to Model 3" does.
   package static func names(_ name: String, _ first: String, before second: String) -> Bool {
     let (words, start, end) = (tokens(of: name), tokens(of: first), tokens(of: second))

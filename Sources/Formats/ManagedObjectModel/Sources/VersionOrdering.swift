@@ -30,8 +30,10 @@ package enum VersionOrdering {
   /// made last; between them natural order.
   ///
   /// A name with the current one's words and a higher number is clearly a later version, which the app does not use yet
-  /// or no longer uses: it comes after the current one.
+  /// or no longer uses: it comes after the current one. If every name has one number, at its end, the numbers are the
+  /// order, whatever the words are.
   package static func byName(_ names: [String], bundle: String?, current: String?) -> [String] {
+    if let numbered = NaturalOrder.byFinalNumber(names) { return numbered }
     let spelled = NaturalOrder.spelledAlike(names)
     let natural = names.sorted { left, right in
       if (left == bundle) != (right == bundle) { return left == bundle }

@@ -15,6 +15,8 @@ extension HopdError.Code {
   package static let deadMapping = HopdError.Code("mapping-dead", severity: .warning)
   /// A remark on a mapping model that can still be followed.
   package static let mappingRemark = HopdError.Code("mapping-remark", severity: .note)
+  /// A mapping model names a version that is not there, and is taken for the only one that it can mean.
+  package static let mappingGuess = HopdError.Code("mapping-guess", severity: .warning)
 }
 
 extension BinaryInteger {

@@ -23,6 +23,8 @@ package struct MappableVersion: Sendable {
 
 /// How well one side of a mapping model fits a version.
 package enum MappingFit: Sendable {
+  /// Its copy of the model has the hashes of that version; the remark says so if its path names another.
+  case copied(HopdError?)
   /// It was made for that version.
   case exact
   /// It was made for a version of that name in a model of another name; the remark reports this.

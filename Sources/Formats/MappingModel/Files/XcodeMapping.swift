@@ -3,6 +3,7 @@
 
 import Diagnostics
 import Expressions
+import ManagedObjectModel
 import PropertyLists
 
 /// The source form of a mapping model.
@@ -10,6 +11,9 @@ struct XcodeMapping: Sendable {
   /// The versions for which it was made.
   var source = VersionPath("")
   var destination = VersionPath("")
+  /// The version hashes of its copies of both models; nil where a copy cannot be read.
+  var sourceHashes: [String: VersionHash]?
+  var destinationHashes: [String: VersionHash]?
   /// Sorted by their numbers.
   var entityMappings: [XcodeEntityMapping] = []
   /// Warnings about parts that were left out.

@@ -48,30 +48,59 @@ package struct XcodeMappingFile: MappingFile {
   }
 
   package func fit(source version: MappableVersion) -> MappingFit {
-    Self.fit(mapping.source, sourceEntities, version, at: path)
+    let known = sourceEntities.filter { version.model.entity(named: $0) != nil }.count
+    let all = sourceEntities.count
+    return fit(mapping.source, mapping.sourceHashes, hasEntities: known == all, known: known, of: all, version)
   }
 
   package func fit(destination version: MappableVersion) -> MappingFit {
-    Self.fit(mapping.destination, destinationEntities, version, at: path)
+    // It lists the properties of the destination (docs/formats/mapping-models.md, "What a mapping covers").
+    var known = destinationEntities.filter { version.model.entity(named: $0) != nil }.count
+    var all = destinationEntities.count
+    let hasEntities = known == all
+    for entity in mapping.entityMappings {
+      guard let name = entity.destination else { continue }
+      let properties = (entity.attributes + entity.relationships).map(\.name)
+      all += properties.count
+      guard let found = version.model.entity(named: name) else { continue }
+      known += properties.count { property in
+        version.model.allAttributes(of: found)[property] != nil
+          || version.model.allComposites(of: found)[property] != nil
+          || version.model.allRelationships(of: found)[property] != nil
+      }
+    }
+    return fit(mapping.destination, mapping.destinationHashes, hasEntities: hasEntities, known: known, of: all, version)
   }
 
-  /// Names decide, because the source form holds no hashes. The bundle may have been renamed since, or its versions may
-  /// be given one by one; then the entities must be those of the version.
-  private static func fit(
-    _ wanted: VersionPath, _ entities: Set<String>, _ version: MappableVersion, at path: FilePath
+  /// The copy of the model decides, by its hashes, unless the mapping model names what the copied version lacks: then
+  /// the copy is older than the mapping model. Else its path decides. The bundle may have been renamed since, or its
+  /// versions may be given one by one; then the entities must be those of the version. `known` of the `all` names that
+  /// the mapping model needs are in the version.
+  private func fit(
+    _ wanted: VersionPath, _ hashes: [String: VersionHash]?, hasEntities: Bool, known: Int, of all: Int,
+    _ version: MappableVersion
   ) -> MappingFit {
     let isSameModel = wanted.bundle.map { $0 == version.modelName } ?? true
-    let known = entities.filter { version.model.entity(named: $0) != nil }.count
-    let closeness = entities.isEmpty ? 0 : Double(known) / Double(entities.count)
+    let isNamed = isSameModel && wanted.version == version.model.name
+    if let hashes, hashes == version.hashes, known == all {
+      return .copied(
+        isNamed
+          ? nil
+          : HopdError(
+            .mappingRemark,
+            "the mapping model was made for \(wanted); its copy of that model has the hashes of "
+              + "“\(version.model.name)” of \(version.modelName), for which it is taken", at: Place(file: path)))
+    }
+    if isNamed { return .exact }
     if wanted.version == version.model.name {
-      if isSameModel { return .exact }
-      guard known == entities.count else { return .unrelated }
+      guard hasEntities else { return .unrelated }
       return .loose(
         HopdError(
           .mappingRemark,
           "the mapping model was made for \(wanted); it is taken for the version of that name of \(version.modelName)",
           at: Place(file: path)))
     }
+    let closeness = all == 0 ? 0 : Double(known) / Double(all)
     guard isSameModel, closeness > 0.5 else { return .unrelated }
     return .stale(
       [HopdError(.staleMapping, "it was made for the version \(wanted), which is not among those of the model")],

@@ -48,14 +48,16 @@ private struct XcodeObject {
 
 /// Builds a mapping model from XML events.
 final class XcodeMappingReader: XMLEventHandler {
-  /// Attributes that are kept. The snapshots of the models are not: they hold names and no hashes
-  /// (docs/formats/mapping-models.md, "Which versions a mapping joins").
+  /// Attributes that are kept.
   private static let known: Set<String> = [
-    "sourcemodelpath", "destinationmodelpath", "name", "sourcename", "destinationname", "mappingnumber",
+    "sourcemodeldata", "destinationmodeldata", "sourcemodelpath", "destinationmodelpath", "name", "sourcename",
+    "destinationname", "mappingnumber",
     "autogenerateexpression", "migrationpolicyclassname", "sourcefilterpredicatestring", "sourceexpressiondata",
     "userinfodata", "valueexpressiondata", "sourcekeypath", "sourcemappingname",
   ]
   private static let archives: Set<String> = ["sourceexpressiondata", "userinfodata", "valueexpressiondata"]
+
+  private static let snapshots: Set<String> = ["sourcemodeldata", "destinationmodeldata"]
 
   private let place: Place
   private var objects: [String: XcodeObject] = [:]
@@ -111,7 +113,10 @@ final class XcodeMappingReader: XMLEventHandler {
 
   func text(_ text: String, at position: XMLPosition) throws(HopdError) {
     guard let attribute, path.count == 3 else { return }
-    let limit = Self.archives.contains(attribute) ? MappingLimits.archiveTextBytes : MappingLimits.textBytes
+    let limit =
+      Self.archives.contains(attribute)
+      ? MappingLimits.archiveTextBytes
+      : Self.snapshots.contains(attribute) ? XMLLimits.mapping.maximumTextBytes : MappingLimits.textBytes
     guard text.utf8.count <= limit else { throw tooLarge("“\(attribute)” has more than \(limit) bytes", position.line) }
     current?.values[attribute] = text
   }
@@ -142,6 +147,8 @@ final class XcodeMappingReader: XMLEventHandler {
     }
     mapping.source = VersionPath(source)
     mapping.destination = VersionPath(destination)
+    mapping.sourceHashes = XcodeSnapshot.hashes(base64: model.values["sourcemodeldata"])
+    mapping.destinationHashes = XcodeSnapshot.hashes(base64: model.values["destinationmodeldata"])
     let listed = resolve(model.references["entitymappings"] ?? [], as: .entity, of: model)
     guard listed.count <= MappingLimits.entityMappings else {
       throw tooLarge("it has more than \(MappingLimits.entityMappings) entity mappings", model.line)

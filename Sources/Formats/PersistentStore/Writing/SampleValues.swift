@@ -187,7 +187,8 @@ struct SampleValues {
     case .binary:
       let digits = (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * (7 - $0))) }
       return attribute.stored(digits)
-    case .boolean, .transformable, .other: return nil
+    case .transformable: return .blob(Self.archive("\(word())-\(key)"))
+    case .boolean, .other: return nil
     }
   }
 

@@ -48,13 +48,22 @@ package struct StoreFiller {
 
   /// The source of one column's value.
   private enum Source {
-    case attribute(Attribute, shift: Int64, isUnique: Bool)
+    case attribute(Attribute, shift: Int64)
+    case unique(Attribute, Distinction)
     case toOne(Link)
     case discriminator(Int)
     case orderKey(Int)
     case owner(Link)
     case zero
     case null
+  }
+
+  /// How an attribute keeps a uniqueness constraint.
+  private enum Distinction {
+    /// It differs in every row.
+    case alone
+    /// It is one of the constraint's booleans, which together count the rows.
+    case bit(Int, of: Int)
   }
 
   private func sources(of entity: Entity, in table: EntityTable) throws(HopdError) -> [Source] {
@@ -79,7 +88,8 @@ package struct StoreFiller {
             schema.derivation(ofAttribute: attribute.name, in: entity.name)?.isCount == true ? .zero : .null)
           continue
         }
-        sources.append(.attribute(attribute, shift: Int64(offset), isUnique: unique.contains(attribute.name)))
+        sources.append(
+          unique[attribute.name].map { Source.unique(attribute, $0) } ?? .attribute(attribute, shift: Int64(offset)))
       case .toOne(let owner, let name) where lineage.contains(owner):
         let link = Link(relationship: name, of: owner, schema: schema, plan: plan)
         links[name] = sources.count
@@ -101,19 +111,25 @@ package struct StoreFiller {
     return sources
   }
 
-  /// Chooses one attribute of each uniqueness constraint, which gets a distinct value in every row.
-  private func uniqueAttributes(of entity: Entity) throws(HopdError) -> Set<String> {
-    var chosen: Set<String> = []
+  /// Chooses one attribute of each uniqueness constraint, which gets a distinct value in every row, or all of them if
+  /// all are Boolean.
+  private func uniqueAttributes(of entity: Entity) throws(HopdError) -> [String: Distinction] {
+    var chosen: [String: Distinction] = [:]
     let attributes = schema.model.allAttributes(of: entity)
     for member in schema.model.lineage(of: entity) {
       for constraint in member.uniquenessConstraints {
         let candidates = constraint.compactMap { attributes[$0] }
         let wide: [AttributeType] = [
           .string, .uri, .uuid, .integer64, .double, .date, .decimal, .integer32, .binary, .float, .integer16,
+          .transformable,
         ]
         let best = wide.lazy.compactMap { type in candidates.first { $0.type == type && !$0.isDerived } }.first
         if let best {
-          chosen.insert(best.name)
+          chosen[best.name] = .alone
+        } else if !candidates.isEmpty, candidates.allSatisfy({ $0.type == .boolean && !$0.isDerived }) {
+          for (place, attribute) in candidates.enumerated() where chosen[attribute.name] == nil {
+            chosen[attribute.name] = .bit(place, of: candidates.count)
+          }
         } else if !candidates.contains(where: \.isOptional) {
           throw HopdError(
             .cannotFill,
@@ -181,10 +197,12 @@ package struct StoreFiller {
       switch source {
       case .null: value = .null
       case .zero: value = .integer(0)
-      case .attribute(let attribute, let shift, isUnique: false):
+      case .attribute(let attribute, let shift):
         value = values.value(of: attribute, ordinal: row.ordinal, shift: shift)
-      case .attribute(let attribute, _, isUnique: true):
-        if let unique = values.unique(attribute, key: row.key) {
+      case .unique(_, .bit(let place, let count)) where row.key <= 1 << min(count, 40):
+        value = .integer((row.key - 1) >> place & 1)
+      case .unique(let attribute, let distinction):
+        if case .alone = distinction, let unique = values.unique(attribute, key: row.key) {
           value = unique
         } else if attribute.isOptional {
           value = .null

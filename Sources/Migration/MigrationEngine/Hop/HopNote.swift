@@ -45,4 +45,7 @@ package struct InvalidRows: Sendable, Hashable {
   package let count: Int64
   /// The first of the objects' primary keys in the hop's result.
   package let keys: [Int64]
+  /// References that other objects had to objects that were taken out, and have no longer, by "Entity.relationship".
+  /// Those of several rules that took objects out together are at the first.
+  package var clearedReferences: [String: Int64] = [:]
 }

@@ -129,7 +129,8 @@ package struct ModelCatalog: Sendable {
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
       bundles: [
-        try ModelChain.bundle(of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
+        try ModelChain.bundle(
+          of: (isOfStores ? ModelChain.byIdentifier(bundles) : nil) ?? bundles, declaredOrder: declaredOrder)
       ], warnings: failures + links)
   }
 

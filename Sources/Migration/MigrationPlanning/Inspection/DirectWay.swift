@@ -38,7 +38,7 @@ struct DirectWay {
         at: Place(entity: entity, property: property),
         hint: "if the app goes directly, add --route direct (for the daemon: route = \"direct\")")
     }
-    let columns = drops.drops.filter { $0.nonNull > 0 && !lost.contains([$0.table, $0.column]) }
+    let columns = drops.drops.filter { $0.property != nil && $0.nonNull > 0 && !lost.contains([$0.table, $0.column]) }
       .map { warning($0.nonNull, "value", $0.entity, $0.property) }
     let entities = drops.droppedRows.sorted { $0.key < $1.key }
       .filter { $0.value > 0 && other.droppedRows[$0.key] == nil }

@@ -21,9 +21,10 @@ struct DropCounting {
   private struct Key: Hashable {
     let hop: Int
     let entity: String
-    let property: String
+    /// nil for the entity with all its objects; then `column` is nil too.
+    let property: String?
     let table: String
-    let column: String
+    let column: String?
   }
   private var order: [Key] = []
   private var counts: [Key: Int64] = [:]
@@ -41,7 +42,7 @@ struct DropCounting {
         guard let name = entity.sourceEntity, let stored = migrationPath.sourceEntity(of: name, at: hop) else {
           continue
         }
-        if entity.destinationEntity == nil {
+        if entity.kind == .remove {
           noteRemoval(of: name, stored: stored, hop: hop)
         } else {
           noteAttributes(entity.droppedAttributes, of: name, stored: stored, hop: hop)
@@ -58,10 +59,10 @@ struct DropCounting {
         hop: key.hop, entity: key.entity, property: key.property, table: key.table, column: key.column,
         nonNull: counts[key] ?? 0)
     }
-    for drop in drops where drop.nonNull > 0 {
+    for drop in drops where drop.nonNull > 0 && drop.property != nil {
       warnings.add(
         .dataDropped,
-        "the property is dropped with \(drop.nonNull.counted("value")) (column \(drop.table).\(drop.column))",
+        "the property is dropped with \(drop.nonNull.counted("value")) (column \(drop.table).\(drop.column ?? "?"))",
         at: Place(hop: migrationPath.hop(to: drop.hop + 1), entity: drop.entity, property: drop.property),
         hint: hint(
           drop.hop, "no expression of \(migrationPath.mappingModels[drop.hop].joined(separator: ", ")) reads it"))
@@ -72,10 +73,15 @@ struct DropCounting {
     let count = rows[stored] ?? 0
     guard count > 0 else { return }
     droppedRows[stored] = count
+    let key = Key(
+      hop: hop, entity: entity, property: nil, table: migrationPath.sourceSchema.table(of: stored)?.name ?? "",
+      column: nil)
+    order.append(key)
+    counts[key] = count
     warnings.add(
       .dataDropped, "the entity is dropped with \(count.counted("row"))",
       at: Place(hop: migrationPath.hop(to: hop + 1), entity: entity),
-      hint: hint(hop, "\(migrationPath.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it"))
+      hint: hint(hop, "\(migrationPath.mappingModels[hop].joined(separator: ", ")) takes its objects nowhere"))
   }
 
   private mutating func noteAttributes(_ names: [String], of entity: String, stored: String, hop: Int) {
@@ -126,13 +132,14 @@ struct DropCounting {
         + " ON o.Z_PK = s.\(SQLiteIdentifier.quoted(columns.key)) WHERE o.Z_ENT = \(number)") ?? 0
   }
 
-  /// Adds the values of one entity's rows; an inherited property collects those of all subentities that drop it.
+  /// Adds the values of one entity's rows. An inherited property collects those of all subentities that drop it, but
+  /// mapping models say for each entity which of its properties it keeps.
   private mutating func note(
     _ property: String, of entity: String, hop: Int, table: String, column: String, stored: String
   ) {
-    let key = Key(
-      hop: hop, entity: migrationPath.models[hop].declarer(of: property, in: entity), property: property, table: table,
-      column: column)
+    let named =
+      migrationPath.isMapped(to: hop + 1) ? entity : migrationPath.models[hop].declarer(of: property, in: entity)
+    let key = Key(hop: hop, entity: named, property: property, table: table, column: column)
     if counts[key] == nil { order.append(key) }
     counts[key, default: 0] &+= 0
     if (rows[stored] ?? 0) > 0, let number = migrationPath.sourceSchema.number(of: stored) {

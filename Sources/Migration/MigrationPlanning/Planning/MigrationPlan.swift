@@ -14,7 +14,8 @@ package struct MigrationPlan: Sendable {
   package let target: CatalogedVersion
   /// In order; empty if the store is at the target.
   package let hops: [Hop]
-  /// Columns whose values the migration path drops, each with the number of rows that have a value in the store now.
+  /// Columns and entities that the migration path drops, each with the number of rows that have a value in the store
+  /// now.
   package let drops: [DroppedColumn]
   /// Tables of persistent history that the last store has without their rows; empty for a store without history.
   package let clearedHistory: [ClearedTable]
@@ -90,17 +91,17 @@ package struct EntityCost: Sendable, Hashable {
   package let rows: Int64
 }
 
-/// A column that some hop drops, with its values counted in the existing store.
+/// A column or an entity that some hop drops, with its values or objects counted in the existing store.
 package struct DroppedColumn: Sendable, Hashable {
   /// Index of the hop that drops it.
   package internal(set) var hop: Int
-  /// Entity and property by their names in that hop's source version.
+  /// Entity and property by their names in that hop's source version; no property if the entity goes with its objects.
   package let entity: String
-  package let property: String
-  /// Table and column of the existing store that hold the values.
+  package let property: String?
+  /// Table and column of the existing store that hold the values; no column if the entity goes.
   package let table: String
-  package let column: String
-  /// Rows with a value that is not NULL.
+  package let column: String?
+  /// Rows with a value that is not NULL, or rows of the entity.
   package let nonNull: Int64
 }
 

@@ -127,7 +127,9 @@ struct RowInspection {
       "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "
         + "(Core Data would fail with 134110, 1570)",
       at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute, row: first),
-      hint: "give the attribute a default in the model, or make it optional")
+      hint: "give the attribute a default in the model, or make it optional; or give a mapping model that sets it "
+        + "(--mappings), or say what becomes of these rows: --invalid-rows skip or quarantine (`invalid_rows` in the "
+        + "configuration)")
   }
 
   // MARK: Uniqueness

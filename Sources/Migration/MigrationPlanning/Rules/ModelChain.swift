@@ -7,17 +7,17 @@ import SystemPackage
 
 /// Makes one model from single versions.
 enum ModelChain {
-  /// Returns stores in the order of their version identifiers, if each has one and no two are equal; else as given.
+  /// Returns stores in the order of their version identifiers, if each has one and no two are equal; else nil.
   ///
   /// SwiftData writes the `versionIdentifier` of a VersionedSchema, or 1.0.0 if a schema has none.
-  static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle] {
+  static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle]? {
     let numbers = parts.map { part -> [Int]? in
       let identifiers = part.versions.first?.versionIdentifiers.filter { !$0.isEmpty } ?? []
       guard identifiers.count == 1, let identifier = identifiers.first else { return nil }
       return StoreModels.schemaVersion(identifier)
     }
     let known = numbers.compactMap(\.self)
-    guard known.count == parts.count, Set(known).count == known.count else { return parts }
+    guard known.count == parts.count, Set(known).count == known.count else { return nil }
     return zip(known, parts).sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
   }
 

@@ -4,6 +4,7 @@
 import Diagnostics
 import Glibc
 import ManagedObjectModel
+import PersistentStore
 import SystemPackage
 
 /// Finds stores in folders, and makes models from them.
@@ -107,9 +108,54 @@ package enum StoreFolder {
       var versions: Set<[String: VersionHash]> = []
       let distinct = group.parts.filter { versions.insert($0.versions.first?.versionHashes ?? [:]).inserted }
       if distinct.count == 1 { return distinct[0] }
-      return try ModelChain.bundle(
-        of: ModelChain.byIdentifier(distinct), declaredOrder: groups.count == 1 ? declaredOrder : [])
+      let declared = groups.count == 1 ? declaredOrder : []
+      if let known = ModelChain.byIdentifier(distinct) {
+        return try ModelChain.bundle(of: known, declaredOrder: declared)
+      }
+      let guessed = byNumber(distinct)
+      let bundle = try ModelChain.bundle(of: guessed, declaredOrder: declared)
+      if declared.isEmpty { try requireNoContradiction(guessed, of: group.parts, names: bundle.versions.map(\.name)) }
+      return bundle
     }
+  }
+
+  /// Returns stores in the order of the numbers in their files' names, if each has one at its end; else as given.
+  private static func byNumber(_ parts: [ModelBundle]) -> [ModelBundle] {
+    guard let names = NaturalOrder.byFinalNumber(parts.map(\.name)) else { return parts }
+    return names.compactMap { name in parts.first { $0.name == name } }
+  }
+
+  /// Throws if the order is only that of the files' names, and every store of some version was written by an older
+  /// framework than every store of a version before it: a store could go to an older model, which drops values.
+  private static func requireNoContradiction(
+    _ versions: [ModelBundle], of stores: [ModelBundle], names: [String]
+  ) throws(HopdError) {
+    let written = versions.map { version in
+      stores.filter { $0.versions.first?.versionHashes == version.versions.first?.versionHashes }
+        .compactMap { framework(ofStoreAt: $0.path) }
+    }
+    for (later, second) in written.enumerated() {
+      guard let newest = second.max() else { continue }
+      guard let earlier = written[..<later].firstIndex(where: { $0.min().map { $0 > newest } ?? false }) else {
+        continue
+      }
+      let framework = written[earlier].min() ?? 0
+      throw HopdError(
+        .versionOrder,
+        "nothing but the names of the stores gives the order of their versions, and their contents contradict it: "
+          + "“\(names[earlier])” would come before “\(names[later])”, but was written by the newer framework "
+          + "(\(framework), not \(newest))", at: Place(file: versions[later].path),
+        hint: "declare the order, oldest first, with --order (`order` in the configuration); the versions are: "
+          + names.map { "\"\($0)\"" }.joined(separator: ", "))
+    }
+  }
+
+  /// Returns the framework that wrote a store last; nil if the store does not say.
+  private static func framework(ofStoreAt path: FilePath) -> Int64? {
+    let found = try? StoreReader.withUnchangedStore(at: StoreLocation(database: path.resolvingLinks ?? path)) {
+      try $0.metadata().frameworkVersion
+    }
+    return found.flatMap { $0 > 0 ? $0 : nil }
   }
 }
 

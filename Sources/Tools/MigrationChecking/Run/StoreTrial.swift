@@ -370,12 +370,13 @@ extension StoreTrial {
     }
   }
 
-  /// Returns the drops of a run, by the hops of its report.
+  /// Returns the dropped properties of a run, by the hops of its report; the differences tell of entities.
   static func drops(_ report: MigrationReport) -> [CheckDrop] {
-    report.dropped.filter { $0.nonNull > 0 }.map { drop in
+    report.dropped.filter { $0.nonNull > 0 }.compactMap { drop in
+      guard let property = drop.property else { return nil }
       let hop = report.hops.indices.contains(drop.hop) ? report.hops[drop.hop] : nil
       return CheckDrop(
-        hop: hop.map { "\($0.source) → \($0.destination)" } ?? "", entity: drop.entity, property: drop.property,
+        hop: hop.map { "\($0.source) → \($0.destination)" } ?? "", entity: drop.entity, property: property,
         count: drop.nonNull)
     }
   }

@@ -107,7 +107,12 @@ struct ExplainCommand: HopctlCommand {
     let command = "\(path.quotedForShell) \(source.words)"
     switch found.state {
     case .current: explanation.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
-    case .behind: try explainWay(location, found, checker, request, command, &explanation)
+    case .behind:
+      if found.version?.isFromStoreItself == true {
+        explanation.isFromStoreItself = true
+        explanation.nearest = nearest(to: found, at: location, in: catalog)
+      }
+      try explainWay(location, found, checker, request, command, &explanation)
     case .unknown:
       explanation.nearest = nearest(to: found, at: location, in: catalog)
       explanation.next = found.explanation?.hint ?? "add the model that the store was made with: --models PATH"

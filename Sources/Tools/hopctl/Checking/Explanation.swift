@@ -11,10 +11,12 @@ struct Explanation {
   /// The state of a store as `identify` prints it, or "model".
   let state: String
   var version: String?
+  /// Whether no given version is the store's, and the model that the store itself holds is used.
+  var isFromStoreItself = false
   var target: String?
   /// The hops of a store that can be migrated.
   var way: [String] = []
-  /// The nearest versions for a store that matches none.
+  /// The nearest versions for a store that matches none of those given.
   var nearest: [Near] = []
   /// Hops of a model that cannot be inferred and have no mapping model.
   var hops: [HopCheck] = []
@@ -53,13 +55,18 @@ struct Explanation {
 
   var lines: [String] {
     var lines = ["\(path): \(headline)"]
+    if isFromStoreItself {
+      lines.append(
+        "  no version given has the hashes of the store: hopd reads it by the model that the store itself holds. The "
+          + "app fails (134130) until it has the version again, or the store is migrated")
+    }
     if !way.isEmpty { lines.append("  the way: \(way.joined(separator: ", "))") }
     lines += nearest.flatMap(Self.lines) + findings.flatMap(Self.lines)
     for hop in hops where !findings.contains(where: { $0.error.place.hop == hop.title }) {
       lines.append("  hop \(hop.title): missing")
       lines += hop.reasons.map(Self.line)
     }
-    if nearest.isEmpty, findings.isEmpty, let error {
+    if nearest.isEmpty || isFromStoreItself, findings.isEmpty, let error {
       lines.append("  \(error.message)")
       lines += error.reasons.map(Self.line)
     }

@@ -210,8 +210,10 @@ extension PlanShape.Hop {
   /// Describes a hop of a plan; `drops` are those of the whole plan.
   init(_ hop: Hop, plan: MigrationPlan, drops: [DroppedColumn], isBound: (String) -> Bool) throws(HopdError) {
     func dropped(_ entity: String?) -> [PlanShape.Drop] {
-      drops.filter { $0.hop == hop.index && $0.entity == entity }.map {
-        PlanShape.Drop(column: $0.column, property: $0.property, nonNull: $0.nonNull)
+      // An entity that goes is an entity of type "remove" with its rows.
+      drops.filter { $0.hop == hop.index && $0.entity == entity }.compactMap { drop in
+        guard let property = drop.property, let column = drop.column else { return nil }
+        return PlanShape.Drop(column: column, property: property, nonNull: drop.nonNull)
       }
     }
     (source, destination) = (hop.source.name, hop.destination.name)
@@ -239,7 +241,9 @@ extension PlanShape.Hop {
       }
       // Entities that no entity mapping reads, if the plan has their number of rows.
       + hop.mapping.entityMappings.filter { $0.kind == .remove }.compactMap { entity in
-        guard let name = entity.sourceEntity, let rows = plan.expectation.droppedRowsByEntity[name] else { return nil }
+        guard let name = entity.sourceEntity, !reported.contains(name),
+          let rows = plan.expectation.droppedRowsByEntity[name]
+        else { return nil }
         return PlanShape.Entity(
           source: name, destination: nil, type: "remove", mapping: nil, rows: rows, execution: "sql", reasons: [],
           drops: [])

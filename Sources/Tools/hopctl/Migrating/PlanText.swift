@@ -13,7 +13,7 @@ struct PlanText {
   /// The plan's hops as `--json` has them.
   let hops: [PlanShape.Hop]
   let execution: ChainExecution
-  /// Dropped columns, including those that only the trial found.
+  /// Dropped columns and entities, including those that only the trial found.
   let drops: [DroppedColumn]
   let request: MigrationRequest
 
@@ -42,8 +42,7 @@ struct PlanText {
       lines.append("  \(what): " + program)
     }
     for drop in drops where drop.hop == hop.index {
-      let values = MessageFormatter.count(drop.nonNull, "value", "values")
-      lines.append("  drops \(drop.entity).\(drop.property) (\(drop.column)): \(values)")
+      lines.append("  drops \(drop.subject) (\(drop.column ?? drop.table)): \(drop.amount)")
     }
     return lines
   }

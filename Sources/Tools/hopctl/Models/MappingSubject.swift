@@ -30,9 +30,9 @@ struct MappingSubject {
     let catalog = try ModelCatalog.load(models.map { FilePath($0) })
     let (hops, pair, misfit, remarks) = try Self.pair(for: file, mappings, in: catalog)
     (source, destination) = hops.models(of: pair)
-    serves = misfit == nil
+    serves = hops.pairs.contains(pair)
     let loaded: LoadedMapping
-    if misfit != nil {
+    if !serves {
       loaded = try file.load(source: source, destination: destination)
       others = []
     } else {
@@ -61,6 +61,12 @@ struct MappingSubject {
       if !hops.pairs.isEmpty { fitting.append((bundle, hops)) }
     }
     guard let first = fitting.first else {
+      for hops in catalog.bundles.map({ MappingCatalog(files: [file]).hops(among: versions(of: $0, in: catalog)) }) {
+        guard let pair = hops.idle.first?.pair else { continue }
+        let remark = HopdError(
+          .mappingRemark, "no store follows the mapping model: its two versions have the same hashes", at: place)
+        return (hops, pair, nil, [remark])
+      }
       if let nearest = misfits.first { return (nearest.hops, nearest.misfit.pair, nearest.misfit, []) }
       let names = catalog.bundles.map { bundle in
         "\(bundle.name) (\(bundle.versions.map(\.name).joined(separator: ", ")))"

@@ -51,8 +51,7 @@ struct MigrationOutput {
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
       for drop in report.dropped {
-        try output.line(
-          "  dropped \(drop.entity).\(drop.property): \(MessageFormatter.count(drop.nonNull, "value", "values"))")
+        try output.line("  dropped \(drop.subject): \(drop.amount)")
       }
       for table in report.clearedHistory where table.rows > 0 {
         try output.line(
@@ -112,15 +111,20 @@ struct MigrationOutput {
       + tallies.dropped.sorted { $0.key < $1.key }.map {
         "left out \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
       }
-      + tallies.invalidRows.map { rows in
+      + tallies.invalidRows.flatMap { rows in
         let what =
           switch rows.rule {
           case .fail, .skip: "skipped"
           case .default: "gave the default to"
           case .quarantine: "quarantined"
           }
-        return "\(what) \(MessageFormatter.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
-          + "\(rows.code.rawValue)"
+        return [
+          "\(what) \(MessageFormatter.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
+            + "\(rows.code.rawValue)"
+        ]
+          + rows.clearedReferences.sorted { $0.key < $1.key }.map {
+            "\(MessageFormatter.count($0.value, "reference", "references")) of \($0.key) cleared"
+          }
       }
   }
 
@@ -162,12 +166,21 @@ extension InvalidRows {
   fileprivate var json: JSONObject {
     [
       "entity": entity, "property": property, "code": Int(code.rawValue), "rule": rule.rawValue, "rows": count,
-      "keys": keys,
+      "keys": keys, "clearedReferences": clearedReferences,
     ]
   }
 }
 
 extension DroppedColumn {
+  /// "Book.title", or "Book" if the entity goes.
+  var subject: String { property.map { "\(entity).\($0)" } ?? entity }
+
+  /// "2 values", or "2 objects" if the entity goes.
+  var amount: String {
+    property == nil
+      ? MessageFormatter.count(nonNull, "object", "objects") : MessageFormatter.count(nonNull, "value", "values")
+  }
+
   fileprivate var json: JSONObject {
     ["hop": hop, "entity": entity, "property": property, "column": column, "table": table, "nonNull": nonNull]
   }

@@ -66,8 +66,10 @@ struct MappedHopValidation {
       }
       let leaving = found.filter { [.skip, .quarantine].contains(rules.rule(for: $0.rule.entity)) }
       if !leaving.isEmpty {
-        try remove(leaving.map(\.rule))
-        settled += leaving.map(invalid)
+        let cleared = try remove(leaving.map(\.rule))
+        var removed = leaving.map(invalid)
+        removed[0].clearedReferences = cleared
+        settled += removed
       }
     }
   }
@@ -130,14 +132,17 @@ struct MappedHopValidation {
         .invalidRows,
         "\(violation.count) object\(violation.count == 1 ? "" : "s") \(rule.code.words(count: violation.count)) "
           + "(Core Data \(rule.code.rawValue)):"
-          + " Z_PK \(keys)\(violation.count > violation.keys.count ? ", …" : "")",
+          + " Z_PK \(keys)\(violation.count > violation.keys.count ? ", …" : "")"
+          + (rules.rule(for: rule.entity) == .default && defaultValue(for: rule) == nil
+            ? "; \(rule.property) has no default, so “default” cannot help" : ""),
         at: Place(hop: hop, entity: rule.entity, property: rule.property, row: violation.keys.first))
     }
     return HopdError(
       .invalidRows, "objects break the rules of the version they are migrated to (Core Data 1560)",
       at: Place(hop: hop),
       hint:
-        "correct them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, \"default\" or "
+        "correct them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, "
+        + (violations.contains { defaultValue(for: $0.rule) != nil } ? "\"default\" or " : "or ")
         + "\"quarantine\", for all or by entity (hopctl: --invalid-rows)", reasons: reasons)
   }
 
@@ -151,7 +156,8 @@ struct MappedHopValidation {
     return SQLExpression.defaultValue(of: attribute)?.text
   }
 
-  private func remove(_ broken: [ValidationRule]) throws {
+  /// Removes the objects that break these rules, and returns how many references of others that clears.
+  private func remove(_ broken: [ValidationRule]) throws -> [String: Int64] {
     let quarantine = QuarantineTables(connection: connection, schema: schema)
     // The keys first: removing one object changes the conditions for the next.
     let keys = qualified(QuarantineTables.keysTable)
@@ -163,13 +169,40 @@ struct MappedHopValidation {
       if rules.rule(for: rule.entity) == .quarantine { try quarantine.note(rule, rows: rows) }
       try connection.run("INSERT OR IGNORE INTO \(keys) SELECT \(table), d.\"Z_PK\" \(rows)")
     }
+    var cleared: [String: Int64] = [:]
     for table in layout.tables where broken.contains(where: { $0.table == table.name }) {
       let query = "SELECT \"key\" FROM \(keys) WHERE \"table\" = \(SQLiteValue.text(table.name).literal)"
       try quarantine.keep(table, keys: query)
+      for (name, count) in try references(to: table, keys: keys) { cleared[name, default: 0] += count }
       for statement in RowRemoval(table: table, layout: layout, schema: schema, keys: query).statements {
         try connection.run(statement)
       }
     }
     try connection.run("DROP TABLE \(keys)")
+    return cleared
+  }
+
+  /// Counts the optional references to objects of a table that go, of objects that stay. An object whose reference is
+  /// required breaks a rule itself once the reference is cleared.
+  private func references(to table: EntityTable, keys: String) throws -> [String: Int64] {
+    var counts: [String: Int64] = [:]
+    for other in layout.tables {
+      for column in other.columns {
+        guard case .toOne(let entity, let name) = column.role, let owner = layout.model.entity(named: entity),
+          let relationship = layout.model.allRelationships(of: owner)[name], relationship.isOptional,
+          table.entities.contains(relationship.destinationEntityName),
+          let columns = layout.storage(ofRelationship: name, in: entity)?.ownColumns
+        else { continue }
+        let (target, place) = (SQLiteValue.text(table.name).literal, SQLiteValue.text(other.name).literal)
+        let count =
+          try connection.integer(
+            "SELECT count(*) FROM \(qualified(other.name)) AS o JOIN \(keys) AS k ON k.\"table\" = \(target)"
+              + " AND k.\"key\" = o.\(SQLiteIdentifier.quoted(columns.key))"
+              + " WHERE NOT EXISTS (SELECT 1 FROM \(keys) AS g"
+              + " WHERE g.\"table\" = \(place) AND g.\"key\" = o.\"Z_PK\")") ?? 0
+        if count > 0 { counts["\(entity).\(name)"] = count }
+      }
+    }
+    return counts
   }
 }

@@ -88,13 +88,15 @@ struct MappedScratch: Sendable, Hashable {
     let table = SQLiteIdentifier.quoted(schema) + "." + Self.settledTable
     try connection.execute(
       "CREATE TABLE IF NOT EXISTS \(table) "
-        + "(entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)")
+        + "(entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT, cleared TEXT)")
     for rows in invalid {
       try connection.run(
-        "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
           .text(rows.entity), .text(rows.property), .integer(Int64(rows.code.rawValue)), .text(rows.rule.rawValue),
           .integer(rows.count), .text(rows.keys.map(String.init).joined(separator: " ")),
+          .text(
+            rows.clearedReferences.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: "\n")),
         ])
     }
   }
@@ -113,8 +115,20 @@ struct MappedScratch: Sendable, Hashable {
         entity: row.text(at: 0) ?? "", property: row.text(at: 1) ?? "",
         code: ValidationErrorCode(rawValue: Int(clamping: row.integer(at: 2))) ?? .missingValue,
         rule: InvalidRowsRule(rawValue: row.text(at: 3) ?? "") ?? .fail, count: row.integer(at: 4),
-        keys: (row.text(at: 5) ?? "").split(separator: " ").compactMap { Int64($0) })
+        keys: (row.text(at: 5) ?? "").split(separator: " ").compactMap { Int64($0) },
+        clearedReferences: Self.references(row.text(at: 6) ?? ""))
     }
     return tallies
+  }
+
+  /// Reads lines of "Entity.relationship count".
+  private static func references(_ lines: String) -> [String: Int64] {
+    let pairs = lines.split(separator: "\n").compactMap { line -> (String, Int64)? in
+      guard let space = line.utf8.lastIndex(of: 0x20), let count = Int64(line[line.index(after: space)...]) else {
+        return nil
+      }
+      return (String(line[..<space]), count)
+    }
+    return Dictionary(pairs, uniquingKeysWith: +)
   }
 }
