@@ -112,14 +112,3 @@ package enum StoreFolder {
     }
   }
 }
-
-extension FilePath {
-  /// The path with symbolic links resolved; nil if it does not exist.
-  package var resolvingLinks: FilePath? {
-    withPlatformString { name in
-      guard let real = realpath(name, nil) else { return nil }
-      defer { free(real) }
-      return FilePath(platformString: real)
-    }
-  }
-}

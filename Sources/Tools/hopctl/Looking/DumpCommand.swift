@@ -37,7 +37,8 @@ struct DumpCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
-    let loaded = try models.load(for: location)
+    let loaded = try models.load(for: location, search: .everywhere)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
     // A dump needs only a known version, so the target does not matter.
     try StoreReader.withUnchangedStore(at: location) { reader in

@@ -21,7 +21,9 @@ struct IdentifyCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location.store, withMappings: true, allowsOlder: wanted.allowOlder)
+    let loaded = try models.load(
+      for: location.store, withMappings: true, allowsOlder: wanted.allowOlder, search: .everywhere)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
       location.store, catalog: loaded.catalog, target: wanted.target(loaded.watch))
@@ -42,7 +44,7 @@ struct IdentifyCommand: HopctlCommand {
     if found.version != nil {
       try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
     }
-    let object: JSONObject = [
+    var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
       "version": found.version?.model.name, "targetVersion": found.target?.model.name,
       // The named configuration, if the store has only its entities.
@@ -54,6 +56,7 @@ struct IdentifyCommand: HopctlCommand {
       // These may be damaged: only `verify` reads them.
       "notChecked": found.version == nil ? [] : ["pages", "rows"], "pin": pin,
     ]
+    if let found = loaded.found { object += ["models": found.json()] }
     // Why the state is neither current nor behind.
     try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
     switch found.state {
