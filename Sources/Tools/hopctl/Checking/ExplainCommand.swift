@@ -108,7 +108,8 @@ struct ExplainCommand: HopctlCommand {
     case .newer: explanation.next = found.explanation?.hint ?? "give a newer model"
     case .damaged:
       explanation.next = "hopctl backups \(path.quotedForShell), then hopctl restore \(path.quotedForShell)"
-    case .notAStore, .encrypted: explanation.next = found.explanation?.hint ?? "name another file"
+    case .notAStore, .encrypted, .xmlStore, .binaryStore:
+      explanation.next = found.explanation?.hint ?? "name another file"
     }
     return explanation
   }

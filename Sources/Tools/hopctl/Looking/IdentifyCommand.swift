@@ -61,7 +61,7 @@ struct IdentifyCommand: HopctlCommand {
     try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
     switch found.state {
     case .current, .behind: return
-    case .newer, .unknown, .notAStore, .damaged, .encrypted:
+    case .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
       if let explanation = found.explanation { ErrorReport.tell(explanation) }
       throw Finished(status: .dataError)
     }
@@ -77,6 +77,8 @@ struct IdentifyCommand: HopctlCommand {
     case (.unknown, _): return TerminalText("a Core Data store of an unknown version", .bad)
     case (.notAStore, _): return TerminalText("not a Core Data store", .bad)
     case (.damaged, _): return TerminalText("damaged", .bad)
+    case (.xmlStore, _): return TerminalText("a Core Data XML store", .bad)
+    case (.binaryStore, _): return TerminalText("a Core Data binary store, as it seems", .bad)
     case (.encrypted, _): return TerminalText("encrypted, as it seems", .bad)
     case (.current, nil), (.behind, nil), (.newer, nil): return TerminalText(found.state.rawValue)
     }

@@ -87,7 +87,7 @@ struct PlanCommand: HopctlCommand {
     switch found.state {
     case .current: return nil
     case .behind where found.identified != nil: return found.identified
-    case .behind, .newer, .unknown, .notAStore, .damaged, .encrypted:
+    case .behind, .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
       throw found.explanation ?? HopdError(.internalError, "the store is \(found.state.rawValue), without a reason")
     }
   }

@@ -153,6 +153,7 @@ struct ModelOptions: ParsableArguments {
     do {
       guard search == .everywhere else { throw unnamed(store) }
       let catalog = try FoundModels.catalog(ofStore: store)
+      if catalog.bundles.isEmpty, let result { return result }
       return Loaded(
         catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings,
         found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
