@@ -18,6 +18,7 @@ import Testing
     "PolicyMigration": ["Values", "Conversation", "Objects", "Steps"],
     "PersistentStore": [
       "Values", "Locations", "Metadata", "Reading", "KeyOrder", "Schema", "History", "Census", "Models", "Writing",
+      "XMLStores",
     ],
     "Expressions": ["Syntax", "Patterns", "Types", "Evaluation", "SQL"],
     "MigrationPlanning": [

@@ -1,6 +1,7 @@
 // The rights of the service's user, computed from the modes of files: a configuration is often checked by root, who may
 // read and write everything.
 
+import Diagnostics
 import DurableFiles
 import Glibc
 import MigrationPlanning

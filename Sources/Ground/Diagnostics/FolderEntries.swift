@@ -46,3 +46,14 @@ extension FolderEntry {
     }
   }
 }
+
+extension FilePath {
+  /// The path with symbolic links resolved; nil if it does not exist.
+  package var resolvingLinks: FilePath? {
+    withPlatformString { name in
+      guard let real = realpath(name, nil) else { return nil }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
+  }
+}

@@ -3,8 +3,8 @@
 
 import Diagnostics
 
-/// Builds the value of one XML property list from its events.
-final class XMLPropertyListReader: XMLEventHandler {
+/// Builds the value of one XML property list from its events, which may be a part of another document's.
+package final class XMLPropertyListReader: XMLEventHandler {
   private enum Container {
     case plist(PropertyListValue?)
     case array([PropertyListValue])
@@ -16,10 +16,12 @@ final class XMLPropertyListReader: XMLEventHandler {
   private let limits: PropertyListLimits
   private let place: Place
   private var stack: [Container] = []
-  private var result: PropertyListValue?
+  /// The value, when `</plist>` was read.
+  package private(set) var result: PropertyListValue?
   private var values = 0
 
-  private init(limits: PropertyListLimits, place: Place) {
+  /// Makes a reader of the events from `<plist>` to `</plist>`.
+  package init(limits: PropertyListLimits, place: Place) {
     self.limits = limits
     self.place = place
   }
@@ -41,7 +43,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     return result
   }
 
-  func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
+  package func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
     if case .scalar(let outer, _)? = stack.last {
       throw damaged("<\(outer)> holds an element; it may hold text only", position)
     }
@@ -65,7 +67,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     }
   }
 
-  func text(_ text: String, at position: XMLPosition) throws(HopdError) {
+  package func text(_ text: String, at position: XMLPosition) throws(HopdError) {
     if case .scalar(let name, _)? = stack.last {
       // A text arrives whole, but a comment inside it splits it into two pieces.
       guard case .scalar(_, let before)? = stack.popLast() else { return }
@@ -75,7 +77,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     }
   }
 
-  func endElement(_ name: String, at position: XMLPosition) throws(HopdError) {
+  package func endElement(_ name: String, at position: XMLPosition) throws(HopdError) {
     switch stack.popLast() {
     case .plist(let value)?: result = value
     case .array(let elements)?: try add(.array(elements), position)

@@ -35,6 +35,8 @@ matches 'next attempt' '^20[0-9-]+T[0-9:]+Z$' "$(hopctl status "$STORES/mine.sql
 same 'failed' "$STORES/noise.sqlite" "$(hopctl list --failed --json | json stores.0.store)"
 same 'stores of the watch' 5 "$(hopctl list --watch test --json \
     | "$PY" -c 'import json,sys; print(len(json.load(sys.stdin)["stores"]))')"
+# A store that was named alone has the models and rules of its watch.
+same 'models of the watch' watch "$(hopctl identify "$STORES/mine.sqlite" --json 2>/dev/null | json models.from)"
 # A store is found whatever way it is named.
 (cd "$STORES" && hopctl status ./held.sqlite >/dev/null) || fail 'a relative name'
 ln -s "$STORES" "$ROOM/link"

@@ -85,6 +85,8 @@ package enum ModelReader {
   package static func findBundles(
     in path: FilePath, skipped: @escaping (HopdError) -> Void = { _ in }
   ) throws(HopdError) -> [FilePath] {
+    // The folder `.` may be a bundle: its name tells.
+    let path = path.lastComponent?.kind == .regular ? path : path.resolvingLinks ?? path
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
       throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "Check the path.")

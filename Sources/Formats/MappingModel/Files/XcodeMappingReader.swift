@@ -38,12 +38,12 @@ private struct XcodeObject {
   /// Returns the text of an attribute; nil if it is absent or empty.
   func text(_ name: String) -> String? {
     guard let raw = values[name] else { return nil }
-    let text = XcodeText.unescaped(raw)
+    let text = XMLStoreText.unescaped(raw)
     return text.isEmpty ? nil : text
   }
 
   /// Returns the value of a boolean attribute.
-  func flag(_ name: String) -> Bool? { values[name].map { ["1", "YES", "true"].contains(XcodeText.trimmed($0)) } }
+  func flag(_ name: String) -> Bool? { values[name].map { ["1", "YES", "true"].contains(XMLStoreText.trimmed($0)) } }
 }
 
 /// Builds a mapping model from XML events.
@@ -164,7 +164,7 @@ final class XcodeMappingReader: XMLEventHandler {
     }
     var numbers: Set<Int64> = []
     let numbered = listed.enumerated().map { position, object in
-      let number = object.values["mappingnumber"].flatMap { Int64(XcodeText.trimmed($0)) }
+      let number = object.values["mappingnumber"].flatMap { Int64(XMLStoreText.trimmed($0)) }
       if let number, !numbers.insert(number).inserted {
         warn("two entity mappings have the number \(number); they are taken in the order of their list", object.line)
       }
@@ -187,7 +187,7 @@ final class XcodeMappingReader: XMLEventHandler {
     var entity = XcodeEntityMapping(
       name: object.text("name"), source: source, destination: destination,
       policy: object.text("migrationpolicyclassname").flatMap {
-        let name = XcodeText.trimmed($0)
+        let name = XMLStoreText.trimmed($0)
         return name.isEmpty ? nil : name
       }, filter: SourceFetch.condition(object.text("sourcefilterpredicatestring")), line: object.line)
     attempt(here) { () throws(HopdError) in
@@ -304,58 +304,5 @@ final class XcodeMappingReader: XMLEventHandler {
 
   private func tooLarge(_ what: String, _ line: Int) -> HopdError {
     HopdError(.mappingTooLarge, "the mapping model is too large: \(what)", at: at(line))
-  }
-}
-
-/// Text of Core Data's XML stores.
-enum XcodeText {
-  /// Returns the text with `\uXXYY` replaced by the UTF-16 unit 0xYYXX: Core Data's XML stores swap the two bytes, so
-  /// that `\u3e00` is `>` (docs/formats/mapping-models.md, "Escapes in texts"). Any other backslash is literal.
-  static func unescaped(_ text: String) -> String {
-    let bytes = Array(text.utf8)
-    guard bytes.contains(UInt8(ascii: "\\")) else { return text }
-    var result = ""
-    var run: [UInt8] = []
-    var units: [UInt16] = []
-    func close() {
-      if !units.isEmpty { result += String(decoding: units, as: UTF16.self) }
-      if !run.isEmpty { result += String(decoding: run, as: UTF8.self) }
-      units = []
-      run = []
-    }
-    var index = 0
-    while index < bytes.count {
-      if let unit = escape(in: bytes, at: index) {
-        if !run.isEmpty { close() }
-        units.append(unit)
-        index += 6
-      } else {
-        if !units.isEmpty { close() }
-        run.append(bytes[index])
-        index += 1
-      }
-    }
-    close()
-    return result
-  }
-
-  /// Returns the UTF-16 unit of the escape at `index`.
-  private static func escape(in bytes: [UInt8], at index: Int) -> UInt16? {
-    guard bytes.count - index >= 6, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u") else {
-      return nil
-    }
-    var value: UInt16 = 0
-    for byte in bytes[(index + 2)..<(index + 6)] {
-      guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { return nil }
-      value = value << 4 | UInt16(truncatingIfNeeded: digit)
-    }
-    return value.byteSwapped
-  }
-
-  /// Returns the text without white space around it.
-  static func trimmed(_ text: String) -> String {
-    var part = text.drop(while: \.isWhitespace)
-    while let last = part.last, last.isWhitespace { part.removeLast() }
-    return String(part)
   }
 }

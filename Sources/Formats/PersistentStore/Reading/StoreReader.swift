@@ -332,6 +332,7 @@ extension StoreReader {
         .notAStore, "the file is empty", at: place, hint: "is this the right file? A store is never empty")
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
+      if let store = AtomicStoreKind(of: location.database) { throw store.refusal(place) }
       // An encrypted database has no header at all: whole pages of noise (SQLCipher and similar).
       let isPaged = location.database.linkStatus().map { $0.st_size >= 1024 && $0.st_size % 512 == 0 } ?? false
       let distinct = Set(header).count

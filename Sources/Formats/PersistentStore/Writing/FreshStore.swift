@@ -43,6 +43,18 @@ package struct FreshStore {
     at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, kind: SampleRows = .everyKind,
     external: ExternalSamples? = nil, progress: (Int64) -> Bool = { _ in true }
   ) throws {
+    try make(at: path, metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: schema.frameworkVersion)) {
+      var filler = StoreFiller(
+        connection: $0, schema: schema, rows: rows, seed: seed, kind: kind, external: external)
+      try filler.fill(progress: progress)
+      try external?.throwIfFailed()
+      return filler.highWaterMarks
+    }
+  }
+
+  /// Makes the file at `path`, which must not exist, with the rows that `fill` inserts. It returns the highest key of
+  /// each root entity.
+  func make(at path: FilePath, metadata: StoreMetadata, fill: (Connection) throws -> [String: Int64]) throws {
     let connection = try Connection(path: path, access: .create)
     try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     let writer = StoreWriter(connection: connection, schema: "main")
@@ -50,16 +62,12 @@ package struct FreshStore {
     try writer.prepareFile(
       pageSize: FrameworkVersion.pageSize(of: version), hasOldestFormat: FrameworkVersion.hasOldestFileFormat(version))
     try writer.createTables(schema)
-    var filler = StoreFiller(
-      connection: connection, schema: schema, rows: rows, seed: seed, kind: kind, external: external)
-    try filler.fill(progress: progress)
-    try external?.throwIfFailed()
+    let marks = try fill(connection)
     try writer.fillDerivedCounts(schema)
     for index in schema.indexes { try writer.createIndex(index) }
     try writer.createTriggers(schema)
     try writer.createBookkeeping(
-      schema, highWaterMarks: filler.highWaterMarks,
-      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version),
+      schema, highWaterMarks: marks, metadata: metadata,
       // A model that cannot be archived is left out; `ModelCache.remark(on:)` reports it in advance.
       modelCache: try? ModelCache.content(for: schema))
     let mode = FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE"

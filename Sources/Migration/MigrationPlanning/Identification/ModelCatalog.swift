@@ -118,8 +118,8 @@ package struct ModelCatalog: Sendable {
       let places = paths.map(\.printable).joined(separator: ", ")
       throw HopdError(
         .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
-        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder that holds "
-          + "models, with --models PATH", reasons: failures)
+        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
+          + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
     }
     guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures + links) }
     // Two forms of the same version are not a chain.
@@ -177,6 +177,9 @@ package struct ModelCatalog: Sendable {
   }
 
   static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+
+  /// Whether the path has the name of a model.
+  package static func isModelFile(_ path: FilePath) -> Bool { modelExtensions.contains(path.extension ?? "") }
 
   /// Whether the path holds one version rather than a bundle of several.
   private static func isSingleVersion(_ path: FilePath) -> Bool {

@@ -22,6 +22,10 @@ package enum StoreState: String, Sendable, Hashable, CaseIterable {
   case damaged
   /// A file that looks like an encrypted database.
   case encrypted
+  /// A Core Data XML store, which can be made a SQLite store.
+  case xmlStore = "xml-store"
+  /// A Core Data binary store.
+  case binaryStore = "binary-store"
 }
 
 /// The result of identifying a file.

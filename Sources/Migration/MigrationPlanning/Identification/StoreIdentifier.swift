@@ -65,6 +65,18 @@ package enum StoreIdentifier {
       explanation: explanation?.located(place), line: found.line)
   }
 
+  /// Returns the version with these hashes, for a store that is no SQLite database.
+  package static func version(
+    of metadata: StoreMetadata, in catalog: ModelCatalog, at place: Place
+  ) throws(HopdError) -> CatalogedVersion {
+    let hashes = metadata.versionHashes
+    let matching = StoreMatching(hashes: hashes, catalog: catalog, target: .own, place: place)
+    if let found = try matching.match() { return found.version }
+    throw
+      (VersionComparison.unusable(hashes, catalog: catalog)
+      ?? VersionComparison.explain(hashes, catalog: catalog)).located(place)
+  }
+
   /// Throws if Core Data did not make the database, or if damage shows at once.
   private static func requireStore(
     _ objects: [SchemaObject], _ tables: Set<String>, _ reader: StoreReader, at place: Place
@@ -123,11 +135,16 @@ package enum StoreIdentifier {
         + "back; hopctl also goes back by inference with --allow-older")
   }
 
+  /// Whether an error tells the state of a file, so that `identify` makes it a result.
+  package static func isState(_ error: HopdError) -> Bool { state(of: error) != nil }
+
   private static func state(of error: HopdError) -> StoreState? {
     switch error.code {
     case .notAStore: .notAStore
     case .storeDamaged: .damaged
     case .storeEncrypted: .encrypted
+    case .storeOfXML: .xmlStore
+    case .storeBinary: .binaryStore
     default: nil
     }
   }

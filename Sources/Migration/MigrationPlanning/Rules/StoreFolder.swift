@@ -158,14 +158,3 @@ package enum StoreFolder {
     return found.flatMap { $0 > 0 ? $0 : nil }
   }
 }
-
-extension FilePath {
-  /// The path with symbolic links resolved; nil if it does not exist.
-  package var resolvingLinks: FilePath? {
-    withPlatformString { name in
-      guard let real = realpath(name, nil) else { return nil }
-      defer { free(real) }
-      return FilePath(platformString: real)
-    }
-  }
-}

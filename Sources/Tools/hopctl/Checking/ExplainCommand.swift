@@ -92,12 +92,6 @@ struct ExplainCommand: HopctlCommand {
 
   private func explainStore() throws -> Explanation {
     let location = try StoreArgument.location(of: path).store
-    guard !source.models.isEmpty || source.config != nil else {
-      throw HopdError(
-        .usage, "the store is compared with models, and none was given", at: Place(store: location.database),
-        hint: "name the app's model: hopctl explain \(path.quotedForShell) --models MODEL; or, for a store that hopd "
-          + "watches, --config /etc/hopd/hopd.toml")
-    }
     let (request, target) = try request(for: location)
     let (checker, catalog) = (ModelChecker(request), request.catalog)
     let found = try StoreIdentifier.identify(location, catalog: catalog, target: target, countsRows: false)
@@ -119,19 +113,22 @@ struct ExplainCommand: HopctlCommand {
     case .newer: explanation.next = found.explanation?.hint ?? "give a newer model"
     case .damaged:
       explanation.next = "hopctl backups \(path.quotedForShell), then hopctl restore \(path.quotedForShell)"
-    case .notAStore, .encrypted: explanation.next = found.explanation?.hint ?? "name another file"
+    case .notAStore, .encrypted, .xmlStore, .binaryStore:
+      explanation.next = found.explanation?.hint ?? "name another file"
     }
     return explanation
   }
 
-  /// The models to compare the store with: those on the command line, or those of its watch with the watch's rules.
+  /// The models to compare the store with: those on the command line, those of its watch with the watch's rules, or
+  /// those that lie beside it.
   private func request(for location: StoreLocation) throws -> (request: CheckRequest, target: TargetVersion) {
-    guard source.config != nil else {
+    guard source.models.isEmpty else {
       var request = CheckRequest(catalog: try subject(source.models).catalog)
       request.target = to.map { .named($0) } ?? .current
       return (request, request.target)
     }
-    let loaded = try source.load(for: location, withMappings: true)
+    let loaded = try source.load(for: location, withMappings: true, search: .aroundStore)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
     if let mistake = loaded.mistake { throw mistake }
     var request = CheckRequest(catalog: loaded.catalog)

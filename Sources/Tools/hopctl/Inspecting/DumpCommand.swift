@@ -37,13 +37,20 @@ struct DumpCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
-    let loaded = try models.load(for: location)
+    let loaded = try models.load(for: location, search: .everywhere)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
+    if ConvertedStore.isNeeded(for: location) {
+      return try ConvertedStore.with(location, catalog: loaded.catalog) { try dump($0, loaded.catalog) }
+    }
+    try dump(location, loaded.catalog)
+  }
+
+  private func dump(_ location: StoreLocation, _ catalog: ModelCatalog) throws {
     // A dump needs only a known version, so the target does not matter.
     try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
-        reader: reader, location: location, catalog: loaded.catalog,
-        target: .own)
+        reader: reader, location: location, catalog: catalog, target: .own)
       guard let version = found.version, let metadata = found.metadata else {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }

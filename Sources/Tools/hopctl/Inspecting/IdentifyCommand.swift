@@ -21,7 +21,9 @@ struct IdentifyCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location.store, withMappings: true, allowsOlder: wanted.allowOlder)
+    let loaded = try models.load(
+      for: location.store, withMappings: true, allowsOlder: wanted.allowOlder, search: .everywhere)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
       location.store, catalog: loaded.catalog, target: wanted.target(loaded.watch))
@@ -42,7 +44,7 @@ struct IdentifyCommand: HopctlCommand {
     if found.version != nil {
       try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
     }
-    let object: JSONObject = [
+    var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
       "version": found.version?.model.name, "targetVersion": found.target?.model.name,
       // The named configuration, if the store has only its entities.
@@ -54,12 +56,18 @@ struct IdentifyCommand: HopctlCommand {
       // These may be damaged: only `verify` reads them.
       "notChecked": found.version == nil ? [] : ["pages", "rows"], "pin": pin,
     ]
+    if let found = loaded.found { object += ["models": found.json()] }
     // Why the state is neither current nor behind.
     try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
     switch found.state {
     case .current, .behind: return
+<<<<<<< HEAD:Sources/Tools/hopctl/Inspecting/IdentifyCommand.swift
     case .newer, .unknown, .notAStore, .damaged, .encrypted:
       if let explanation = found.explanation { ErrorReport.report(explanation) }
+=======
+    case .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
+      if let explanation = found.explanation { ErrorReport.tell(explanation) }
+>>>>>>> w-bare:Sources/Tools/hopctl/Looking/IdentifyCommand.swift
       throw Finished(status: .dataError)
     }
   }
@@ -74,6 +82,8 @@ struct IdentifyCommand: HopctlCommand {
     case (.unknown, _): return TerminalText("a Core Data store of an unknown version", .bad)
     case (.notAStore, _): return TerminalText("not a Core Data store", .bad)
     case (.damaged, _): return TerminalText("damaged", .bad)
+    case (.xmlStore, _): return TerminalText("a Core Data XML store", .bad)
+    case (.binaryStore, _): return TerminalText("a Core Data binary store, as it seems", .bad)
     case (.encrypted, _): return TerminalText("encrypted, as it seems", .bad)
     case (.current, nil), (.behind, nil), (.newer, nil): return TerminalText(found.state.rawValue)
     }

@@ -29,7 +29,8 @@ struct VerifyCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
-    let loaded = try models.load(for: location)
+    let loaded = try models.load(for: location, search: .everywhere)
+    output.tell(loaded.found)
     output.warn(loaded.warnings)
     let (version, remarks, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
@@ -61,10 +62,11 @@ struct VerifyCommand: HopctlCommand {
     }
     try output.lines(MessageFormatter.table(rows))
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
-    let object: JSONObject = [
+    var object: JSONObject = [
       "store": location.database.string, "model": version.modelName, "version": version.model.name,
       "depth": depth.rawValue, "passed": failed.isEmpty, "checks": checks.map(\.json),
     ]
+    if let found = loaded.found { object += ["models": found.json()] }
     try output.object(error.map { object + ["error": $0.json] } ?? object)
     if let error {
       ErrorReport.report(error)

@@ -18,7 +18,7 @@ struct MigrateCommand: HopctlCommand {
     discussion: """
       It replaces the store when the new one is complete, verified and durable, and keeps the old one beside it. An \
       interrupted run leaves the store as it was, and the next run continues from the checkpoint. If a restore has \
-      pinned the store, this command releases it.
+      pinned the store, this command releases it. With --output it also makes a SQLite store of a Core Data XML store.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -43,9 +43,26 @@ struct MigrateCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     let (loaded, remarks) = try options.load(models, for: location.store, output)
+    if ConvertedStore.isNeeded(for: location.store) {
+      guard copy != nil else {
+        throw HopdError(
+          .storeOfXML, "the store is a Core Data XML store, which cannot be migrated in its place",
+          at: Place(store: location.store.database),
+          hint: "hopctl migrate \(store.text.quotedForShell) \(models.words) --output NEW.sqlite")
+      }
+      return try ConvertedStore.with(location.store, catalog: loaded.catalog) { made in
+        try run(CanonicalStoreLocation(resolving: made.database), loaded, remarks, named: location.store.database)
+      }
+    }
+    try run(location, loaded, remarks, named: nil)
+  }
+
+  private func run(
+    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError], named: FilePath?
+  ) throws {
     let request = try request(location, loaded)
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
-    try MigrationOutput(output: output).run(
+    try MigrationOutput(output: output, named: named).run(
       request, remarks, bar, verb: "migrated", isCopy: copy != nil,
       interrupted: "the store is as it was; run the same command again: "
         + (copy == nil ? "it continues from the last checkpoint" : "a copy starts over")

@@ -47,7 +47,9 @@ struct PlanCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     // The plan's own warnings include the catalog's remarks on this model.
-    let (loaded, remarks) = try options.load(models, for: location.store, output) { $0.code != .modelRemark }
+    let (loaded, remarks) = try options.load(models, for: location.store, output, search: .everywhere) {
+      $0.code != .modelRemark
+    }
     var request = try options.request(location, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
@@ -64,7 +66,8 @@ struct PlanCommand: HopctlCommand {
     }
     if let plan {
       let trial = try scan(plan, location, request)
-      try show(plan, trial, request: request, remarks: remarks, pin: PinShape.of(location, assessment, output))
+      try show(
+        plan, trial, request: request, loaded.found, remarks: remarks, pin: PinShape.of(location, assessment, output))
       if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
@@ -75,7 +78,7 @@ struct PlanCommand: HopctlCommand {
       try output.object(
         json(
           location.store, from: assessment.version, to: assessment.target?.model.name ?? version, hops: [], pin,
-          loaded.warnings, nothing, diskNeeded: 0), isForReview: stable)
+          loaded.found, loaded.warnings, nothing, diskNeeded: 0), isForReview: stable)
     }
   }
 
@@ -84,7 +87,7 @@ struct PlanCommand: HopctlCommand {
     switch found.state {
     case .current: return nil
     case .behind where found.identified != nil: return found.identified
-    case .behind, .newer, .unknown, .notAStore, .damaged, .encrypted:
+    case .behind, .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
       throw found.explanation ?? HopdError(.internalError, "the store is \(found.state.rawValue), without a reason")
     }
   }
@@ -130,7 +133,8 @@ struct PlanCommand: HopctlCommand {
   // MARK: Showing
 
   private func show(
-    _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, remarks: [HopdError], pin: PinShape?
+    _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, _ found: FoundModels?, remarks: [HopdError],
+    pin: PinShape?
   ) throws {
     let drops = plan.drops + trial.drops
     let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
@@ -146,7 +150,7 @@ struct PlanCommand: HopctlCommand {
     if let failure = trial.failure { ErrorReport.report(failure) }
     var object = json(
       request.location.store, from: plan.store.version, to: plan.target.model.name, hops: hops,
-      execution: execution.json, pin, remarks + plan.warnings + trial.warnings,
+      execution: execution.json, pin, found, remarks + plan.warnings + trial.warnings,
       execution.estimate, diskNeeded: text.diskNeeded)
     // Tables of persistent history whose rows the migration drops; only for stores that have such tables.
     if !plan.clearedHistory.isEmpty {
@@ -159,15 +163,16 @@ struct PlanCommand: HopctlCommand {
 
   private func json(
     _ location: StoreLocation, from version: CatalogedVersion?, to target: String, hops: [PlanShape.Hop],
-    execution: [JSONObject] = [], _ pin: PinShape?, _ warnings: [HopdError], _ estimate: MigrationEstimate,
-    diskNeeded: Int64
+    execution: [JSONObject] = [], _ pin: PinShape?, _ found: FoundModels?, _ warnings: [HopdError],
+    _ estimate: MigrationEstimate, diskNeeded: Int64
   ) -> JSONObject {
-    let common: JSONObject = [
+    var common: JSONObject = [
       "store": stable ? location.fileName : location.database.string, "from": version?.model.name ?? "?",
       "to": target, "configuration": version?.configuration,
       "modelSource": version.map(MessageFormatter.modelSource), "hops": hops, "execution": execution, "pin": pin,
       "warnings": reported(warnings),
     ]
+    if let found { common += ["models": found.json(isForReview: stable)] }
     // Sizes and times differ from machine to machine.
     if stable { return common }
     let sizes: JSONObject = [

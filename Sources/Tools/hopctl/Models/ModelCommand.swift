@@ -10,17 +10,30 @@ struct ModelCommand: ParsableCommand {
     commandName: "model", abstract: "Shows models: versions, hashes, the tables they make.",
     subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self])
 
-  /// Reads the only model at or below `path`.
+  /// Reads the only model at or below `path`: a model, a store that holds its own, or a folder of either.
   static func bundle(at path: String) throws(HopdError) -> ModelBundle {
-    if StoreModels.isStore(FilePath(path)) { return try StoreModels.bundle(ofStoreAt: FilePath(path)) }
-    return try ModelReader.read(
-      at: only(
-        try ModelReader.findBundles(in: FilePath(path)), "model", at: path,
-        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"))
+    let given = FilePath(path)
+    if StoreModels.isStore(given) { return try StoreModels.bundle(ofStoreAt: given) }
+    let files = try ModelReader.findBundles(in: given)
+    guard files.isEmpty else { return try ModelReader.read(at: only(files, "model", at: path)) }
+    let bundles = try ModelCatalog.load([given]).bundles
+    if bundles.count == 1, let bundle = bundles.first { return bundle }
+    return try StoreModels.bundle(ofStoreAt: only(bundles.map(\.path), "model", at: path))
+  }
+
+  /// Returns the current version, or the only one.
+  static func only(of bundle: ModelBundle, remedy: String) throws(HopdError) -> ManagedObjectModel {
+    if let current = bundle.currentVersion { return current }
+    if bundle.versions.count == 1, let only = bundle.versions.first { return only }
+    throw HopdError(
+      .usage, "the model \(bundle.name) has \(bundle.versions.count) versions, and none is marked as current",
+      at: Place(file: bundle.path), hint: remedy)
   }
 
   /// Returns the only file that was found at a path; throws if there is none (with `hint`) or several.
-  static func only(_ found: [FilePath], _ what: String, at path: String, hint: String) throws(HopdError) -> FilePath {
+  static func only(
+    _ found: [FilePath], _ what: String, at path: String, hint: String = "check the path"
+  ) throws(HopdError) -> FilePath {
     if let first = found.first, found.count == 1 { return first }
     throw HopdError(
       .usage, found.isEmpty ? "there is no \(what) here" : "there are \(found.count) \(what)s here",

@@ -54,11 +54,7 @@ struct ModelDiffCommand: HopctlCommand {
 
   private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {
     let bundle = try ModelCommand.bundle(at: path)
-    if let current = bundle.currentVersion { return current }
-    if bundle.versions.count == 1, let only = bundle.versions.first { return only }
-    throw HopdError(
-      .usage, "the model \(bundle.name) has \(bundle.versions.count) versions, and none is marked as current",
-      at: Place(file: bundle.path),
-      hint: "name two of them: hopctl model diff \(path.quotedForShell) FROM TO")
+    return try ModelCommand.only(
+      of: bundle, remedy: "name two of them: hopctl model diff \(path.quotedForShell) FROM TO")
   }
 }

@@ -7,32 +7,20 @@ import SystemPackage
 /// `hopctl model list PATH…`.
 struct ModelListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists models and their versions, oldest first.")
+    commandName: "list", abstract: "Lists models and their versions, oldest first.",
+    discussion: "It takes whatever --models takes; versions that are named one by one are one model.")
 
-  @Argument(help: "Models, or folders that are searched for them.", completion: .file())
+  @Argument(help: "Models, stores that hold their model, or folders of them.", completion: .file())
   var paths: [String]
 
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    var models: [ModelBundle] = []
-    for path in paths {
-      if StoreModels.isStore(FilePath(path)) {
-        models.append(try StoreModels.bundle(ofStoreAt: FilePath(path)))
-        continue
-      }
-      for bundle in try ModelReader.findBundles(in: FilePath(path)) { models.append(try ModelReader.read(at: bundle)) }
-    }
-    if models.isEmpty {
-      throw HopdError(
-        .noModelFound, "no model was found", at: Place(file: paths.first.map { FilePath($0) }),
-        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one")
-    }
-    var catalog = ModelCatalog(bundles: models)
+    var catalog = try ModelCatalog.load(paths.map { FilePath($0) })
     try catalog.loadStages([], beside: paths.map { FilePath($0) })
-    models = catalog.bundles
+    output.warn(catalog.warnings)
+    let models = catalog.bundles
     for model in models {
-      output.warn(ModelCommand.warnings(model))
       let order = model.versions.count > 1 ? ModelListCommand.words(for: model.order) : ""
       try output.line("\(model.name)  \(model.path.printable)\(order)")
       for version in model.versions {
@@ -60,9 +48,4 @@ struct ModelListCommand: HopctlCommand {
     case .names: ""
     }
   }
-}
-
-extension HopdError.Code {
-  /// The searched paths hold no model.
-  static let noModelFound = HopdError.Code("no-models", exit: .notConfigured)
 }

@@ -14,20 +14,19 @@ struct ModelSchemaCommand: HopctlCommand {
   @Argument(help: "A model.", completion: .file())
   var path: String
 
-  @Option(name: .customLong("model-version"), help: "The version.")
-  var modelVersion: String
+  @Option(name: .customLong("model-version"), help: "The version; else the current one, or the only one.")
+  var modelVersion: String?
 
   @OptionGroup var layout: LayoutOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let bundle = try ModelCommand.bundle(at: path)
-    try ModelCommand.refuse(omitted: modelVersion, of: bundle)
-    guard let model = bundle.version(named: modelVersion) else {
-      throw HopdError(
-        .usage, "the model \(bundle.name) has no version \"\(modelVersion)\"", at: Place(file: bundle.path),
-        hint: "its versions are: \(bundle.versions.map(\.name).joined(separator: ", "))")
-    }
+    let model =
+      try modelVersion.map { name throws(HopdError) in
+        try ModelCommand.refuse(omitted: name, of: bundle)
+        return try ModelCommand.version(name, of: bundle)
+      } ?? ModelCommand.only(of: bundle, remedy: "name one with --model-version")
     let schema = try layout.schema(of: try layout.part(of: model, at: bundle.path), at: bundle.path)
     output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
     try output.lines(schema.createStatements.map { $0 + ";" })

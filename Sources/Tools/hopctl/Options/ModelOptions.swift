@@ -92,31 +92,110 @@ struct ModelOptions: ParsableArguments {
     var policies: [String: PolicyBinding] = [:]
     /// Remarks on the configuration and the models.
     let warnings: [HopdError]
+    /// The models that a search found; nil where they were named.
+    var found: FoundModels?
   }
 
-  /// Reads everything; mapping models only for commands that plan.
-  func load(for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false) throws -> Loaded {
-    func catalog(_ models: [FilePath], _ mappings: [FilePath], _ order: [String]) throws -> ModelCatalog {
+  /// Reads everything; mapping models only for commands that plan. Without `--models` and `--config` the models of the
+  /// store are searched, where `search` allows it.
+  func load(
+    for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false, search: ModelSearch = .nowhere
+  ) throws -> Loaded {
+    func catalog(_ models: [FilePath], _ mappings: [FilePath], _ order: [String], beside: [FilePath] = []) throws
+      -> ModelCatalog
+    {
       var catalog = try ModelCatalog.load(models, declaredOrder: order)
       catalog.allowsOlder = allowsOlder
       if withMappings {
-        try catalog.loadMappings(mappings, beside: models)
+        try catalog.loadMappings(mappings, beside: models + beside)
       } else {
-        try catalog.loadStages(mappings, beside: models)
+        try catalog.loadStages(mappings, beside: models + beside)
       }
       return catalog
     }
-    guard let config else {
-      let catalog = try catalog(models.map { FilePath($0) }, mappings.map { FilePath($0) }, order)
+    func loaded(of chosen: Configuration.Watch, in configuration: LoadedConfiguration) throws -> Loaded {
+      let catalog = try catalog(chosen.models, chosen.mappings, chosen.versions)
+      return Loaded(
+        catalog: catalog, watch: chosen, memoryLimit: configuration.configuration.daemon.memoryLimit,
+        mistake: chosen.unknownEntityRule(in: catalog)?.placed(in: configuration),
+        policies: configuration.configuration.policyBindings, warnings: configuration.warnings + catalog.warnings)
+    }
+    if let config {
+      let configuration = try ConfigurationLoader.load(file: try FilePath(config).resolved())
+      return try loaded(of: try watch(of: configuration.configuration, for: store, file: config), in: configuration)
+    }
+    let named = mappings.map { FilePath($0) }
+    guard models.isEmpty, search != .nowhere, let store else {
+      let catalog = try catalog(models.map { FilePath($0) }, named, order)
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
-    let loaded = try ConfigurationLoader.load(file: try FilePath(config).resolved())
-    let chosen = try watch(of: loaded.configuration, for: store, file: config)
-    let catalog = try catalog(chosen.models, chosen.mappings, chosen.versions)
-    return Loaded(
-      catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
-      mistake: chosen.unknownEntityRule(in: catalog)?.placed(in: loaded),
-      policies: loaded.configuration.policyBindings, warnings: loaded.warnings + catalog.warnings)
+    var remarks: [HopdError] = []
+    if let (chosen, configuration) = try serving(store, &remarks) {
+      var result = try loaded(of: chosen, in: configuration)
+      result.found = FoundModels(origin: .watch, paths: chosen.models, watch: chosen.name)
+      return result
+    }
+    var result: Loaded?
+    if let found = FoundModels.beside(store) {
+      do {
+        let catalog = try catalog(found.paths, named, order, beside: found.mappings)
+        let beside = Loaded(
+          catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings, found: found)
+        // A model of another app may lie there: it is taken only if it knows the store, or if there is no other.
+        if try StoreIdentifier.identify(store, catalog: catalog, countsRows: false).version != nil { return beside }
+        result = beside
+      } catch let error as HopdError {
+        remarks.append(
+          HopdError(
+            .modelRemark, "the models beside the store are not used", at: Place(store: store.database), cause: error))
+      }
+    }
+    do {
+      guard search == .everywhere else { throw unnamed(store) }
+      let catalog = try FoundModels.catalog(ofStore: store)
+      if catalog.bundles.isEmpty, let result { return result }
+      return Loaded(
+        catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings,
+        found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
+    } catch {
+      if let result { return result }
+      throw error
+    }
+  }
+
+  /// The watch of the installed configuration that serves a store. A configuration that cannot be read is told, and
+  /// then the search goes on.
+  private func serving(
+    _ store: StoreLocation, _ remarks: inout [HopdError]
+  ) throws(HopdError) -> (Configuration.Watch, LoadedConfiguration)? {
+    let installed: LoadedConfiguration
+    do {
+      installed = try ConfigurationLoader().load()
+    } catch {
+      remarks.append(
+        HopdError(
+          .modelRemark, "the configuration of hopd cannot be read, so no watch was looked for", cause: error))
+      return nil
+    }
+    let around = installed.configuration.watches(around: store.directory)
+    guard let first = around.first else { return nil }
+    guard around.count == 1 else {
+      throw HopdError(
+        .usage,
+        "\(around.count) watches serve the folder of the store: "
+          + around.map(\.name.printableLine).joined(separator: ", "), at: Place(store: store.database),
+        hint:
+          "name one: --config FILE --watch NAME; the files are \(installed.files.map(\.printable).joined(separator: ", "))"
+      )
+    }
+    return (first, installed)
+  }
+
+  /// The error of a command that compares a store with models, where no model was found.
+  private func unnamed(_ store: StoreLocation) -> HopdError {
+    HopdError(
+      .usage, "the store is compared with models, and none was given", at: Place(store: store.database),
+      hint: "name the app's model with --models MODEL; or, for a store that hopd watches, --config /etc/hopd/hopd.toml")
   }
 
   /// The configuration of `--config`, if each store's watch is yet to be found; nil if one rule applies to all stores.

@@ -12,6 +12,8 @@ import SystemPackage
 /// Prints the result of a run.
 struct MigrationOutput {
   let output: OutputOptions
+  /// The store as it was named, if the run read a store that was made of it.
+  var named: FilePath?
 
   /// Runs a migration or a rehearsal with its progress, and prints the result. `verb` names the action in the past
   /// tense; `interrupted` is the hint after a stopped run.
@@ -25,7 +27,7 @@ struct MigrationOutput {
       defer { bar.end() }
       report = try body { bar.show($0) }
     } catch {
-      try fail(error, store: request.name, interrupted: interrupted)
+      try fail(error, store: named ?? request.name, interrupted: interrupted)
     }
     let warnings = OutputOptions.news(report.warnings, after: remarks)
     output.warn(warnings)
@@ -35,7 +37,7 @@ struct MigrationOutput {
   private func show(
     _ report: MigrationReport, verb: String, depth: VerificationDepth, warnings: [HopdError], isCopy: Bool
   ) throws {
-    let path = report.store.printable
+    let path = (named ?? report.store).printable
     switch report.result {
     case .current:
       try output.line(
@@ -77,7 +79,7 @@ struct MigrationOutput {
     }
     let checks: JSONObject = ["depth": depth.rawValue, "checks": report.checks.map(\.json)]
     let object: JSONObject = [
-      "store": report.store.string, "result": report.result == .current ? "current" : "migrated",
+      "store": (named ?? report.store).string, "result": report.result == .current ? "current" : "migrated",
       "from": report.from, "to": report.to, "backup": report.backup?.string, "seconds": report.seconds,
       "verified": report.checks.isEmpty ? nil : checks, "hops": report.hops.map(\.json), "rows": report.rows,
       "dropped": report.dropped.map(\.json) + history,

@@ -1,0 +1,94 @@
+// The models of a store that was named alone: those of the watch that serves it, else those that lie beside it, else
+// the copy that the store itself holds. What was taken is always said, because the answer depends on it.
+
+import Diagnostics
+import HopdConfiguration
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SystemPackage
+
+/// Where a command without --models and --config looks for them.
+enum ModelSearch {
+  /// Nowhere: a command that writes takes the models that were named.
+  case nowhere
+  /// The watch and the folder: comparing a store with its own model says nothing.
+  case aroundStore
+  /// The store too.
+  case everywhere
+}
+
+/// The models that a search found.
+struct FoundModels {
+  /// The place where they were found.
+  enum Origin: String {
+    case watch, beside, store
+  }
+
+  let origin: Origin
+  let paths: [FilePath]
+  /// Name of the watch.
+  var watch: String?
+  /// Mapping models and stages that lie beside the store.
+  var mappings: [FilePath] = []
+
+  /// What was taken, as a sentence.
+  var sentence: String {
+    let names = paths.map(\.printable).joined(separator: ", ")
+    return switch origin {
+    case .watch: "models and rules are those of the watch \((watch ?? "").printableLine), which serves the store"
+    case .beside: "the models are those beside the store: \(names)"
+    case .store: "the model is the one that the store itself holds"
+    }
+  }
+
+  /// The key `models` of a command's output. Reviews keep no folders.
+  func json(isForReview: Bool = false) -> JSONObject {
+    let object: JSONObject = [
+      "from": origin.rawValue, "watch": watch, "paths": isForReview ? nil : paths.map(\.string),
+    ]
+    return object.withoutNulls
+  }
+}
+
+extension FoundModels {
+  /// The most entries of a folder that are looked at.
+  private static let most = 20_000
+
+  /// Returns the models and mapping models directly in the folder of a store; nil if there is no model.
+  static func beside(_ location: StoreLocation) -> FoundModels? {
+    var (models, mappings, entries) = ([FilePath](), [FilePath](), 0)
+    try? location.directory.readEntries { entry in
+      entries += 1
+      guard let name = String(validatingCString: entry.name), !name.hasPrefix("."),
+        let component = FilePath.Component(name)
+      else { return entries < most }
+      let path = location.directory.appending(component)
+      if ModelCatalog.isModelFile(path) { models.append(path) } else if isMapping(name) { mappings.append(path) }
+      return entries < most
+    }
+    guard !models.isEmpty else { return nil }
+    func sorted(_ paths: [FilePath]) -> [FilePath] { paths.sorted { NaturalOrder.precedes($0.string, $1.string) } }
+    return FoundModels(origin: .beside, paths: sorted(models), mappings: sorted(mappings))
+  }
+
+  private static func isMapping(_ name: String) -> Bool {
+    [".xcmappingmodel", ".cdm", ".hopmap.toml", ".hopstages.toml"].contains { name.hasSuffix($0) }
+  }
+
+  /// Returns a catalog of the model that a store holds. It is empty for a file that is no store or a damaged one, whose
+  /// state the command then finds.
+  static func catalog(ofStore location: StoreLocation) throws(HopdError) -> ModelCatalog {
+    do {
+      return ModelCatalog(bundles: [try StoreModels.bundle(ofStoreAt: location.database)])
+    } catch let error where error.code == .noModels {
+      throw HopdError(
+        .noModels, "no model was given, none lies beside the store, and the store holds no copy of its own",
+        at: Place(store: location.database),
+        hint: "name the app's model with --models PATH: a .xcdatamodeld, .xcdatamodel, .momd or .mom")
+    } catch {
+      guard StoreIdentifier.isState(error) else { throw error }
+      return ModelCatalog(bundles: [])
+    }
+  }
+}
