@@ -61,13 +61,8 @@ struct IdentifyCommand: HopctlCommand {
     try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
     switch found.state {
     case .current, .behind: return
-<<<<<<< HEAD:Sources/Tools/hopctl/Inspecting/IdentifyCommand.swift
-    case .newer, .unknown, .notAStore, .damaged, .encrypted:
-      if let explanation = found.explanation { ErrorReport.report(explanation) }
-=======
     case .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
-      if let explanation = found.explanation { ErrorReport.tell(explanation) }
->>>>>>> w-bare:Sources/Tools/hopctl/Looking/IdentifyCommand.swift
+      if let explanation = found.explanation { ErrorReport.report(explanation) }
       throw Finished(status: .dataError)
     }
   }

@@ -25,19 +25,12 @@ struct RequestOptions: ParsableArguments {
   /// Reads models and mapping models, and prints the remarks that `isToReport` selects.
   func load(
     _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
-<<<<<<< HEAD
-    isToReport: (HopdError) -> Bool = { _ in true }
-  ) throws -> (loaded: ModelOptions.Loaded, remarks: [HopdError]) {
-    let loaded = try models.load(for: location, withMappings: true, allowsOlder: target.version.allowOlder)
-    let remarks = loaded.warnings.filter(isToReport) + mapping.unusedPolicies(of: loaded.catalog)
-=======
-    search: ModelSearch = .nowhere, isToTell: (HopdError) -> Bool = { _ in true }
+    search: ModelSearch = .nowhere, isToReport: (HopdError) -> Bool = { _ in true }
   ) throws -> (loaded: ModelOptions.Loaded, remarks: [HopdError]) {
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: target.version.allowOlder, search: search)
     output.tell(loaded.found)
-    let remarks = loaded.warnings.filter(isToTell) + mapping.unusedPolicies(of: loaded.catalog)
->>>>>>> w-bare
+    let remarks = loaded.warnings.filter(isToReport) + mapping.unusedPolicies(of: loaded.catalog)
     output.warn(remarks)
     return (loaded, remarks)
   }
