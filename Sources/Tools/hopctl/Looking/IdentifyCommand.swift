@@ -46,7 +46,8 @@ struct IdentifyCommand: HopctlCommand {
     }
     let pin = try PinShape.of(location, found, output)
     if found.version != nil {
-      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
+      let options = loaded.found == nil ? " \(models.words)" : ""
+      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell)\(options))")
     }
     var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
