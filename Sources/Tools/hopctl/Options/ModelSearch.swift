@@ -100,3 +100,11 @@ extension FoundModels {
     }
   }
 }
+
+extension OutputOptions {
+  /// Prints which models were found, if none was named.
+  func tell(_ found: FoundModels?) {
+    guard !quiet, let found else { return }
+    StandardStreams.tell("note: \(found.sentence)")
+  }
+}
