@@ -22,7 +22,13 @@ enum AttributeText {
     case (.decimal, .real(let number)): try lines.string(decimal(number))
     case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(UUIDText.text(of: bytes))
     case (.binary, .blob(let bytes)) where attribute.hasExternalForm: try binary.write(external: bytes, into: &lines)
-    case (_, .blob(let bytes)): try binary.write(bytes[...], into: &lines)
+    case (.binary, .blob(let bytes)), (.transformable, .blob(let bytes)), (.uuid, .blob(let bytes)):
+      try binary.write(bytes[...], into: &lines)
+    case (_, .blob(let bytes)):
+      // Base64 would look like the text or the number that belongs there.
+      try lines.raw("{\"blob\":")
+      try binary.write(bytes[...], into: &lines)
+      try lines.raw("}")
     case (_, .integer(let number)): try lines.raw(String(number))
     case (_, .real(let number)): try lines.number(number)
     case (_, .text(let text)): try lines.string(text)

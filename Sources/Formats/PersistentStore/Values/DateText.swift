@@ -3,9 +3,13 @@
 
 /// Dates of stores as RFC 3339 UTC.
 package enum DateText {
+  /// NSDate.distantPast. Foundation's calendar, which has the Julian one before 1582, calls it 0001-01-01.
+  private static let distantPast = -63_114_076_800.0
+
   /// `2026-11-21T13:48:35.5Z` with as many digits of the second as it has, at most nine; nil outside the years 0…9999,
   /// which RFC 3339 cannot write.
   package static func rfc3339(secondsSince2001 seconds: Double) -> String? {
+    if seconds == distantPast { return "0001-01-01T00:00:00.0Z" }
     // Year 0 begins 63 145 526 400 s before 2001, year 10000 begins 252 423 993 600 s after.
     guard seconds >= -63_145_526_400, seconds < 252_423_993_600 else { return nil }
     var whole = Int64(seconds.rounded(.down))

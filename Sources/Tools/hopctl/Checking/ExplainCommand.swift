@@ -92,13 +92,13 @@ struct ExplainCommand: HopctlCommand {
 
   private func explainStore() throws -> Explanation {
     let location = try StoreArgument.location(of: path).store
-    let (request, target) = try request(for: location)
+    let (request, target, words) = try request(for: location)
     let (checker, catalog) = (ModelChecker(request), request.catalog)
     let found = try StoreIdentifier.identify(location, catalog: catalog, target: target, countsRows: false)
     var explanation = Explanation(
       path: path, state: found.state.rawValue, version: found.version?.model.name, target: found.target?.model.name,
       error: found.explanation)
-    let command = "\(path.quotedForShell) \(source.words)"
+    let command = "\(path.quotedForShell) \(words)"
     switch found.state {
     case .current: explanation.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
     case .behind:
@@ -121,11 +121,13 @@ struct ExplainCommand: HopctlCommand {
 
   /// The models to compare the store with: those on the command line, those of its watch with the watch's rules, or
   /// those that lie beside it.
-  private func request(for location: StoreLocation) throws -> (request: CheckRequest, target: TargetVersion) {
+  private func request(for location: StoreLocation) throws -> (
+    request: CheckRequest, target: TargetVersion, words: String
+  ) {
     guard source.models.isEmpty else {
       var request = CheckRequest(catalog: try subject(source.models).catalog)
       request.target = to.map { .named($0) } ?? .current
-      return (request, request.target)
+      return (request, request.target, source.words)
     }
     let loaded = try source.load(for: location, withMappings: true, search: .aroundStore)
     output.tell(loaded.found)
@@ -136,7 +138,7 @@ struct ExplainCommand: HopctlCommand {
     if let watch = loaded.watch {
       request.settings = MigrationSettings(watch, memoryLimit: loaded.memoryLimit ?? EngineOptions().memoryLimit)
     }
-    return (request, request.target)
+    return (request, request.target, loaded.found?.words ?? source.words)
   }
 
   /// Explains the chain of a store that is behind, or why there is none.

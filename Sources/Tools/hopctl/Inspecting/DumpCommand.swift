@@ -27,6 +27,7 @@ struct DumpCommand: HopctlCommand {
       valueName: "directory"))
   var files: String?
   @OptionGroup var models: ModelOptions
+  @OptionGroup var evidence: EvidenceOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -37,6 +38,18 @@ struct DumpCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
+    // Lines of JSON have no place for the statement.
+    let evidence = evidence.readOnly ? try Evidence(location, isTold: true) : nil
+    do {
+      try dump(location)
+    } catch {
+      try evidence?.finish()
+      throw error
+    }
+    try evidence?.finish()
+  }
+
+  private func dump(_ location: StoreLocation) throws {
     let loaded = try models.load(for: location, search: .everywhere)
     output.tell(loaded.found)
     output.warn(loaded.warnings)

@@ -17,10 +17,12 @@ struct IdentifyCommand: HopctlCommand {
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
   @OptionGroup var wanted: WantedVersion
+  @OptionGroup var evidence: EvidenceOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()
+    let evidence = try evidence.begin(location.store, output)
     let loaded = try models.load(
       for: location.store, withMappings: true, allowsOlder: wanted.allowOlder, search: .everywhere)
     output.tell(loaded.found)
@@ -32,6 +34,8 @@ struct IdentifyCommand: HopctlCommand {
       found.metadata != nil
       && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
     if isSwiftData { try output.line("  made by SwiftData") }
+    let app = KnownApp.of(found.version?.model.entities.map(\.name) ?? found.entities.map(\.name))
+    if let app { try output.line("  by its entities, a store of \(app.name): usually \(app.store)") }
     let rows = found.entities.sorted { $0.number < $1.number }
     try output.lines(
       MessageFormatter.table(
@@ -42,7 +46,8 @@ struct IdentifyCommand: HopctlCommand {
     }
     let pin = try PinShape.of(location, found, output)
     if found.version != nil {
-      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
+      let options = loaded.found == nil ? " \(models.words)" : ""
+      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell)\(options))")
     }
     var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
@@ -56,6 +61,8 @@ struct IdentifyCommand: HopctlCommand {
       // These may be damaged: only `verify` reads them.
       "notChecked": found.version == nil ? [] : ["pages", "rows"], "pin": pin,
     ]
+    if let app { object += ["app": app.json] }
+    if let statement = try evidence?.finish() { object += statement }
     if let found = loaded.found { object += ["models": found.json()] }
     // Why the state is neither current nor behind.
     try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)

@@ -25,10 +25,12 @@ struct VerifyCommand: HopctlCommand {
       discussion: "A store that was migrated by altering a copy has such traces: columns that came later are last."))
   var exact = false
 
+  @OptionGroup var evidence: EvidenceOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location().store
+    let evidence = try evidence.begin(location, output)
     let loaded = try models.load(for: location, search: .everywhere)
     output.tell(loaded.found)
     output.warn(loaded.warnings)
@@ -66,6 +68,7 @@ struct VerifyCommand: HopctlCommand {
       "store": location.database.string, "model": version.modelName, "version": version.model.name,
       "depth": depth.rawValue, "passed": failed.isEmpty, "checks": checks.map(\.json),
     ]
+    if let statement = try evidence?.finish() { object += statement }
     if let found = loaded.found { object += ["models": found.json()] }
     try output.object(error.map { object + ["error": $0.json] } ?? object)
     if let error {

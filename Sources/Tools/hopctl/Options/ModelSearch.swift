@@ -42,6 +42,14 @@ struct FoundModels {
     }
   }
 
+  /// The same models as options, for a suggested command that searches none.
+  var words: String {
+    switch origin {
+    case .watch: "--config /etc/hopd/hopd.toml --watch \((watch ?? "").quotedForShell)"
+    case .beside, .store: paths.map { "--models \($0.quotedForShell)" }.joined(separator: " ")
+    }
+  }
+
   /// The key `models` of a command's output. Reviews keep no folders.
   func json(isForReview: Bool = false) -> JSONObject {
     let object: JSONObject = [
@@ -90,5 +98,13 @@ extension FoundModels {
       guard StoreIdentifier.isState(error) else { throw error }
       return ModelCatalog(bundles: [])
     }
+  }
+}
+
+extension OutputOptions {
+  /// Prints which models were found, if none was named.
+  func tell(_ found: FoundModels?) {
+    guard !quiet, let found else { return }
+    StandardStreams.tell("note: \(found.sentence)")
   }
 }

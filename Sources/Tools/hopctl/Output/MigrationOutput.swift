@@ -133,6 +133,7 @@ struct MigrationOutput {
   /// Reports a failed run.
   private func fail(_ failure: MigrationFailure, store: FilePath, interrupted: String) throws -> Never {
     var error = failure.error
+    if let named { error.place.store = named }
     if error.code == .interrupted { error.hint = interrupted }
     ErrorReport.report(error)
     let isRefusal: Bool

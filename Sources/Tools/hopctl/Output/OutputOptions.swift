@@ -51,12 +51,6 @@ struct OutputOptions: ParsableArguments {
     remarks.filter { remark in !reported.contains { $0.code == remark.code && $0.message == remark.message } }
   }
 
-  /// Prints which models were found, if none was named.
-  func tell(_ found: FoundModels?) {
-    guard !quiet, let found else { return }
-    StandardStreams.tell("note: \(found.sentence)")
-  }
-
   /// Prints warnings to standard error.
   func warn(_ warnings: [HopdError]) {
     guard !quiet else { return }
