@@ -145,7 +145,7 @@ package enum StoreFolder {
         "nothing but the names of the stores gives the order of their versions, and their contents contradict it: "
           + "“\(names[earlier])” would come before “\(names[later])”, but was written by the newer framework "
           + "(\(framework), not \(newest))", at: Place(file: versions[later].path),
-        hint: "declare the order, oldest first, with --order (`order` in the configuration); the versions are: "
+        hint: "declare the order, oldest first, with --order (`versions` in the configuration); the versions are: "
           + names.map { "\"\($0)\"" }.joined(separator: ", "))
     }
   }
