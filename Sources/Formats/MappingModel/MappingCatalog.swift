@@ -142,8 +142,8 @@ package struct MappingHops: Sendable {
       // The other forms name their versions by hashes, or as they are called now.
       if entry.file.form == .source {
         let found = sources
-        sources.eliminate(destinations, versions, entry.file)
-        destinations.eliminate(found, versions, entry.file)
+        sources.eliminate(destinations, isSource: true, versions, entry.file)
+        destinations.eliminate(found, isSource: false, versions, entry.file)
       }
       var pairs: [Pair] = []
       for (source, first) in sources.fitting {

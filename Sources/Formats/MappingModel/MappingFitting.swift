@@ -50,11 +50,18 @@ struct MappingSide {
   }
 
   /// Finds the version by elimination: if no version fits, but a single one beside those of the `other` side has
-  /// everything that the mapping model names, it was meant.
-  mutating func eliminate(_ other: MappingSide, _ versions: [MappableVersion], _ file: any MappingFile) {
+  /// everything that the mapping model names, it was meant. Only a step forward is found so: a version on the wrong side
+  /// of the other one is that of another hop.
+  mutating func eliminate(
+    _ other: MappingSide, isSource: Bool, _ versions: [MappableVersion], _ file: any MappingFile
+  ) {
     guard fitting.isEmpty, !other.fitting.isEmpty, greatest == 1 else { return }
     let taken = Set(other.fitting.map { versions[$0.index].hashes })
-    let left = nearest.filter { !taken.contains(versions[$0.index].hashes) }
+    let places = other.fitting.map(\.index)
+    let left = nearest.filter { near in
+      !taken.contains(versions[near.index].hashes)
+        && places.contains { isSource ? near.index < $0 : near.index > $0 }
+    }
     guard let first = left.first, Set(left.map { versions[$0.index].hashes }).count == 1 else { return }
     let version = versions[first.index]
     let remark = HopdError(
