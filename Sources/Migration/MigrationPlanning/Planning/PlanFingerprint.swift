@@ -11,7 +11,7 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// Returns the name of one store's plan.
-  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 7", storeUUID, migrationPath]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 8", storeUUID, migrationPath]) }
 
   /// Returns the name of the hops, the same for every store with these hops, except for the numbers of its history.
   static func migrationPath(

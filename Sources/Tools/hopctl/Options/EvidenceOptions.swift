@@ -56,7 +56,7 @@ final class Evidence {
         at: Place(store: paths.first),
         hint: "hopctl writes nothing there; end the program that has it open, or work on a copy or a read-only mount")
     }
-    if isTold { StandardStreams.tell("read-only: the store is unchanged") }
+    if isTold { StandardStreams.report("read-only: the store is unchanged") }
     let files = zip(paths, zip(before, after)).compactMap { path, digests -> JSONObject? in
       guard let old = digests.0 else { return nil }
       return ["path": path.string, "sha256Before": old, "sha256After": digests.1]
@@ -66,7 +66,7 @@ final class Evidence {
 
   private func tell(_ when: String, _ digests: [String?]) {
     for (path, digest) in zip(paths, digests) {
-      if let digest { StandardStreams.tell("sha256 \(when): \(digest)  \(path.printable)") }
+      if let digest { StandardStreams.report("sha256 \(when): \(digest)  \(path.printable)") }
     }
   }
 

@@ -105,6 +105,6 @@ extension OutputOptions {
   /// Prints which models were found, if none was named.
   func tell(_ found: FoundModels?) {
     guard !quiet, let found else { return }
-    StandardStreams.tell("note: \(found.sentence)")
+    StandardStreams.report("note: \(found.sentence)")
   }
 }
