@@ -290,7 +290,7 @@ import Testing
     #expect(entity.fetchIndexes.map(\.name) == ["own", "odd", "partial", "?"])
     #expect(entity.fetchIndexes[0].elements.map(\.expression) == [nil, "self", "entity"])
     #expect(entity.fetchIndexes[0].elements.map(\.propertyName) == ["a", nil, nil])
-    #expect(entity.fetchIndexes[1].elements.map(\.expression) == ["expression3", nil, nil])
+    #expect(entity.fetchIndexes[1].elements.map(\.expression) == ["expression3", nil, "archived"])
     #expect(entity.fetchIndexes[1].elements.map(\.kind) == [.binary, .unknown, .unknown])
     #expect(entity.fetchIndexes[2].partialPredicate == "?")
     // The compound index repeats the first of them.
