@@ -49,7 +49,8 @@ struct XMLStoreTests {
           inverseEntity='Shelf'/>
         <relationship name='readers' optional='YES' toMany='YES' destinationEntity='Reader' inverseName='books'
           inverseEntity='Reader'/></entity>
-        <entity name='Atlas' parentEntity='Book'><attribute name='scale' optional='YES' attributeType='Double'/></entity>
+        <entity name='Atlas' parentEntity='Book'><attribute name='scale' optional='YES' attributeType='Double'/>
+        </entity>
         <entity name='Reader'><relationship name='books' optional='YES' toMany='YES' destinationEntity='Book'
           inverseName='readers' inverseEntity='Book'/></entity></model>
         """)

@@ -50,8 +50,8 @@ struct MappingSide {
   }
 
   /// Finds the version by elimination: if no version fits, but a single one beside those of the `other` side has
-  /// everything that the mapping model names, it was meant. Only a step forward is found so: a version on the wrong side
-  /// of the other one is that of another hop.
+  /// everything that the mapping model names, it was meant. Only a step forward is found so: a version on the wrong
+  /// side of the other one is that of another hop.
   mutating func eliminate(
     _ other: MappingSide, isSource: Bool, _ versions: [MappableVersion], _ file: any MappingFile
   ) {

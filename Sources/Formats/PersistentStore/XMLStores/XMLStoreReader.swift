@@ -1,5 +1,5 @@
-// Reads XML stores from XML events. Every element that is not known is an error: a store that is read in part would lose
-// the rest.
+// Reads XML stores from XML events. Every element that is not known is an error: a store that is read in part would
+// lose the rest.
 
 import Diagnostics
 import PropertyLists

@@ -185,7 +185,8 @@ struct ModelOptions: ParsableArguments {
         "\(around.count) watches serve the folder of the store: "
           + around.map(\.name.printableLine).joined(separator: ", "), at: Place(store: store.database),
         hint:
-          "name one: --config FILE --watch NAME; the files are \(installed.files.map(\.printable).joined(separator: ", "))"
+          "name one: --config FILE --watch NAME; the files are "
+          + installed.files.map(\.printable).joined(separator: ", ")
       )
     }
     return (first, installed)
