@@ -200,7 +200,7 @@ import Testing
   /// an open directory and a name (docs/SECURITY.md).
   @Test func pathsAreResolvedWhereTheyEnter() {
     let entries: [String: Set<String>] = [
-      "realpath(": ["DurableFiles/LinuxFileSystem.swift", "MigrationPlanning/StoreFolder.swift"],
+      "realpath(": ["DurableFiles/LinuxFileSystem.swift", "Diagnostics/FolderEntries.swift"],
       "files.canonical(": [
         "DurableFiles/CanonicalDirectory.swift",  // for the last line
         "MigrationPipeline/MigrationRun+Copying.swift",  // whether the output is the store itself

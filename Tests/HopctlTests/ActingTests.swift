@@ -26,7 +26,7 @@ struct ActingTests {
       (64, ["create", room.path("stores/x.sqlite"), "--models", room.model, "--model-version", "Zoo 3"]),
       (64, ["identify", old, "--models", room.model, "--config", "/x"]),
       (73, ["create", old, "--models", room.model, "--model-version", "Zoo"]),
-      (6, ["identify", old]), (6, ["identify", old, "--models", room.path("nothing")]),
+      (0, ["identify", old]), (6, ["identify", old, "--models", room.path("nothing")]),
       (65, ["identify", old, "--models", room.path("Broken.xcdatamodel")]),
       (66, ["identify", old, "--models", room.path("no-such-folder")]),
       (0, ["identify", old, "--models", room.model]), (65, ["identify", noise, "--models", room.model]),

@@ -68,19 +68,19 @@ struct MappingShowTests {
     #expect(outcome.errors.contains("colour"))
   }
 
-  @Test func oneOfAVersionThatIsGoneIsShownForTheNearest() throws {
+  @Test func oneOfAVersionThatIsGoneIsTakenForTheOnlyOneThatFits() throws {
     let room = try Room()
     let stale = try write(room, "maps/First.xcmappingmodel", to: "Zoo 7")
     let gone = try room.run("mapping", "show", stale, "--models", room.model, "--json")
     #expect(gone.status == 0)
     #expect(try gone.json().entityMappings?.list.first?.name?.text == "AnimalToAnimal")
-    #expect(try gone.json().warnings?.list.first { $0.code?.text == "mapping-dead" } != nil)
-    #expect(gone.errors.contains("is not used") && gone.errors.contains("Zoo 7"))
-    // A plan says so too, where the hop is the one that was nearly meant.
+    #expect(try gone.json().warnings?.list.first { $0.code?.text == "mapping-guess" } != nil)
+    #expect(gone.errors.contains("is taken for “Zoo 2”") && gone.errors.contains("Zoo 7"), "\(gone.errors)")
+    // A plan follows it, and refuses what it would lose.
     let store = try room.store("a.sqlite")
     let plan = try room.run("plan", store, "--models", room.model, "--mappings", stale)
-    #expect(plan.status == 0)
-    #expect(plan.errors.contains("is not used") || plan.output.contains("is not used"), "\(plan.errors)")
+    #expect(plan.status == 65)
+    #expect(plan.errors.contains("taken by no entity mapping of First"), "\(plan.errors)")
     // One of another app has nothing to do with these models.
     let other = try write(room, "maps/Other.xcmappingmodel", to: "Zoo 7", path: "Cinema")
     #expect(try room.run("mapping", "show", other, "--models", room.model).status == 65)

@@ -132,19 +132,7 @@ package struct MappingHops: Sendable {
     var misfits: [MappingMisfit] = []
     var idle: [(path: FilePath, pair: Pair)] = []
     for entry in entries {
-      var sources = MappingSide(versions, entry.file.fit(source:))
-      var destinations = MappingSide(versions, entry.file.fit(destination:))
-      // Copies that were made before a version was edited say nothing of the hop: then the paths tell.
-      if Self.isIdle(sources, destinations, versions) {
-        sources = MappingSide(versions, byCopy: false, entry.file.fit(source:))
-        destinations = MappingSide(versions, byCopy: false, entry.file.fit(destination:))
-      }
-      // The other forms name their versions by hashes, or as they are called now.
-      if entry.file.form == .source {
-        let found = sources
-        sources.eliminate(destinations, isSource: true, versions, entry.file)
-        destinations.eliminate(found, isSource: false, versions, entry.file)
-      }
+      let (sources, destinations) = Self.sides(of: entry.file, versions)
       var pairs: [Pair] = []
       for (source, first) in sources.fitting {
         for (destination, second) in destinations.fitting
@@ -187,6 +175,25 @@ package struct MappingHops: Sendable {
     self.misfits = misfits
     self.idle = idle
     pairs = candidates.keys.sorted { ($0.source, $0.destination) < ($1.source, $1.destination) }
+  }
+
+  /// Returns how both sides of a mapping model fit the versions.
+  private static func sides(
+    of file: any MappingFile, _ versions: [MappableVersion]
+  ) -> (sources: MappingSide, destinations: MappingSide) {
+    var sources = MappingSide(versions, file.fit(source:))
+    var destinations = MappingSide(versions, file.fit(destination:))
+    // Copies that were made before a version was edited say nothing of the hop: then the paths tell.
+    if isIdle(sources, destinations, versions) {
+      sources = MappingSide(versions, byCopy: false, file.fit(source:))
+      destinations = MappingSide(versions, byCopy: false, file.fit(destination:))
+    }
+    // The other forms name their versions by hashes, or as they are called now.
+    guard file.form == .source else { return (sources, destinations) }
+    let found = sources
+    sources.eliminate(destinations, isSource: true, versions, file)
+    destinations.eliminate(found, isSource: false, versions, file)
+    return (sources, destinations)
   }
 
   /// Returns the paths of the mapping models that fit a pair, before any is chosen.

@@ -152,15 +152,20 @@ struct ModelOptions: ParsableArguments {
     }
     do {
       guard search == .everywhere else { throw unnamed(store) }
-      let catalog = try FoundModels.catalog(ofStore: store)
-      if catalog.bundles.isEmpty, let result { return result }
-      return Loaded(
-        catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings,
-        found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
+      let held = try Self.held(by: store, remarks)
+      return held.found == nil ? result ?? held : held
     } catch {
       if let result { return result }
       throw error
     }
+  }
+
+  /// Returns the model that a store holds; without `found` if it holds none.
+  private static func held(by store: StoreLocation, _ remarks: [HopdError]) throws -> Loaded {
+    let catalog = try FoundModels.catalog(ofStore: store)
+    return Loaded(
+      catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings,
+      found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
   }
 
   /// The watch of the installed configuration that serves a store. A configuration that cannot be read is told, and
