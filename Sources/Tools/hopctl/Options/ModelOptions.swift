@@ -145,9 +145,8 @@ struct ModelOptions: ParsableArguments {
         if try StoreIdentifier.identify(store, catalog: catalog, countsRows: false).version != nil { return beside }
         result = beside
       } catch let error as HopdError {
-        remarks.append(
-          HopdError(
-            .modelRemark, "the models beside the store are not used", at: Place(store: store.database), cause: error))
+        let place = Place(store: store.database)
+        remarks.append(HopdError(.modelRemark, "the models beside the store are not used", at: place, cause: error))
       }
     }
     do {
