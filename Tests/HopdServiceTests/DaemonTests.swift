@@ -216,6 +216,15 @@ import Testing
     #expect(place.log.all(.configurationReloaded).count == 1)
   }
 
+  @Test func aReloadThatIsOrderedDuringTheStartFollowsIt() async throws {
+    let place = try Place()
+    let coordinator = try place.coordinator(FakeWork())
+    coordinator.reload()
+    try await running(place, coordinator) {
+      try await eventually("reloaded") { place.log.all(.configurationReloaded).count == 1 }
+    }
+  }
+
   @Test func aBrokenConfigurationChangesNothingAndIsNamedWithItsLine() async throws {
     let place = try Place()
     let coordinator = try place.coordinator(FakeWork())

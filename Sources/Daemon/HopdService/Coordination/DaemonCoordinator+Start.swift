@@ -120,5 +120,7 @@ extension DaemonCoordinator {
     surroundings.recorder?.flush(within: .seconds(1))
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(watches.fileCount)])
     notifier.ready(text)
+    // One that was ordered during the start.
+    if reloading.isDue { beginReload() }
   }
 }
