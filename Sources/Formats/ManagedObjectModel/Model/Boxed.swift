@@ -14,7 +14,7 @@ struct Boxed<Value: Sendable & Hashable>: Sendable, Hashable {
   init(_ value: Value) { box = Box(value) }
 
   var value: Value {
-    get { box.value }
+    _read { yield box.value }
     _modify {
       if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
       yield &box.value

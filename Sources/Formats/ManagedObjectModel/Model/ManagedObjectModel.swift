@@ -6,71 +6,80 @@ import Synchronization
 
 /// One version of a model: entities with their properties, and the named configurations.
 package struct ManagedObjectModel: Sendable, Hashable {
-  /// The version's name: the folder name without `.xcdatamodel`, "Model 2".
-  package let name: String
-  /// userDefinedModelVersionIdentifier as a set of texts; `[""]` if the model has none, as the compiler writes it.
-  package let versionIdentifiers: [String]
-  /// Entities by name, in ascending order of the name's UTF-8 bytes.
-  package let entities: [Entity]
-  /// Named configurations: name to entity names.
-  package let configurations: [String: [String]]
-  /// Composite types of the model, name to elements; empty if every composite attribute is opened.
-  package let composites: [String: [Attribute]]
+  private struct Fields: Sendable, Hashable {
+    let name: String
+    let versionIdentifiers: [String]
+    let entities: [Entity]
+    let configurations: [String: [String]]
+    let composites: [String: [Attribute]]
+    var compiledForm = Uncompared<[UInt8]?>(value: nil)
+    var declaredVersionHashes = Uncompared<[String: VersionHash]>(value: [:])
+    var cache = Uncompared(value: Cache())
+    let properties: Uncompared<PropertyTable>
+    let indexByName: [String: Int]
+    let childrenByName: [String: [Int]]
+    /// For each entity, it and its ancestors, root first.
+    let lineages: [[Int]]
+  }
 
+  private var fields: Boxed<Fields>
+
+  /// The version's name: the folder name without `.xcdatamodel`, "Model 2".
+  package var name: String { fields.value.name }
+  /// userDefinedModelVersionIdentifier as a set of texts; `[""]` if the model has none, as the compiler writes it.
+  package var versionIdentifiers: [String] { fields.value.versionIdentifiers }
+  /// Entities by name, in ascending order of the name's UTF-8 bytes.
+  package var entities: [Entity] { fields.value.entities }
+  /// Named configurations: name to entity names.
+  package var configurations: [String: [String]] { fields.value.configurations }
+  /// Composite types of the model, name to elements; empty if every composite attribute is opened.
+  package var composites: [String: [Attribute]] { fields.value.composites }
   /// The compiled form that the model was read from, byte for byte; nil for a model read from its source. Ignored when
   /// models are compared.
-  package var compiledForm: [UInt8]? { compiledBytes.value }
+  package var compiledForm: [UInt8]? { fields.value.compiledForm.value }
   /// Hashes that the app's own compiled model states for entities whose hash cannot be computed with certainty; they
   /// replace the computed ones and are ignored when models are compared (docs/decisions/0011).
-  package var declaredVersionHashes: [String: VersionHash] { declaredHashes.value }
-
-  private var compiledBytes = Uncompared<[UInt8]?>(value: nil)
-  private var declaredHashes = Uncompared<[String: VersionHash]>(value: [:])
-  private var sharedCache = Uncompared<Cache>(value: Cache())
+  package var declaredVersionHashes: [String: VersionHash] { fields.value.declaredVersionHashes.value }
   /// The values derived from this model, such as its hashes and its layouts; copies share it.
-  package var cache: Cache { sharedCache.value }
-  private let propertyTable = Uncompared<PropertyTable>(value: PropertyTable())
-  private let indexByName: [String: Int]
-  private let childrenByName: [String: [Int]]
-  /// For each entity, it and its ancestors, root first.
-  private let lineages: [[Int]]
+  package var cache: Cache { fields.value.cache.value }
+  private var indexByName: [String: Int] { fields.value.indexByName }
 
   /// Makes a model from entities whose names, parents and destinations are already checked (`ModelValidation`).
   package init(
     name: String, versionIdentifiers: [String] = [""], entities: [Entity], configurations: [String: [String]] = [:],
     composites: [String: [Attribute]] = [:]
   ) {
-    self.name = name
-    self.versionIdentifiers = versionIdentifiers
-    self.entities = entities.map { $0.openingComposites(composites) }
+    let entities = entities.map { $0.openingComposites(composites) }
       .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    self.configurations = configurations
-    let isOpened = !self.entities.contains { $0.attributes.contains { $0.type == .composite } }
-    self.composites = isOpened ? [:] : composites
-    let indexByName = self.entities.map(\.name).places
-    self.indexByName = indexByName
-    lineages = Self.lineages(of: self.entities, indexByName)
-    // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
-    childrenByName = self.entities.enumerated()
-      .sorted { Entity.numberingOrder($0.element, $1.element) }
-      .reduce(into: [:]) { children, entity in
-        if let parent = entity.element.parentName { children[parent, default: []].append(entity.offset) }
-      }
+    let isOpened = !entities.contains { $0.attributes.contains { $0.type == .composite } }
+    let indexByName = entities.map(\.name).places
+    fields = Boxed(
+      Fields(
+        name: name, versionIdentifiers: versionIdentifiers, entities: entities, configurations: configurations,
+        composites: isOpened ? [:] : composites,
+        properties: Uncompared(value: PropertyTable(count: entities.count)), indexByName: indexByName,
+        // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
+        childrenByName: entities.enumerated()
+          .sorted { Entity.numberingOrder($0.element, $1.element) }
+          .reduce(into: [:]) { children, entity in
+            if let parent = entity.element.parentName { children[parent, default: []].append(entity.offset) }
+          },
+        lineages: Self.lineages(of: entities, indexByName)))
   }
 
   /// Returns the same model with its compiled form.
   package func compiled(to bytes: [UInt8]?) -> ManagedObjectModel {
     var copy = self
-    copy.compiledBytes.value = bytes
-    copy.sharedCache.value = Cache()
+    copy.fields.value.compiledForm.value = bytes
+    copy.fields.value.cache.value = Cache()
     return copy
   }
 
   /// Returns the same model with hashes that its app states.
   package func declaring(_ hashes: [String: VersionHash]) -> ManagedObjectModel {
     var copy = self
-    copy.declaredHashes.value = hashes
-    copy.sharedCache.value = Cache()
+    copy.fields.value.declaredVersionHashes.value = hashes
+    copy.fields.value.cache.value = Cache()
     return copy
   }
 
@@ -88,12 +97,12 @@ package struct ManagedObjectModel: Sendable, Hashable {
 
   /// Returns the names of the entity of that name and of its ancestors, root first; none for an unknown name.
   package func namesOfLineage(of entity: String) -> [String] {
-    indexByName[entity].map { lineages[$0].map { entities[$0].name } } ?? []
+    indexByName[entity].map { fields.value.lineages[$0].map { entities[$0].name } } ?? []
   }
 
   /// The ancestors by the parent's name, which an edited copy may have changed.
   private func ancestors(of entity: Entity) -> [Int] {
-    entity.parentName.flatMap { indexByName[$0] }.map { lineages[$0] } ?? []
+    entity.parentName.flatMap { indexByName[$0] }.map { fields.value.lineages[$0] } ?? []
   }
 
   private static func lineages(of entities: [Entity], _ indexByName: [String: Int]) -> [[Int]] {
@@ -112,7 +121,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// Returns the direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers
   /// (docs/formats/store-layout.md, "Entity numbers").
   package func subentities(of entity: Entity) -> [Entity] {
-    (childrenByName[entity.name] ?? []).map { entities[$0] }
+    (fields.value.childrenByName[entity.name] ?? []).map { entities[$0] }
   }
 
   /// Returns the entity and all its descendants, depth first.
@@ -126,9 +135,9 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// Returns an entity's properties, own and inherited; cached, because every query about rows needs them.
   package func properties(of entity: Entity) -> EntityProperties {
     guard let index = indexByName[entity.name], entities[index].isLike(entity) else {
-      return EntityProperties(lineage: lineage(of: entity))
+      return EntityProperties(of: entity, in: self)
     }
-    return propertyTable.value.properties(of: entity.name) { EntityProperties(lineage: lineage(of: entity)) }
+    return fields.value.properties.value.properties(at: index) { EntityProperties(of: entity, in: self) }
   }
 
   /// Own and inherited attributes by name; a subentity's own one hides an inherited one of the same name.
@@ -168,7 +177,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
 }
 
 /// The properties of an entity, own and inherited.
-package struct EntityProperties: Sendable {
+package final class EntityProperties: Sendable {
   /// The entity and its ancestors, root first.
   package let lineage: [Entity]
   /// Attributes by name; a subentity's own one hides an inherited one of the same name.
@@ -179,9 +188,11 @@ package struct EntityProperties: Sendable {
   package let storedAttributes: [Attribute]
   /// The relationships that are stored, by name.
   package let storedRelationships: [Relationship]
+  /// The names of the relationships whose pairs have a place in a store.
+  let relationshipsWithStorage: Set<String>
 
-  fileprivate init(lineage: [Entity]) {
-    self.lineage = lineage
+  fileprivate init(of entity: Entity, in model: ManagedObjectModel) {
+    lineage = model.lineage(of: entity)
     var (attributes, relationships): ([String: Attribute], [String: Relationship]) = ([:], [:])
     for ancestor in lineage {
       for attribute in ancestor.attributes { attributes[attribute.name] = attribute }
@@ -192,22 +203,22 @@ package struct EntityProperties: Sendable {
       .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
     storedRelationships = relationships.values.filter { !$0.isTransient }
       .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+    relationshipsWithStorage = Set(
+      lineage.flatMap { $0.relationships.filter(model.isStorable).map(\.name) })
   }
 }
 
 /// Caches the properties of the entities of one model.
 private final class PropertyTable: Sendable {
-  /// Number of cached entities: a model may have thousands, and most queries are about a few of them.
-  private static let limit = 256
-  private let known = Mutex<[String: EntityProperties]>([:])
+  /// By the entity's place in the model.
+  private let known: Mutex<[EntityProperties?]>
 
-  func properties(of name: String, _ make: () -> EntityProperties) -> EntityProperties {
-    if let found = known.withLock({ $0[name] }) { return found }
+  init(count: Int) { known = Mutex(Array(repeating: nil, count: count)) }
+
+  func properties(at index: Int, _ make: () -> EntityProperties) -> EntityProperties {
+    if let found = known.withLock({ $0[index] }) { return found }
     let made = make()
-    known.withLock { known in
-      if known.count >= Self.limit { known.removeAll() }
-      known[name] = made
-    }
+    known.withLock { $0[index] = made }
     return made
   }
 }

@@ -168,7 +168,7 @@ package struct FetchIndex: Sendable, Hashable {
 extension ManagedObjectModel {
   /// Whether a store has a place for the pairs of a relationship that the entity declares or inherits.
   package func hasStorage(ofRelationship name: String, in entity: Entity) -> Bool {
-    lineage(of: entity).contains { $0.relationship(named: name).map(isStorable) ?? false }
+    properties(of: entity).relationshipsWithStorage.contains(name)
   }
 
   /// Returns the topmost declaration of a relationship that `entity` declares: a subentity that declares an inherited
@@ -186,7 +186,7 @@ extension ManagedObjectModel {
 
   /// A to-one has a column of its own, and so has a one-way to-many. Other to-manys are stored together with their
   /// inverse, and no layout is known if that is transient.
-  private func isStorable(_ relationship: Relationship) -> Bool {
+  func isStorable(_ relationship: Relationship) -> Bool {
     guard !relationship.isTransient else { return false }
     return !relationship.isToMany || inverse(of: relationship)?.relationship.isTransient != true
   }
