@@ -24,12 +24,16 @@ struct RelationshipInference {
   private var continued: [Key: Set<Key>] = [:]
   /// Source relationships that some destination relationship continues.
   private var taken: Set<Key> = []
+  /// Whether every relationship continues as it is, so that nothing needs to be matched.
+  private let isUnchanged: Bool
 
   /// Matches the relationships of every pair of entities, and reports doubtful names.
   init(run: inout InferenceRun) {
     source = run.source
     destination = run.destination
     destinationBySource = run.destinationBySource
+    isUnchanged = Self.isUnchanged(run)
+    if isUnchanged { return }
     for (to, from) in run.sourceByDestination.sorted(by: { $0.key < $1.key }) {
       guard let entity = destination.entity(named: to), let origin = source.entity(named: from) else { continue }
       let names = source.storedRelationships(of: origin).map { Identified($0) }
@@ -53,11 +57,30 @@ struct RelationshipInference {
     }
   }
 
+  /// Whether both versions have the same entities, hierarchies and relationships.
+  private static func isUnchanged(_ run: InferenceRun) -> Bool {
+    run.renames.renames.isEmpty && run.sourceByDestination.count == run.destination.entities.count
+      && run.sourceByDestination.allSatisfy { $0.key == $0.value }
+      && run.source.entities.elementsEqual(run.destination.entities) { old, new in
+        old.name == new.name && old.parentName == new.parentName && old.relationships == new.relationships
+          && new.relationships.allSatisfy { $0.renamingIdentifier == $0.name }
+      }
+  }
+
   /// Returns mappings of all stored relationships of `entity`, and the names of those of `origin` whose pairs are
   /// dropped.
   func infer(
     of entity: Entity, from origin: Entity, findings: inout InferenceFindings
   ) -> (mappings: [RelationshipMapping], dropped: [String]) {
+    if isUnchanged {
+      return (
+        destination.storedRelationships(of: entity).map {
+          RelationshipMapping(
+            destination: $0.name,
+            source: RelationshipMapping.SourcePairs(entity: origin.name, relationship: $0.name))
+        }, []
+      )
+    }
     let old = source.allRelationships(of: origin)
     var mappings: [RelationshipMapping] = []
     for relationship in destination.storedRelationships(of: entity) {
