@@ -11,7 +11,7 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// Returns the name of one store's plan.
-  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 8", storeUUID, migrationPath]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 9", storeUUID, migrationPath]) }
 
   /// Returns the name of the hops, the same for every store with these hops, except for the numbers of its history.
   static func migrationPath(
@@ -22,15 +22,11 @@ enum PlanFingerprint {
     lines.append("renames \(rules.renames.text)")
     lines += hashLines(source)
     lines += hashLines(target)
+    // Every other hop begins with the schema that the one before it makes.
+    lines += hops.first.map { schemaLines($0.sourceSchema) } ?? []
     for hop in hops {
       lines.append("hop \(hop.index) \(hop.source.name) -> \(hop.destination.name)")
-      for schema in [hop.sourceSchema, hop.destinationSchema] {
-        lines.append("framework \(schema.frameworkVersion)")
-        lines += schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
-        lines += schema.indexes.map(\.createStatement)
-        lines += schema.history?.statements.map(\.createStatement) ?? []
-        lines += schema.rTrees.map(\.createStatement) + schema.triggers.map(\.text)
-      }
+      lines += schemaLines(hop.destinationSchema)
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
       // Everything in a mapping decides about rows; the text is only compared with texts that this program wrote.
       lines += hop.mapped?.mappings.flatMap(explicitLines) ?? []
@@ -59,9 +55,25 @@ enum PlanFingerprint {
     return lines.isEmpty ? migrationPath : name(of: [migrationPath] + lines)
   }
 
+  /// Two digests of the lines by the rule of FNV-1a, with two multipliers.
   private static func name(of lines: [String]) -> String {
-    let bytes = Array(lines.joined(separator: "\n").utf8)
-    return hex(fnv1a(bytes, basis: 0xcbf2_9ce4_8422_2325)) + hex(fnv1a(bytes.reversed(), basis: 0x6c62_272e_07bb_0142))
+    var digests: (UInt64, UInt64) = (0xcbf2_9ce4_8422_2325, 0x6c62_272e_07bb_0142)
+    func add(_ byte: UInt8) {
+      digests.0 = (digests.0 ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+      digests.1 = (digests.1 ^ UInt64(byte)) &* 0x9e37_79b9_7f4a_7c15
+    }
+    for line in lines {
+      line.utf8.forEach(add)
+      add(0x0a)
+    }
+    return hex(digests.0) + hex(digests.1)
+  }
+
+  private static func schemaLines(_ schema: StoreSchema) -> [String] {
+    ["framework \(schema.frameworkVersion)"] + schema.tables.map(\.createStatement)
+      + schema.joinTables.map(\.createStatement) + schema.indexes.map(\.createStatement)
+      + (schema.history?.statements.map(\.createStatement) ?? []) + schema.rTrees.map(\.createStatement)
+      + schema.triggers.map(\.text)
   }
 
   private static func hashLines(_ version: CatalogedVersion) -> [String] {
@@ -125,11 +137,6 @@ enum PlanFingerprint {
     case .array(let elements): "[" + elements.map(orderedText).joined(separator: ", ") + "]"
     default: "\(value)"
     }
-  }
-
-  /// FNV-1a, 64 bits.
-  private static func fnv1a(_ bytes: some Sequence<UInt8>, basis: UInt64) -> UInt64 {
-    bytes.reduce(basis) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
   }
 
   private static func hex(_ value: UInt64) -> String {
