@@ -63,7 +63,7 @@ package enum MigrationPlanner {
         let reasons = error.reasons.isEmpty ? [error] : error.reasons
         guard let next = alternativeRoute(reasons, attempt.routing, of: store, rules) else { throw refusal }
         do {
-          let routing = try allowed(next, after: attempt, rules)
+          let routing = try allowed(next, after: attempt)
           attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
         } catch is HopdError {
           throw refusal
@@ -72,21 +72,19 @@ package enum MigrationPlanner {
     }
   }
 
-  /// Returns the rules for a chain of which no hop is known to be refused: hop after hop around a refused one is
-  /// forbidden until the rows allow those of the chain.
-  private static func allowed(
-    _ next: RouteRules, after attempt: PlanAttempt, _ rules: PlanningRules
-  ) throws -> RouteRules {
+  /// Returns the rules for a chain of which no hop is known to be refused: each hop around a refused one that the rows
+  /// forbid is forbidden.
+  private static func allowed(_ next: RouteRules, after attempt: PlanAttempt) throws -> RouteRules {
     guard next.forbidden != attempt.routing.forbidden else { return next }
-    var (routing, detour) = (next, DetourInspection(attempt))
-    while true {
-      let found = try detour.findings(by: routing)
-      let hops = found.filter(\.isAboutRows).compactMap(\.place.hop)
-      guard !routing.forbidden.isSuperset(of: hops), !found.allSatisfy({ isSettled($0, rules.invalidRows) }) else {
-        return routing
-      }
-      routing.forbidden.formUnion(hops)
+    let detour = DetourInspection(attempt)
+    do {
+      _ = try attempt.catalog.route(of: attempt.store, to: attempt.target, rules: next, key: nil, rows: detour)
+    } catch {
+      throw detour.failure ?? error
     }
+    var routing = next
+    routing.forbidden.formUnion(detour.forbidden)
+    return routing
   }
 
   /// Returns the rules for the next attempt after a refusal: rows are settled by the operator's rule, or impossible
@@ -96,7 +94,7 @@ package enum MigrationPlanner {
   ) -> RouteRules? {
     var next = routing
     // Only if nothing else is wrong: a hop that runs as a mapping model gets no other check.
-    if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
+    if !routing.settlesInvalidRows, reasons.allSatisfy({ $0.isSettled(rules.invalidRows) }) {
       next.settlesInvalidRows = true
       return next
     }
@@ -111,18 +109,5 @@ package enum MigrationPlanner {
         }.map(\.model.name))
     }
     return next == routing ? nil : next
-  }
-
-  /// Whether the operator's rule decides about the rows.
-  private static func isSettled(_ error: HopdError, _ rules: InvalidRowsRules) -> Bool {
-    [.missingRequiredValue, .uniquenessViolation, .valuesOutOfBounds].contains(error.code)
-      && error.place.entity.map { rules.rule(for: $0) != .fail } ?? false
-  }
-}
-
-extension HopdError {
-  /// Whether it is about rows that forbid a hop which the models allow.
-  fileprivate var isAboutRows: Bool {
-    [.rowsForbidInference, .numberDoesNotFit, .missingRequiredValue, .uniquenessViolation].contains(code)
   }
 }

@@ -54,6 +54,13 @@ package struct MigrationGraph: Sendable {
   /// - Throws: `store-newer` if no hop leads back, `inference-off`, or `no-route` with every missing edge and every
   ///   reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
+    try route(from: start, to: target, rows: nil)
+  }
+
+  /// Returns the hops that the rows may allow, too; they are asked where they are given.
+  func route(
+    from start: CatalogedVersion, to target: CatalogedVersion, rows: (any RowsOnTheWay)?
+  ) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
@@ -64,7 +71,7 @@ package struct MigrationGraph: Sendable {
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
       rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages,
-      cache: cache)
+      cache: cache, rows: rows)
     if let edges = try search.edges() {
       return stages.withHooks(
         edges.map { edge in
@@ -168,16 +175,18 @@ struct RouteKey: Hashable, Sendable {
 }
 
 extension ModelCatalog {
-  /// Returns the hops that migrate a store to a version; they are searched once for all stores of one version.
+  /// Returns the hops that migrate a store to a version; they are searched once for all stores of one version, except
+  /// where `rows` decide about them.
   func route(
-    of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?
+    of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?,
+    rows: (any RowsOnTheWay)? = nil
   ) throws(HopdError) -> [MigrationGraph.Edge] {
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
       try requireStages(of: store.line)
       var rules = rules
       rules.allowsOlder = allowsOlder
       return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, cache: cache)
-        .route(from: store.version, to: target)
+        .route(from: store.version, to: target, rows: rows)
     }
     guard let key else { return try find() }
     return try cache.value(for: key, find)

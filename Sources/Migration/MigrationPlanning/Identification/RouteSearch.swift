@@ -10,6 +10,14 @@ extension HopdError.Code {
   package static let versionsSkipped = HopdError.Code("versions-skipped", severity: .note)
 }
 
+/// Answers for the rows of a store while a way is searched.
+protocol RowsOnTheWay: AnyObject {
+  /// Whether the rows are known to forbid inferring this hop, from hops to other versions.
+  func forbid(_ source: CatalogedVersion, _ destination: CatalogedVersion) -> Bool
+  /// Whether the rows may allow an inferred hop at the end of a way.
+  func allow(_ edge: MigrationGraph.Edge, after way: [MigrationGraph.Edge]) -> Bool
+}
+
 /// Searches one chain over versions in their order. Every edge leads forward, so there are no cycles.
 struct RouteSearch {
   let stops: [CatalogedVersion]
@@ -22,6 +30,8 @@ struct RouteSearch {
   let stages: StagedRoute
   /// Caches the results of inference.
   let cache: Cache?
+  /// The rows; nil if only the versions decide.
+  let rows: (any RowsOnTheWay)?
   /// Stops from which the target cannot be reached.
   private(set) var dead: Set<Int> = []
   /// Spans of the edges found from reachable stops.
@@ -37,32 +47,33 @@ struct RouteSearch {
   /// Returns the hops from the first stop to the last one, by the route's rule; nil if there are none.
   mutating func edges() throws(HopdError) -> [MigrationGraph.Edge]? {
     switch rules.route {
-    case .progressive: try progressive(from: 0)?.reversed()
+    case .progressive: try progressive(from: 0, after: [])
     case .direct: try hop(0, stops.count - 1).map { [$0] }
     case .shortest: try shortest()
     }
   }
 
-  /// Returns the hops from a stop to the last one that skip as little as possible, the last hop first.
-  private mutating func progressive(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
-    if index == stops.count - 1 { return [] }
+  /// Returns a way and the hops that lead from its end to the last stop and skip as little as possible.
+  private mutating func progressive(
+    from index: Int, after way: [MigrationGraph.Edge]
+  ) throws(HopdError) -> [MigrationGraph.Edge]? {
+    if index == stops.count - 1 { return way }
     if dead.contains(index) { return nil }
-    if let edge = try hop(index, index + 1), var route = try progressive(from: index + 1) {
-      route.append(edge)
+    if let edge = try mapped(index, index + 1) ?? inferred(index, index + 1, after: way),
+      let route = try progressive(from: index + 1, after: way + [edge])
+    {
       return route
     }
     for further in stops.indices.dropFirst(index + 2) {
-      if let edge = try mapped(index, further), var route = try progressive(from: further) {
-        route.append(edge)
+      if let edge = try mapped(index, further), let route = try progressive(from: further, after: way + [edge]) {
         return route
       }
     }
     // No inference to a dead stop is tried: in a long line without a chain, each pair would be tried.
     for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
-      if var edge = inferred(index, further), var route = try progressive(from: further) {
+      if var edge = inferred(index, further, after: way) {
         edge.warnings.append(skipping(index, further))
-        route.append(edge)
-        return route
+        if let route = try progressive(from: further, after: way + [edge]) { return route }
       }
     }
     dead.insert(index)
@@ -119,14 +130,17 @@ struct RouteSearch {
       mapping: hop.trail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
   }
 
-  private mutating func inferred(_ from: Int, _ to: Int) -> MigrationGraph.Edge? {
+  private mutating func inferred(
+    _ from: Int, _ to: Int, after way: [MigrationGraph.Edge] = []
+  ) -> MigrationGraph.Edge? {
     let (source, destination) = (stops[from], stops[to])
     if let stage = stages.stageLeftOut(from: source, to: destination) {
       refusals[Pair(from: from, to: to)] = StagedRoute.leavesOut(stage, RouteSearch.title(source, destination))
       return nil
     }
     guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)),
-      to == stops.count - 1 || !rules.unusable.contains(destination.model.name)
+      to == stops.count - 1 || !rules.unusable.contains(destination.model.name),
+      rows?.forbid(source, destination) != true
     else { return nil }
     do {
       let mapping = try inference(source, destination)
@@ -139,7 +153,8 @@ struct RouteSearch {
           source: source, destination: destination,
           mapping: hop.trail(from: source.model, to: destination.model), mapped: hop)
       }
-      return MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
+      let edge = MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
+      return rows?.allow(edge, after: way) == false ? nil : edge
     } catch {
       refusals[Pair(from: from, to: to)] = error
       return nil
