@@ -39,6 +39,9 @@ struct RouteSearch {
   /// The reasons why inference does not join two stops.
   private(set) var refusals: [Pair: HopdError] = [:]
 
+  /// Entities that have made a hop impossible.
+  private(set) var obstacles: Set<String> = []
+
   struct Pair: Hashable {
     let from: Int
     let to: Int
@@ -140,7 +143,11 @@ struct RouteSearch {
     }
     guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)),
       to == stops.count - 1 || !rules.unusable.contains(destination.model.name),
-      rows?.forbid(source, destination) != true
+      rows?.forbid(source, destination) != true,
+      // The reasons are told for hops to the next version only.
+      to == from + 1 || obstacles.isEmpty || rules.route != .progressive
+        || !MappingInference.isImpossible(
+          from: source.model, to: destination.model, renames: rules.renames, because: obstacles)
     else { return nil }
     do {
       let mapping = try inference(source, destination)
@@ -157,6 +164,7 @@ struct RouteSearch {
       return rows?.allow(edge, after: way) == false ? nil : edge
     } catch {
       refusals[Pair(from: from, to: to)] = error
+      obstacles.formUnion(error.reasons.compactMap(\.place.entity))
       return nil
     }
   }
