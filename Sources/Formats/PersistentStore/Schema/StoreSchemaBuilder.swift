@@ -57,6 +57,7 @@ struct LaidOut: Sendable {
   let rTreeIndexes: [SchemaRTree]
   let rTrees: [SchemaRTree]
   let derivations: [SchemaDerivation]
+  let filteredCounts: [SchemaFilteredCount]
   let triggers: [SchemaTrigger]
   let doubtfulNames: [DoubtfulName]
   let unsupported: [HopdError]
@@ -81,7 +82,9 @@ struct LaidOut: Sendable {
     rTrees = observed.hasRTrees ? indexes.rTrees : []
     let derived = SchemaDerivationBuilder(builder: builder)
     derivations = derived.derivations
-    triggers = derived.derivations.flatMap(\.triggers) + observed.carriedTriggers
+    filteredCounts = builder.filteredCounts()
+    triggers =
+      derived.derivations.flatMap(\.triggers) + observed.carriedTriggers + filteredCounts.flatMap(\.triggers)
     doubtfulNames = builder.doubtfulNames
     unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
   }
