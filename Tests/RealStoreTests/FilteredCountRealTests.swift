@@ -6,8 +6,8 @@ import SystemPackage
 import Testing
 
 extension AppleStoreTests {
-  /// Every trigger of this kind is predicted with its text, none is predicted that the store has not, and every value is
-  /// the count.
+  /// Every trigger of this kind is predicted with its text, none is predicted that the store has not, and every value
+  /// is the count.
   @Test(arguments: AppleStores.paths.filter { $0.lastComponent?.string.hasPrefix("Photos") == true })
   func filteredCountsAreThoseOfTheStore(path: FilePath) throws {
     try withCopy(of: path) { reader, model, framework in

@@ -1,5 +1,5 @@
-// Filtered counts: ordinary attributes with the number of a relationship's objects for which a condition holds. Triggers
-// keep them; the condition is in the attribute's user info (docs/formats/store-layout.md, "Filtered counts").
+// Filtered counts: ordinary attributes with the number of a relationship's objects for which a condition holds.
+// Triggers keep them; the condition is in the attribute's user info (docs/formats/store-layout.md, "Filtered counts").
 
 import ManagedObjectModel
 import SQLite
