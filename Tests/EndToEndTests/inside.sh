@@ -25,6 +25,8 @@ else
     systemd-tmpfiles --create hopd.conf && journalctl --quiet --update-catalog &&
         systemctl daemon-reload || exit 1
 fi
+# In the sandbox the tools, and the stores of others where this machine has them, are bound here.
+: "${TOOLS:=/opt/hopd-tools}" "${FIXTURES:=/opt/hopd-fixtures}" "${FIELD:=/opt/hopd-field}"
 STORES=$ROOM/stores MODELS=$ROOM/models MODEL=$ROOM/models/Library.xcdatamodeld
 mkdir -p -m 755 "$STORES" "$MODELS" "$ROOM/making"
 [ -n "${package-}" ] || cp -R "$DOCS/Examples/Library/Library.xcdatamodeld" "$MODELS/"

@@ -9,7 +9,7 @@ import SystemPackage
 import Testing
 
 /// A folder with a model in both forms: entity A, its subentity B, and C, whose hash depends on an unproven rule
-/// through its modifier, with its subentity D.
+/// through an attribute without a type, with its subentity D.
 private final class Forms {
   let folder: FilePath
   let source: FilePath
@@ -24,6 +24,7 @@ private final class Forms {
       let contents = """
         <model><entity name="A"><attribute name="a" attributeType="String"/></entity><entity name="B" parentEntity="A"/>
         <entity name="C" versionHashModifier="\(version)"><attribute name="c" attributeType="String"/>
+        <attribute name="u"/>
         <uniquenessConstraints><uniquenessConstraint><constraint value="c"/></uniquenessConstraint>
         </uniquenessConstraints></entity><entity name="D" parentEntity="C"/></model>
         """
@@ -31,7 +32,7 @@ private final class Forms {
       let b = ArchiveBuilder()
       let a = b.entity("A", [("a", b.attribute("a", 700))])
       let c = b.entity(
-        "C", [("c", b.attribute("c", 700))],
+        "C", [("c", b.attribute("c", 700)), ("u", b.attribute("u", 0))],
         ["NSVersionHashModifier": b.text(version), "NSUniqueTuples": b.list([b.list([b.text("c")])])])
       let model = b.model([
         ("A", a), ("B", b.entity("B", [], ["NSSuperentity": a])), ("C", c),

@@ -12,7 +12,7 @@ import Testing
 @Suite(.enabled(if: AppleStores.isAvailable, "no stores of Apple's apps beside the fixtures"))
 struct AppleStoreTests {
   /// Runs the body with a copy of a store and the model in it.
-  private func withCopy<Result>(
+  func withCopy<Result>(
     of path: FilePath, _ body: (StoreReader, ManagedObjectModel, Int64) throws -> Result
   ) throws -> Result {
     let copy = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-apple-\(UUID().uuidString)")

@@ -150,6 +150,7 @@ package struct StoreVerifier {
     let files = ExternalDataChecks(
       reader: reader, schema: schema, directory: external, expectation: expectation?.externalData)
     if let check = try files.check() { checks.append(check) }
+    if !schema.filteredCounts.isEmpty { checks.append(try content.filteredCounts()) }
     checks.append(try content.discriminators())
     checks.append(try content.references())
     checks.append(try content.orderKeys())

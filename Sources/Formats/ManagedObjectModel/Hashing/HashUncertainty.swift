@@ -6,8 +6,6 @@
 package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
   /// The unproven rules, numbered as in docs/formats/version-hashes.md, "Unproven rules".
   package enum Corner: Int, Sendable, Hashable, CaseIterable {
-    /// A version hash modifier on an entity with uniqueness constraints: their order is open.
-    case entityModifier = 1
     /// A composite attribute with composites inside.
     case composite = 4
     /// A derivation expression other than a count, `canonical:` or `now()`.
@@ -22,20 +20,18 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
   package let corner: Corner
   /// Entity that uses it.
   package let entity: String
-  /// Property that uses it; nil if the entity itself does.
-  package let property: String?
+  /// Property that uses it.
+  package let property: String
 
   package var description: String {
-    let subject = property.map { "\(entity).\($0)" } ?? entity
     let rule =
       switch corner {
-      case .entityModifier: "has a version hash modifier and uniqueness constraints"
       case .composite: "is a composite attribute with composites inside"
       case .derivation: "is derived by an expression other than a count, canonical: or now()"
       case .untyped: "is a stored attribute without a plain type"
       case .bentInverse: "names an inverse that names another inverse"
       }
-    return "\(subject) \(rule); how this enters the version hash has not been compared with Apple's software"
+    return "\(entity).\(property) \(rule); how this enters the version hash has not been compared with Apple's software"
   }
 }
 
@@ -47,11 +43,10 @@ extension ManagedObjectModel {
   package var uncertainHashes: [HashUncertainty] {
     entities.filter { declaredVersionHashes[$0.name] == nil }.flatMap { entity in
       var found: [HashUncertainty] = []
-      func note(_ corner: HashUncertainty.Corner?, _ property: String?) {
+      func note(_ corner: HashUncertainty.Corner?, _ property: String) {
         guard let corner else { return }
         found.append(HashUncertainty(corner: corner, entity: entity.name, property: property))
       }
-      if entity.versionHashModifier != nil, !entity.uniquenessConstraints.isEmpty { note(.entityModifier, nil) }
       for attribute in entity.attributes where !attribute.isTransient { note(corner(of: attribute), attribute.name) }
       for relationship in entity.relationships where !relationship.isTransient {
         if relationship.inverseName != nil, inverse(of: relationship) == nil {

@@ -50,13 +50,14 @@ package struct HistoryLayout: Sendable, Hashable {
   /// Tables and indexes of CloudKit's mirroring, which are kept unchanged; their numbers are among `numbers`.
   package var mirroring: [HistoryStatement] = []
 
-  /// The first framework version that numbers the names of a transaction in ATRANSACTIONSTRING; 851 lacks it.
-  static let stringsSince: Int64 = 1044
+  /// The first framework version that is known to number the names of a transaction in ATRANSACTIONSTRING; 851 lacks
+  /// it.
+  static let stringsSince: Int64 = 973
 
   /// Returns the tables as Core Data of a framework version creates them, with that many tombstone columns.
   ///
-  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so none are
-  /// made (docs/formats/history-and-cloudkit.md, "History tables").
+  /// Texts are those of stores of fw 973 to 1522; of older ones the columns are known and the indexes are not, so none
+  /// are made (docs/formats/history-and-cloudkit.md, "History tables").
   package static func made(byFramework version: Int64, tombstones: Int) -> HistoryLayout {
     let hasStrings = version >= stringsSince
     var layout = HistoryLayout(tables: [:], indexes: [], numbers: [])

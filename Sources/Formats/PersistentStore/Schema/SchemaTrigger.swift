@@ -37,9 +37,10 @@ package struct SchemaTrigger: Sendable, Hashable {
 
   /// The functions that Core Data's triggers call, with five arguments each; they exist only in Core Data's own
   /// process.
-  package static var functions: [String] { [updateFunction, insertFunction] }
+  package static var functions: [String] { [updateFunction, insertFunction, filteredCountFunction] }
   fileprivate static let updateFunction = "NSCoreDataDATriggerUpdatedAffectedObjectValue"
   fileprivate static let insertFunction = "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue"
+  static let filteredCountFunction = "NSCoreDataTriggerUpdateAffectedObjectValue"
 
   /// Registers functions of these names that do nothing, so that a connection can write to tables with such triggers.
   package static func registerFunctions(on connection: Connection) throws(SQLiteError) {

@@ -31,7 +31,9 @@ package struct StoreSchema: Sendable {
   package var rTrees: [SchemaRTree] { layout.rTrees }
   /// Derived attributes with a column, by table, entity and name.
   package var derivations: [SchemaDerivation] { layout.derivations }
-  /// Triggers of derived attributes: known ones first, then those that a store shows.
+  /// Attributes that triggers keep without being derived, each after those that its condition reads.
+  package var filteredCounts: [SchemaFilteredCount] { layout.filteredCounts }
+  /// Triggers of derived attributes, known ones first, then those that a store shows; then those of filtered counts.
   package var triggers: [SchemaTrigger] { layout.triggers }
   /// Names outside ASCII or longer than any seen, with their tables and columns.
   package var doubtfulNames: [DoubtfulName] { layout.doubtfulNames }

@@ -57,6 +57,7 @@ struct LaidOut: Sendable {
   let rTreeIndexes: [SchemaRTree]
   let rTrees: [SchemaRTree]
   let derivations: [SchemaDerivation]
+  let filteredCounts: [SchemaFilteredCount]
   let triggers: [SchemaTrigger]
   let doubtfulNames: [DoubtfulName]
   let unsupported: [HopdError]
@@ -81,7 +82,9 @@ struct LaidOut: Sendable {
     rTrees = observed.hasRTrees ? indexes.rTrees : []
     let derived = SchemaDerivationBuilder(builder: builder)
     derivations = derived.derivations
-    triggers = derived.derivations.flatMap(\.triggers) + observed.carriedTriggers
+    filteredCounts = builder.filteredCounts()
+    triggers =
+      derived.derivations.flatMap(\.triggers) + observed.carriedTriggers + filteredCounts.flatMap(\.triggers)
     doubtfulNames = builder.doubtfulNames
     unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
   }
@@ -202,8 +205,8 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// The own properties that need a column, alphabetically without regard to case. Elements are in declared order at
-  /// the position of their composite's name (docs/formats/composite-attributes.md, "Columns").
+  /// The own properties that need a column, alphabetically, upper case first. Elements are in declared order at the
+  /// position of their composite's name (docs/formats/composite-attributes.md, "Columns").
   func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
     let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
     let toOnes = entity.relationships.filter { !$0.isTransient && !$0.isToMany }
@@ -212,7 +215,7 @@ struct StoreSchemaBuilder {
     return properties.enumerated().sorted { left, right in
       let (first, second) = (left.element, right.element)
       let places = (first.attribute?.compositeName ?? first.name, second.attribute?.compositeName ?? second.name)
-      return places.0 == places.1 ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
+      return places.0 == places.1 ? left.offset < right.offset : places.0.utf8.lexicographicallyPrecedes(places.1.utf8)
     }.map(\.element)
   }
 
@@ -253,7 +256,7 @@ struct StoreSchemaBuilder {
   private mutating func buildTable(of root: Entity) {
     let tableName = "Z" + root.name.uppercased()
     checkName(root.name, of: root.name, nil, table: tableName, column: nil)
-    var buckets: [[SchemaColumn]] = Array(repeating: [], count: 8)
+    var buckets: [[SchemaColumn]] = Array(repeating: [], count: 9)
     let entities = model.subtree(of: root)
     for entity in entities {
       let inherited = Set(model.lineage(of: entity).dropLast().flatMap { columnProperties(of: $0).map(\.name) })

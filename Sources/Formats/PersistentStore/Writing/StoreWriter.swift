@@ -56,6 +56,9 @@ package struct StoreWriter {
     for derivation in layout.derivations {
       if let statement = derivation.fillStatement(in: schema) { try connection.run(statement) }
     }
+    for count in layout.filteredCounts {
+      for statement in count.fillStatements(in: schema) { try connection.run(statement) }
+    }
   }
 
   /// Removes the bookkeeping of the version that the file had.

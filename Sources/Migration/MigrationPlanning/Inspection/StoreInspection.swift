@@ -97,7 +97,7 @@ struct StoreInspection {
   // MARK: Triggers and R-Trees
 
   private mutating func inspect(trigger: SchemaObject) {
-    if rTrees.owns(trigger: trigger.name) { return }
+    if rTrees.owns(trigger: trigger.name) || isOfFilteredCount(trigger) { return }
     let owner = SchemaDerivation.owner(ofTrigger: trigger.name, on: trigger.table, among: schema.derivations)
     guard let derivation = owner else {
       return refuse(
@@ -116,6 +116,21 @@ struct StoreInspection {
         "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
           + "known one", at: Place(entity: derivation.entity, property: derivation.attribute))
     }
+  }
+
+  /// Whether a filtered count explains the trigger; a text that is not known is told.
+  private mutating func isOfFilteredCount(_ trigger: SchemaObject) -> Bool {
+    for count in schema.filteredCounts {
+      guard let known = count.triggers.first(where: { $0.name == trigger.name }) else { continue }
+      if known.text != trigger.sql {
+        warnings.add(
+          .triggerRewritten,
+          "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+            + "known one", at: Place(entity: count.entity, property: count.attribute))
+      }
+      return true
+    }
+    return false
   }
 
   private mutating func inspectVirtualTable(_ table: SchemaObject) throws(SQLiteError) {

@@ -111,6 +111,7 @@ struct ValueExpectation {
     // Derived counts are computed, not carried.
     if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isCount == true { return nil }
     var sum = Sum()
+    if finalSchema.filteredCounts.contains(where: { $0.entity == entity && $0.attribute == attribute }) { return nil }
     for member in live(entity) {
       guard isDeclaredOnce(attribute, in: member.final) else { return nil }
       switch migrationPath.origin(ofAttribute: attribute, in: member.final, at: migrationPath.end) {

@@ -111,6 +111,9 @@ package struct AlterCompiler {
     guard hop.computed.isEmpty, source.derivations.isEmpty, final.derivations.isEmpty else {
       throw Reason("\(hop.title) has derived attributes")
     }
+    guard source.filteredCounts.isEmpty else {
+      throw Reason("the store has triggers that count")
+    }
     guard !isLast || (final.rTrees.isEmpty && final.triggers.isEmpty) else {
       throw Reason("the last version has triggers or R-Tree indexes")
     }

@@ -67,6 +67,13 @@ package struct HopCompiler {
           subject: "\(derivation.entity).\(derivation.attribute)", .rows(of: derivation.table), text: $0)
       }
     }
+    // The triggers of the last store keep these: what they count may have changed in any hop.
+    for count in withIndexes ? hop.destinationSchema.filteredCounts : [] {
+      updates += count.fillStatements(in: destinationSchema).map {
+        HopProgram.StatementStep(
+          subject: "\(count.entity).\(count.attribute)", .rows(of: count.table), text: $0)
+      }
+    }
     steps += updates.map(HopProgram.Step.update)
     if withIndexes {
       steps += hop.destinationSchema.indexes.map {
