@@ -315,7 +315,8 @@ import Testing
     }
   }
 
-  /// A second chain continues after the first one's mark, and an app's transactions between them keep their positions.
+  /// A second chain continues after the first one's mark, whatever digest that has, and an app's transactions between
+  /// them keep their positions.
   @Test func everyJourneyHasItsOwnMark() throws {
     let environment = try Workshop()
     let versions = (1...3).map { Self.library($0) }
@@ -324,6 +325,7 @@ import Testing
     try Connection.ofApp(middle.database).execute(
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (9, 16002); UPDATE Z_PRIMARYKEY SET Z_MAX = 9 "
         + "WHERE Z_ENT = 16002; "
+        + "UPDATE ATRANSACTIONSTRING SET ZNAME = 'migration from { older }' WHERE ZNAME LIKE '%schemamigrator%'; "
         + "PRAGMA wal_checkpoint(TRUNCATE)")
     let (result, _) = try migrate(middle, Array(versions.suffix(2)), environment, Way())
     #expect(
@@ -332,7 +334,7 @@ import Testing
         "SELECT t.Z_PK, ZNAME FROM ATRANSACTION AS t LEFT JOIN ATRANSACTIONSTRING AS s ON s.Z_PK = ZAUTHORTS ORDER BY 1"
       )
         == [
-          "5 NULL", "6 NULL", "8 '\(Self.author(versions[1]))'", "9 NULL", "10 '\(Self.author(versions[2]))'",
+          "5 NULL", "6 NULL", "8 'migration from { older }'", "9 NULL", "10 '\(Self.author(versions[2]))'",
         ])
   }
 
