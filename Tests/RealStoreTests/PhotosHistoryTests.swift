@@ -1,5 +1,5 @@
-// Persistent history across Apple's own migrations: the Photos store of one library under macOS 10.15.1, 15.4.1 and 26.1.
-// The file of 26.1 without its log is what Core Data made of the store of 15.4.1 with its log.
+// Persistent history across Apple's own migrations: the Photos store of one library under macOS 10.15.1, 15.4.1 and
+// 26.1. The file of 26.1 without its log is what Core Data made of the store of 15.4.1 with its log.
 
 import FoundationEssentials
 import ManagedObjectModel
