@@ -66,16 +66,10 @@ struct HistoryCheck {
     for (name, number) in first.sourceSchema.numbers {
       if let entity = HistoryEntity(name, plan: plan) { entities[number] = entity } else { removed.append(number) }
     }
-    var cutoff: Int64?
-    if !removed.isEmpty {
-      cutoff = try source.connection.integer(
-        "SELECT max(ZTRANSACTIONID) FROM \(source.qualified("ACHANGE")) "
-          + "WHERE ZENTITY IN (\(removed.sorted().map(String.init).joined(separator: ", ")))")
-    }
     var rows: Int64 = 0
     for table in HistoryLayout.Table.allCases where layout?.tables[table] != nil {
       let count = try compare(
-        table, source, entities: entities, cutoff: cutoff, mark: carry.mark, problems: &problems)
+        table, source, entities: entities, removed: removed, mark: carry.mark, problems: &problems)
       if table == .change { rows = count }
     }
     if let mark = carry.mark { try check(mark, source, plan, problems: &problems) }
@@ -86,7 +80,7 @@ struct HistoryCheck {
   }
 
   private func compare(
-    _ table: HistoryLayout.Table, _ source: StoreReader, entities: [Int64: HistoryEntity], cutoff: Int64?,
+    _ table: HistoryLayout.Table, _ source: StoreReader, entities: [Int64: HistoryEntity], removed: [Int64],
     mark: HistoryMark?, problems: inout [String]
   ) throws -> Int64 {
     let columns = try source.columns(of: table.rawValue).map(\.name)
@@ -98,8 +92,8 @@ struct HistoryCheck {
     let tombstones = present.filter { $0.hasPrefix("ZTOMBSTONE") }.count
     let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
     var condition = ""
-    if let cutoff, table != .transactionString {
-      condition = " WHERE (\(table == .change ? "ZTRANSACTIONID" : "Z_PK") <= \(cutoff)) IS NOT TRUE"
+    if table == .change, !removed.isEmpty {
+      condition = " WHERE ZENTITY NOT IN (\(removed.sorted().map(String.init).joined(separator: ", ")))"
     }
     let added = (0..<tombstones).map { "ZTOMBSTONE\($0)" }
     let old = try source.connection.prepare(
@@ -166,13 +160,14 @@ struct HistoryCheck {
     if try new.step() { problems.append("\(table) has more rows than before") }
   }
 
-  /// Checks that the added transaction is the next one, has no changes, and has the digest of the source.
+  /// Checks that the added transaction is the next one, has no changes, and has the digest of the result.
   private func check(
     _ mark: HistoryMark, _ source: StoreReader, _ plan: MigrationPlan, problems: inout [String]
   ) throws {
-    let last = try source.primaryKeys().first { $0.number == HistoryLayout.Table.transaction.number }
+    guard let last = plan.hops.last else { return }
+    let counter = try source.primaryKeys().first { $0.number == HistoryLayout.Table.transaction.number }
     let highest = try source.connection.integer("SELECT max(Z_PK) FROM \(source.qualified("ATRANSACTION"))") ?? 0
-    if mark.transaction != max(last?.highWaterMark ?? 0, highest, 0) + 1 {
+    if mark.transaction != max(counter?.highWaterMark ?? 0, highest, 0) + 1 {
       problems.append("the migration is not marked by the next transaction")
     }
     let author =
@@ -181,10 +176,10 @@ struct HistoryCheck {
       : "SELECT s.ZNAME FROM \(reader.qualified("ATRANSACTION")) AS t "
         + "JOIN \(reader.qualified("ATRANSACTIONSTRING")) AS s ON s.Z_PK = t.ZAUTHORTS WHERE t.Z_PK = ?"
     let text = try reader.connection.rows(author, [.integer(mark.transaction)]) { $0.text(at: 0) }.first ?? nil
-    if text != HistoryMark.author(digest: plan.store.version.model.versionHashesDigest),
+    if text != HistoryMark.author(digest: last.destination.versionHashesDigest),
       layout?.tables[.transaction]?.columnNames.contains(mark.authorKey == nil ? "ZAUTHOR" : "ZAUTHORTS") == true
     {
-      problems.append("the transaction that marks the migration does not say which version the store had")
+      problems.append("the transaction that marks the migration does not say which version the store has now")
     }
   }
 }
@@ -220,22 +215,14 @@ private struct HistoryRowComparison {
   }
 
   private func tombstoneProblem(_ entity: HistoryEntity, _ old: Statement, _ new: Statement) -> String? {
-    var expected = [SQLiteValue](repeating: .null, count: tombstones)
-    for (place, target) in entity.tombstones.enumerated() {
-      guard let target, expected.indices.contains(target), let index = columns.firstIndex(of: "ZTOMBSTONE\(place)")
-      else { continue }
-      expected[target] = old.value(at: Int32(index))
-    }
-    // Content after the source's attributes is kept where no other attribute belongs.
-    for place in entity.tombstones.count..<max(entity.tombstones.count, tombstones)
-    where !entity.tombstones.contains(place) && expected.indices.contains(place) && expected[place] == .null {
-      guard let index = columns.firstIndex(of: "ZTOMBSTONE\(place)") else { continue }
-      if new.value(at: Int32(columns.count + place)) == old.value(at: Int32(index)) {
-        expected[place] = old.value(at: Int32(index))
+    for place in 0..<tombstones {
+      // A column that the entity does not use keeps its value.
+      let origin = entity.tombstones.indices.contains(place) ? entity.tombstones[place] : place
+      let index = origin.flatMap { columns.firstIndex(of: "ZTOMBSTONE\($0)") }
+      let expected = index.map { old.value(at: Int32($0)) } ?? .null
+      guard new.value(at: Int32(columns.count + place)) == expected else {
+        return "ZTOMBSTONE\(place) is not what the deleted object has left"
       }
-    }
-    for place in 0..<tombstones where new.value(at: Int32(columns.count + place)) != expected[place] {
-      return "ZTOMBSTONE\(place) is not what the deleted object has left"
     }
     return nil
   }

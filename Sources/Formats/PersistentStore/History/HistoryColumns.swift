@@ -11,7 +11,7 @@ package struct HistoryColumns: Sendable, Hashable {
     case toOne
     /// One more for a to-one whose destination has subentities.
     case discriminator
-    /// The order key of a to-one whose inverse is ordered.
+    /// The order key of a to-one whose inverse is ordered; they are in the order of their columns.
     case orderKey
     /// An attribute with a column.
     case attribute
@@ -32,11 +32,21 @@ package struct HistoryColumns: Sendable, Hashable {
     package let property: String
     /// The element, if the property is a composite attribute.
     package var element: String?
+
+    /// Whether this bit sets `bit` in the value for another version: that of the property of the same name. A
+    /// discriminator and an order key set their to-one too, and are set by themselves only.
+    package func sets(_ bit: Bit) -> Bool {
+      guard property == bit.property, element == bit.element else { return false }
+      switch bit.group {
+      case .toOne, .toMany, .manyToMany: return group != .attribute
+      case .discriminator, .orderKey, .attribute: return group == bit.group
+      }
+    }
   }
 
   /// The bits, the first one highest in the first byte.
   package let bits: [Bit]
-  /// The uncertain part of the list of bits, as "the order key of books"; nil if every part was measured.
+  /// The uncertain part of the list of bits, as "the composite attribute place"; nil if every part was measured.
   package let doubt: String?
 
   /// Finds the bits of an entity in a layout; nil for an entity that the model does not have.
@@ -57,10 +67,6 @@ package struct HistoryColumns: Sendable, Hashable {
         case .toOne(let own, _):
           add(.toOne, name)
           if own.discriminator != nil { add(.discriminator, name) }
-          if own.orderKey != nil {
-            add(.orderKey, name)
-            doubt = doubt ?? "the order key of \(name)"
-          }
         case .members, .owned: add(.toMany, name)
         case .join: add(.manyToMany, name)
         }
@@ -78,6 +84,12 @@ package struct HistoryColumns: Sendable, Hashable {
       }
     }
     let lineage = Set(model.lineage(of: value).map(\.name))
+    for case .orderKey(let owner, let name) in schema.table(of: entity)?.columns.map(\.role) ?? []
+    where lineage.contains(owner) { add(.orderKey, name) }
+    if groups[.orderKey]?.count ?? 0 > 1 {
+      var orders = KeyOrders(model: model, numbers: schema.numbers)
+      if orders.order(of: value).doubt != nil { doubt = doubt ?? "the order keys" }
+    }
     // No store has shown whether the column of an owner has a bit of its own.
     let owned = schema.tables.flatMap(\.columns).lazy.compactMap { column -> String? in
       guard case .owner(let owner, let relationship) = column.role,
@@ -115,12 +127,10 @@ extension HistoryLayout {
   /// Returns the attributes whose values a deleted object leaves in its change, in the order of ZTOMBSTONE0,
   /// ZTOMBSTONE1 ….
   ///
-  /// Inherited ones come first, then by name: that order is assumed, like that of the attributes in ZCOLUMNS
-  /// (docs/formats/history-and-cloudkit.md, "History tables").
+  /// They are in alphabetical order, own and inherited ones together (docs/formats/history-and-cloudkit.md, "History
+  /// tables").
   package static func tombstoneAttributes(of entity: String, in model: ManagedObjectModel) -> [String] {
     guard let value = model.entity(named: entity) else { return [] }
-    return model.lineage(of: value).flatMap { level in
-      level.attributes.filter(\.preservesAfterDeletion).map(\.name).sorted()
-    }
+    return Set(model.lineage(of: value).flatMap(\.attributes).filter(\.preservesAfterDeletion).map(\.name)).sorted()
   }
 }

@@ -65,8 +65,8 @@ struct HistoryProgram {
       values += changed.filter { column in !columns.contains(column.name) }
     }
     var condition = ""
-    if let cutoff = carry.cutoff, table != .transactionString {
-      condition = " AND (\(table == .change ? "ZTRANSACTIONID" : "Z_PK") <= \(cutoff)) IS NOT TRUE"
+    if table == .change, !carry.removed.isEmpty {
+      condition = " AND \"ZENTITY\" NOT IN (\(carry.removed.map(String.init).joined(separator: ", ")))"
     }
     let source = qualified(table, in: original)
     return .chunks(

@@ -1,5 +1,5 @@
 // How the rows of persistent history are carried from the existing store to the last store of a chain: the plan
-// decides, the engine executes (docs/decisions/0057).
+// decides, the engine executes (docs/decisions/0057 and 0173).
 
 import PersistentStore
 
@@ -25,8 +25,8 @@ package struct HistoryCarry: Sendable, Hashable {
     }
   }
 
-  /// Changes and transactions up to this one are dropped; nil if all are carried.
-  package var cutoff: Int64?
+  /// Numbers of removed entities in the store; their changes are dropped.
+  package var removed: [Int64] = []
   /// Entity numbers that change, the store's to the last version's.
   package var numbers: [Int64: Int64] = [:]
   /// Values of ZCOLUMNS that change, by the store's entity number.
@@ -73,7 +73,7 @@ package struct HistoryMark: Sendable, Hashable {
   package let authorKey: Int64?
   package let programKey: Int64?
 
-  /// Returns the author that Core Data writes for a store with that digest.
+  /// Returns the author that Core Data writes for a store that has become one with that digest.
   package static func author(digest: String) -> String {
     "com.apple.coredata.schemamigrator: lightweight migration from model with digest { \(digest) }"
   }

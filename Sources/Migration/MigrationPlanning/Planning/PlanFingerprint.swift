@@ -46,7 +46,7 @@ enum PlanFingerprint {
   static func of(migrationPath: String, history: HistoryLayout?, carry: HistoryCarry?) -> String {
     var lines = (history?.numbers ?? []).map { "history \($0.number) \($0.highWaterMark)" }
     if let carry {
-      lines.append("history goes along from \(carry.cutoff.map(String.init) ?? "its beginning")")
+      lines.append("history goes along without \(carry.removed)")
       lines += carry.columns.keys.sorted().map { "columns \($0)" }
       lines += carry.tombstones.keys.sorted().map { "tombstones \($0)" }
       lines += carry.mirroring.map { ["mirroring without \($0.removed)"] } ?? []

@@ -125,7 +125,6 @@ package struct AlterCompiler {
       throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
     }
     guard let last = plan.hops.last, let carry = last.history else { return }
-    guard carry.cutoff == nil else { throw Reason("a part of the persistent history stays behind") }
     if let mirroring = carry.mirroring, !(mirroring.numbers.isEmpty && mirroring.removed.isEmpty) {
       throw Reason("the entity numbers in the tables of CloudKit mirroring change")
     }

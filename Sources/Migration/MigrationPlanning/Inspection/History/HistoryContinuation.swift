@@ -1,5 +1,5 @@
 // The changes to the rows of persistent history that let the last version read them: numbers of entities, the
-// properties that a change names, and the values of deleted objects (docs/decisions/0057).
+// properties that a change names, and the values of deleted objects (docs/decisions/0057 and 0173).
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,8 +8,6 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// Transactions are dropped because an entity that they name is removed.
-  package static let historyCut = HopdError.Code("history-cut", severity: .warning)
   /// Changes name more properties than were changed, because the changed ones are not known.
   package static let historyWidened = HopdError.Code("history-widened", severity: .warning)
 }
@@ -22,13 +20,12 @@ struct HistoryContinuation {
   private(set) var carry = HistoryCarry()
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
-  /// The numbers of rows that are cut off.
-  private(set) var cut: [HistoryLayout.Table: Int64] = [:]
+  /// The number of changes of removed entities.
+  private(set) var removedChanges: Int64 = 0
 
   /// The changes of one entity number, by length of ZCOLUMNS.
   private struct Changes {
     var rows: Int64 = 0
-    var lastTransaction: Int64 = 0
     var columns: [Int64: Int64] = [:]
   }
 
@@ -39,10 +36,7 @@ struct HistoryContinuation {
     self.path = path
     self.final = final
     carry.sourceColumns = layout.tables.mapValues(\.columnNames)
-    var changes = try self.changes()
-    try cutOff(changes)
-    if carry.cutoff != nil { changes = try self.changes() }
-    for (number, found) in changes.sorted(by: { $0.key < $1.key }) { try follow(number, found) }
+    for (number, found) in try changes().sorted(by: { $0.key < $1.key }) { try follow(number, found) }
     if findings.errors.isEmpty { try placeMark() }
   }
 
@@ -58,15 +52,15 @@ struct HistoryContinuation {
     let columns = has("ZCOLUMNS") ? "ZCOLUMNS" : "NULL"
     let rows = try reader.connection.rows(
       """
-      SELECT ZENTITY, length(\(columns)), count(*), max(ZTRANSACTIONID), sum(typeof(ZENTITY) <> 'integer' OR \
+      SELECT ZENTITY, length(\(columns)), count(*), sum(typeof(ZENTITY) <> 'integer' OR \
       typeof(ZENTITYPK) <> 'integer' OR typeof(ZTRANSACTIONID) <> 'integer' \
       OR typeof(\(columns)) NOT IN ('blob', 'null')) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) \
-      WHERE (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE GROUP BY 1, 2 LIMIT \(Self.most)
+      GROUP BY 1, 2 LIMIT \(Self.most)
       """
     ) { row in
       (
         number: row.integer(at: 0), length: row.isNull(at: 1) ? nil : row.integer(at: 1), count: row.integer(at: 2),
-        last: row.integer(at: 3), strange: row.integer(at: 4)
+        strange: row.integer(at: 3)
       )
     }
     let strange = rows.reduce(Int64(0)) { $0 &+ $1.strange }
@@ -85,7 +79,6 @@ struct HistoryContinuation {
     for row in rows where row.strange == 0 {
       var change = changes[row.number] ?? Changes()
       change.rows += row.count
-      change.lastTransaction = max(change.lastTransaction, row.last)
       if let length = row.length { change.columns[length] = row.count }
       changes[row.number] = change
     }
@@ -94,42 +87,23 @@ struct HistoryContinuation {
 
   // MARK: Entities
 
-  /// A removed entity cuts off the history up to the last transaction that names it, as in Core Data.
-  private mutating func cutOff(_ changes: [Int64: Changes]) throws(SQLiteError) {
-    var removed: [String] = []
-    var last: Int64?
-    for (number, found) in changes.sorted(by: { $0.key < $1.key }) {
-      guard let name = path.sourceSchema.entityName(of: number) else {
-        findings.add(
-          .historyNotUnderstood,
-          "\(found.rows.counted("row")) of ACHANGE name the entity number \(number), which version "
-            + "\(path.sourceSchema.model.name) does not have", hint: Self.hint)
-        continue
-      }
-      guard path.entity(continuing: name, at: path.end) == nil else { continue }
-      removed.append("\(name) (\(found.rows.counted("change")))")
-      last = max(last ?? .min, found.lastTransaction)
-    }
-    guard let last else { return }
-    carry.cutoff = last
-    for (table, key) in [(HistoryLayout.Table.change, "ZTRANSACTIONID"), (.transaction, "Z_PK")] {
-      cut[table] =
-        try reader.connection.integer(
-          "SELECT count(*) FROM \(reader.qualified(table.rawValue)) WHERE \(key) <= \(last)") ?? 0
-    }
-    let transactions = cut[.transaction] ?? 0
-    warnings.add(
-      .historyCut,
-      "the persistent history is cut off up to transaction \(last), because entities that it names are removed: "
-        + "\(removed.joined(separator: ", ")); \(transactions.counted("transaction")) with "
-        + "\(cut[.change] ?? 0) changes stay behind",
-      hint: "a reader whose token is older starts over, as after a migration by Core Data")
-  }
-
   private mutating func follow(_ number: Int64, _ found: Changes) throws {
-    guard let source = path.sourceSchema.entityName(of: number),
-      let name = path.entity(continuing: source, at: path.end), let new = final.number(of: name)
-    else { return }
+    guard let source = path.sourceSchema.entityName(of: number) else {
+      findings.add(
+        .historyNotUnderstood,
+        "\(found.rows.counted("row")) of ACHANGE name the entity number \(number), which version "
+          + "\(path.sourceSchema.model.name) does not have", hint: Self.hint)
+      return
+    }
+    guard let name = path.entity(continuing: source, at: path.end), let new = final.number(of: name) else {
+      carry.removed.append(number)
+      removedChanges += found.rows
+      warnings.add(
+        .historyCleared,
+        "\(found.rows.counted("change")) of this entity leave the persistent history, because the entity is removed",
+        at: Place(entity: source))
+      return
+    }
     if new != number { carry.numbers[number] = new }
     if !found.columns.isEmpty { followColumns(number, source: source, destination: name, found.columns) }
     try followTombstones(number, source: source, destination: name)
@@ -141,8 +115,7 @@ struct HistoryContinuation {
     guard let before = HistoryColumns(of: source, in: path.sourceSchema),
       let after = HistoryColumns(of: destination, in: final)
     else { return }
-    let origins = after.bits.map { origin(of: $0, in: destination) }
-    if isUnchanged(before, after, origins) { return }
+    if before.bits == after.bits { return }
     if let doubt = after.doubt ?? before.doubt {
       findings.add(
         .historyNotUnderstood,
@@ -151,7 +124,7 @@ struct HistoryContinuation {
       return
     }
     carry.columns[number] = HistoryCarry.ColumnsChange(
-      source: before, destination: after, sets: sets(before, after, origins))
+      source: before, destination: after, sets: sets(before, after))
     let strange = lengths.filter { $0.key != Int64(before.byteCount) }.values.reduce(0, &+)
     if strange > 0 {
       warnings.add(
@@ -162,29 +135,10 @@ struct HistoryContinuation {
     }
   }
 
-  /// Returns the property of the store's version that a bit's property continues.
-  private func origin(of bit: HistoryColumns.Bit, in entity: String) -> String? {
-    bit.group == .attribute
-      ? path.sourceAttribute(of: bit.property, in: entity, at: path.end)
-      : path.sourceRelationship(of: bit.property, in: entity, at: path.end)
-  }
-
-  /// Whether every bit keeps its position. If the order within a group is not known, only equal names prove it.
-  private func isUnchanged(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> Bool {
-    guard before.bits.count == after.bits.count else { return false }
-    return zip(zip(before.bits, after.bits), origins).allSatisfy { bits, origin in
-      let (old, new) = bits
-      guard old.group == new.group, old.element == new.element, origin == old.property else { return false }
-      let isAlone = after.bits.filter { $0.group == new.group }.count == 1
-      return !new.group.isUnordered || isAlone || old.property == new.property
-    }
-  }
-
-  /// Returns, for each bit after the migration, the bits before it that set it.
-  private func sets(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> [[Int]] {
-    var sets = zip(after.bits, origins).map { bit, origin in
-      before.bits.indices.filter { isSet(bit, origin: origin, by: before.bits[$0], among: before, after) }
-    }
+  /// Returns, for each bit after the migration, the bits before it that set it: those of the property of that name. A
+  /// renamed property loses its bit, as in Core Data.
+  private func sets(_ before: HistoryColumns, _ after: HistoryColumns) -> [[Int]] {
+    var sets = after.bits.map { bit in before.bits.indices.filter { before.bits[$0].sets(bit) } }
     /// Returns these bits, and all bits of every unordered group that contains one of them: any may be meant.
     func widened(_ bits: Set<Int>) -> Set<Int> {
       HistoryColumns.Group.allCases.filter(\.isUnordered).reduce(bits) { all, group in
@@ -206,20 +160,6 @@ struct HistoryContinuation {
     return sets
   }
 
-  private func isSet(
-    _ bit: HistoryColumns.Bit, origin: String?, by old: HistoryColumns.Bit, among before: HistoryColumns,
-    _ after: HistoryColumns
-  ) -> Bool {
-    guard let origin, old.property == origin, (old.group == .attribute) == (bit.group == .attribute) else {
-      return false
-    }
-    guard bit.group == .attribute, old.element != bit.element else { return true }
-    // An element that continues under another name sets those that did not exist before.
-    let isKnown = before.bits.contains { $0.property == origin && $0.element == bit.element }
-    let continues = after.bits.contains { $0.property == bit.property && $0.element == old.element }
-    return !isKnown && !continues
-  }
-
   // MARK: Tombstones
 
   private mutating func followTombstones(_ number: Int64, source: String, destination: String) throws(SQLiteError) {
@@ -230,19 +170,20 @@ struct HistoryContinuation {
       path.sourceAttribute(of: $0, in: destination, at: path.end)
     }
     let count = max(places, HistoryLayout.tombstoneCount(of: final.model))
+    // A value in a column that the entity does not use any more stays there, as in Core Data.
     let moves = (0..<count).map { place -> Int? in
-      guard after.indices.contains(place) else { return before.indices.contains(place) ? nil : place }
+      guard after.indices.contains(place) else { return place < places ? place : nil }
       return after[place].flatMap { before.firstIndex(of: $0) }.flatMap { $0 < places ? $0 : nil }
     }
     guard (0..<places).contains(where: { moves[$0] != $0 }) || (places..<count).contains(where: { moves[$0] != nil })
     else { return }
     carry.tombstones[number] = moves
-    for (place, name) in before.enumerated() where place < places && !after.contains(name) {
+    for (place, name) in before.enumerated() where place < min(places, after.count) && !after.contains(name) {
       let column = "ZTOMBSTONE\(place)"
       let values =
         try reader.connection.integer(
           "SELECT count(\(column)) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) "
-            + "WHERE ZENTITY = \(number) AND (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE") ?? 0
+            + "WHERE ZENTITY = \(number)") ?? 0
       guard values > 0 else { continue }
       warnings.add(
         .historyCleared,
@@ -259,8 +200,7 @@ struct HistoryContinuation {
   /// none.
   private mutating func placeMark() throws {
     guard let last = mark(of: .transaction) else { return }
-    let digest = path.sourceSchema.model.versionHashesDigest
-    let author = HistoryMark.author(digest: digest)
+    let author = HistoryMark.author(digest: final.model.versionHashesDigest)
     let (transaction, overflow) = last.addingReportingOverflow(1)
     guard !overflow else { return full() }
     guard layout.tables[.transactionString] != nil else {

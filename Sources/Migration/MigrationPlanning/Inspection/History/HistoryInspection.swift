@@ -56,7 +56,8 @@ struct HistoryInspection {
       let continuation = try HistoryContinuation(reader: reader, layout: layout, path: path, final: final)
       findings.add(continuation.findings.errors)
       warnings += continuation.warnings
-      cleared = rows(continuation.cut, of: names.filter { continuation.cut[$0] ?? 0 > 0 })
+      let removed = continuation.removedChanges
+      if removed > 0 { cleared = rows([.change: removed], of: [.change]) }
       carry = continuation.carry
       self.layout?.numbers = continuation.numbers
       if let mirrored = mirroring?.layout {
