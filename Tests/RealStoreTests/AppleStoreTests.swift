@@ -1,6 +1,7 @@
 // Stores that Apple's own apps and other apps made, read with the model that each of them holds. They are beside the
 // fixtures, or the test is skipped.
 
+import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
 import PersistentStore
@@ -56,6 +57,20 @@ struct AppleStoreTests {
       for index in schema.indexes where !schema.joinTables.contains(where: { $0.name == index.table }) {
         #expect(texts[index.name] == index.createStatement, "\(path.lastComponent?.string ?? "")")
       }
+    }
+  }
+
+  /// The triggers of derived attributes have Apple's texts, and their attributes the values of their targets.
+  @Test(arguments: AppleStores.paths)
+  func triggersAreApplesByteForByte(path: FilePath) throws {
+    try withCopy(of: path) { reader, model, framework in
+      let schema = try reader.layout(of: model, frameworkVersion: framework)
+      let real = try reader.schemaObjects().filter { $0.type == "trigger" && $0.name.hasPrefix("Z_DA_") }
+      #expect(Set(real.map { $0.sql ?? "" }) == Set(schema.triggers.map(\.text)))
+      #expect(!schema.unsupported.contains { $0.code == .derivationUnsupported })
+      let checks = try StoreVerifier(depth: .quick).checks(of: reader, schema: schema, isExact: false)
+      #expect(checks.contains { $0.name == "derived-values" } == !real.isEmpty)
+      if path.lastComponent?.string == "ChatModel.sqlite" { #expect(real.count == 16) }
     }
   }
 }

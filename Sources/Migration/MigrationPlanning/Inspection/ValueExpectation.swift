@@ -108,8 +108,8 @@ struct ValueExpectation {
   // MARK: Attributes
 
   private func attributeSum(_ attribute: String, of entity: String) -> Sum? {
-    // Derived counts are computed, not carried.
-    if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isCount == true { return nil }
+    // They are computed, not carried.
+    if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isComputed == true { return nil }
     var sum = Sum()
     for member in live(entity) {
       guard isDeclaredOnce(attribute, in: member.final) else { return nil }
