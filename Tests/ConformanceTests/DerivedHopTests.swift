@@ -175,11 +175,11 @@ import Testing
       },
       inspect: { (connection: Connection, _: MigrationReport) throws -> Void in
         let found = try connection.integer(
-          "SELECT count(*) FROM Z_RT_Site_where WHERE ZLAT_MIN >= 9 AND ZLON_MAX <= -9")
+          "SELECT count(*) FROM Z_Site_where WHERE ZLAT_MIN >= 9 AND ZLON_MAX <= -9")
         let wanted = try connection.integer("SELECT count(*) FROM ZSITE WHERE ZLAT >= 9 AND ZLON <= -9")
         #expect(found == wanted)
         #expect((wanted ?? 0) > 50)
-        #expect(try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = 'Z_RT_Place_where'") == 0)
+        #expect(try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = 'Z_Place_where'") == 0)
       })
   }
 }

@@ -1,4 +1,4 @@
-// Derived attributes and R-Tree indexes of a model: their places in the layout, and which of them have a known form.
+// Derived attributes and R-Trees of a model: their places in the layout, and which of them have a known form.
 
 import Diagnostics
 import ManagedObjectModel
@@ -110,14 +110,33 @@ extension StoreSchemaBuilder {
       // SQLite's own bound (sqlite.org/rtree.html).
       index.elements.count <= 5
     else { return nil }
-    let dimensions = index.elements.compactMap { element -> SchemaRTree.Dimension? in
-      guard let name = element.propertyName, let column = inheritedColumn(name, in: entity) else { return nil }
-      return SchemaRTree.Dimension(attribute: name, column: column)
+    return rTree(
+      "Z_\(entity.name)_\(index.name)", index.name, over: index.elements.map(\.propertyName), of: entity, in: table)
+  }
+
+  /// Returns the tables of the locations of an entity, in Photos' form.
+  func locations(of entity: Entity, in table: EntityTable) -> [SchemaRTree] {
+    entity.attributes.filter(\.isTransient).compactMap { attribute in
+      guard let names = attribute.userInfo[SchemaRTree.locationKey] else { return nil }
+      let parts = names.split { $0 == "," || $0 == " " }.map { Optional(String($0)) }
+      var found = rTree(
+        "Z_RT_\(entity.name)_\(attribute.name)", attribute.name, over: parts, of: entity, in: table)
+      found?.isLocation = true
+      return found
     }
-    guard dimensions.count == index.elements.count else { return nil }
+  }
+
+  private func rTree(
+    _ name: String, _ index: String, over properties: [String?], of entity: Entity, in table: EntityTable
+  ) -> SchemaRTree? {
+    let dimensions = properties.compactMap { property -> SchemaRTree.Dimension? in
+      guard let property, let column = inheritedColumn(property, in: entity) else { return nil }
+      return SchemaRTree.Dimension(attribute: property, column: column)
+    }
+    guard !dimensions.isEmpty, dimensions.count == properties.count else { return nil }
     return SchemaRTree(
-      name: "Z_RT_\(entity.name)_\(index.name)", entity: entity.name, index: index.name, table: table.name,
-      numbers: numbersOfSubtree(of: entity), dimensions: dimensions)
+      name: name, entity: entity.name, index: index, table: table.name, numbers: numbersOfSubtree(of: entity),
+      dimensions: dimensions)
   }
 
   /// Returns the numbers of the entity and all its descendants.

@@ -121,7 +121,12 @@ struct StoreInspection {
   }
 
   private mutating func inspectVirtualTable(_ table: SchemaObject) throws(SQLiteError) {
-    if rTrees.isStale(table.name) {
+    if let location = schema.locations.first(where: { $0.name == table.name }), rTrees.isStale(table.name) {
+      warnings.add(
+        .indexLeftOut,
+        "the R-Tree table \(table.name), which only Apple's own apps have, stays behind; a fetch by this location may "
+          + "fail until the app makes it", at: Place(entity: location.entity, property: location.index))
+    } else if rTrees.isStale(table.name) {
       warnings.add(
         .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind")
     } else if !rTrees.tables.contains(table.name) {
