@@ -91,8 +91,7 @@ package struct SchemaDerivation: Sendable, Hashable {
       .max { $0.entity.utf8.count + $0.attribute.utf8.count < $1.entity.utf8.count + $1.attribute.utf8.count }
   }
 
-  /// The statement that computes the column of all rows. Before it, rows without children must have 0 in a count, and
-  /// rows without target NULL in the target's value.
+  /// The statement that computes the column of all rows. Before it, rows without children must have 0 in a count.
   ///
   /// It reads the children once, and finds each target by its key.
   package func fillStatement(in schema: String) -> String? {
@@ -111,7 +110,6 @@ package struct SchemaDerivation: Sendable, Hashable {
       return
         "\(start) (SELECT t.\(SQLiteIdentifier.quoted(targetColumn)) FROM"
         + " \(prefix)\(SQLiteIdentifier.quoted(targetTable)) AS t WHERE t.\"Z_PK\" = \(own(keyColumn)))"
-        + " WHERE \(own(keyColumn)) IS NOT NULL"
     case .other: return nil
     }
   }
