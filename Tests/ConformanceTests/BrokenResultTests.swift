@@ -22,6 +22,9 @@ import Testing
     ("derived-counts", "UPDATE ZBOOK SET ZPAGECOUNT = ZPAGECOUNT + 1 WHERE Z_PK = (SELECT min(Z_PK) FROM ZBOOK)"),
     ("derived-counts", "UPDATE ZBOOK SET ZPAGECOUNT = NULL WHERE ZPAGECOUNT = 0"),
     ("derived-counts", "UPDATE ZBOOK SET ZNOTECOUNT = 0 WHERE Z_ENT = 1"),
+    ("derived-values", "UPDATE ZPAGE SET ZTITLE = 'other' WHERE Z_PK = (SELECT max(Z_PK) FROM ZPAGE)"),
+    ("derived-values", "UPDATE ZPAGE SET ZTITLE = 'some' WHERE ZBOOK IS NULL"),
+    ("schema", "DROP TRIGGER Z_DA_ZBOOK_Page_title_PARAMETER_UPDATE"),
     ("external-data", "UPDATE ZBOOK SET ZPAYLOAD = substr(ZPAYLOAD, 2) WHERE length(ZPAYLOAD) > 1 AND Z_PK < 30"),
     ("external-data", "UPDATE ZBOOK SET ZPAYLOAD = CAST(X'01' || ZPAYLOAD AS BLOB) WHERE ZPAYLOAD IS NOT NULL"),
     (
@@ -60,6 +63,7 @@ import Testing
           name: "Book",
           attributes: [
             Attribute(name: "payload", type: .binary, isOptional: true, allowsExternalStorage: true),
+            Attribute(name: "title", type: .string, isOptional: true),
             Attribute(name: "raw", type: .binary, isOptional: true, allowsExternalStorage: !isLast),
           ] + (isLast ? [count("pageCount", "pages.@count")] : []),
           relationships: [
@@ -71,7 +75,9 @@ import Testing
         Entity(name: "Note"),
         Entity(
           name: "Page",
-          attributes: [Attribute(name: "text", type: .string, preservesAfterDeletion: true)],
+          attributes: [Attribute(name: "text", type: .string, preservesAfterDeletion: true)]
+            + (isLast
+              ? [Attribute(name: "title", type: .string, isOptional: true, derivationExpression: "book.title")] : []),
           relationships: [Relationship(name: "book", destinationEntityName: "Book", inverseName: "pages")]),
       ])
   }

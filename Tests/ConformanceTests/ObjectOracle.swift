@@ -135,7 +135,27 @@ struct ObjectOracle {
         entity: name, id: id, attributes: attributes(of: object, entity, entityMapping),
         relationships: relationships(of: object, entity, entityMapping, newID: newID, inverted: inverted))
     }
-    return order(migrated)
+    return order(derived(migrated))
+  }
+
+  /// Computes counts and the values of to-ones' targets.
+  private func derived(_ objects: [DumpedObject]) -> [DumpedObject] {
+    let byID = Dictionary(objects.map { ($0.id, $0) }) { first, _ in first }
+    return objects.map { object in
+      var result = object
+      let attributes = destination.entity(named: object.entity).map(destination.allAttributes) ?? [:]
+      for (name, attribute) in attributes where !attribute.isTransient {
+        let keys = (attribute.derivationExpression ?? "").split(separator: ".").map(String.init)
+        guard keys.count == 2 else { continue }
+        let targets = ids(object.relationships[keys[0]])
+        if keys[1] == "@count" {
+          result.attributes[name] = .integer(Int64(targets.count))
+        } else {
+          result.attributes[name] = targets.first.flatMap { byID[$0]?.attributes[keys[1]] } ?? .null
+        }
+      }
+      return result
+    }
   }
 
   private func attributes(

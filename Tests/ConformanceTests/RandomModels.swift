@@ -8,15 +8,38 @@ struct RandomModels {
   private var dice: Dice
   private var counter = 0
   private(set) var entities: [Entity] = []
+  private let derives: Bool
 
-  init(seed: UInt64) {
+  /// With `derives`, entities without parent derive an attribute of the target of each to-one.
+  init(seed: UInt64, derives: Bool = false) {
+    self.derives = derives
     dice = Dice(seed: seed)
     for _ in 0..<Int.random(in: 2...4, using: &dice) { addEntity(parent: nil) }
     for _ in 0..<Int.random(in: 0...3, using: &dice) { addSubentity() }
     for _ in 0..<Int.random(in: 1...5, using: &dice) { addRelationship() }
   }
 
-  func model(_ name: String) -> ManagedObjectModel { ManagedObjectModel(name: name, entities: entities) }
+  func model(_ name: String) -> ManagedObjectModel {
+    ManagedObjectModel(name: name, entities: derives ? entities.map(derived) : entities)
+  }
+
+  /// Adds an attribute for each to-one; its expression follows the changes of the target.
+  private func derived(_ entity: Entity) -> Entity {
+    guard entity.parentName == nil else { return entity }
+    var result = entity
+    for relationship in entity.relationships where !relationship.isToMany {
+      let target = entities.first { $0.name == relationship.destinationEntityName }?.attributes.first {
+        !$0.isTransient && ![.composite, .binary].contains($0.type)
+      }
+      guard let target else { continue }
+      result.attributes.append(
+        Attribute(
+          name: "d_" + relationship.name, type: target.type, isOptional: true,
+          renamingIdentifier: "d_" + relationship.renamingIdentifier,
+          derivationExpression: "\(relationship.name).\(target.name)"))
+    }
+    return result
+  }
 
   private mutating func name(_ stem: String) -> String {
     counter += 1

@@ -23,6 +23,7 @@ struct RandomShapes {
     addClashes()
     for index in entities.indices { addIndexesAndConstraints(index) }
     addDerivedCounts()
+    addDerivedValues()
   }
 
   /// Returns the model; `modifier` changes every version hash and nothing else.
@@ -154,7 +155,7 @@ struct RandomShapes {
     }
   }
 
-  /// Adds counts over to-many relationships whose other end is to-one: the only derivation with known triggers.
+  /// Adds counts over to-many relationships whose other end is to-one.
   private mutating func addDerivedCounts() {
     let model = ManagedObjectModel(name: "", entities: entities)
     for index in entities.indices {
@@ -166,6 +167,25 @@ struct RandomShapes {
       entities[index].attributes.append(
         Attribute(
           name: name("count"), type: .integer64, isOptional: true, derivationExpression: "\(counted.name).@count"))
+    }
+  }
+
+  /// Adds attributes of to-ones' targets to entities without parent.
+  private mutating func addDerivedValues() {
+    let model = ManagedObjectModel(name: "", entities: entities)
+    for index in entities.indices where entities[index].parentName == nil {
+      let toOnes = entities[index].relationships.filter { !$0.isToMany && !$0.isTransient }
+      guard dice.chance(30), let toOne = toOnes.randomElement(using: &dice),
+        let destination = model.entity(named: toOne.destinationEntityName)
+      else { continue }
+      let candidates = model.allAttributes(of: destination).values.filter {
+        !$0.isTransient && !$0.isDerived && !$0.isElement && $0.type != .composite && !$0.allowsExternalStorage
+      }.sorted { $0.name < $1.name }
+      guard let target = candidates.randomElement(using: &dice) else { continue }
+      entities[index].attributes.append(
+        Attribute(
+          name: name("value"), type: target.type, isOptional: true,
+          derivationExpression: "\(toOne.name).\(target.name)"))
     }
   }
 }

@@ -171,7 +171,7 @@ import Testing
     #expect(remarks(try SmallStore(model).plan(catalog)) == [.indexLeftOut])
     let plan = try SmallStore(model, table.createStatement).plan(catalog)
     #expect(remarks(plan).isEmpty)
-    #expect(plan.hops.last?.destinationSchema.rTrees.map(\.name) == ["Z_RT_Site_where"])
+    #expect(plan.hops.last?.destinationSchema.rTrees.map(\.name) == ["Z_Site_where"])
     // Other columns, or a trigger that maintains it: the rule is not proven. A table of no index is dropped.
     for sql in [
       "CREATE VIRTUAL TABLE \(table.name) USING RTREE (Z_PK, a, b)",
@@ -181,10 +181,10 @@ import Testing
       #expect(remarks(try SmallStore(model, sql).plan(catalog)) == [.indexLeftOut], "\(sql)")
     }
     let stale = try SmallStore(
-      model, table.createStatement + "; CREATE VIRTUAL TABLE Z_RT_Place_old USING RTREE (Z_PK, a, b)"
+      model, table.createStatement + "; CREATE VIRTUAL TABLE Z_Place_old USING RTREE (Z_PK, a, b)"
     ).plan(catalog)
     #expect(remarks(stale) == [.indexLeftOut])
-    #expect(stale.warnings.first?.message.contains("Z_RT_Place_old") == true)
+    #expect(stale.warnings.first?.message.contains("Z_Place_old") == true)
     #expect(stale.hops.last?.destinationSchema.rTrees.count == 1)
     // SQLite's own quoting of the name, and no space before the list.
     let quoted = table.createStatement.replacing(table.name, with: "\"\(table.name)\"").replacing(

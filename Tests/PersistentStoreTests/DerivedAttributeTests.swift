@@ -106,6 +106,79 @@ import Testing
     #expect(try connection.integer("SELECT ZPAGESCOUNT FROM ZBOOK WHERE Z_PK = 9001") == 0)
   }
 
+  /// The value of a to-one's target: only in an entity without parent, and only as its target has it.
+  @Test func valuesOfTargetsAreMadeInTheFormOfStores() throws {
+    func schema(_ expression: String, type: String = "String", attributes: String = "") throws -> StoreSchema {
+      StoreSchema(
+        model: try sampleModel(
+          """
+          <entity name='Book'>
+            <attribute name='title' optional='YES' attributeType='String'/>
+            <attribute name='seal' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
+            <attribute name='echo' optional='YES' attributeType='String' derived='YES'
+              derivationExpression='next.title'/>
+            <relationship name='next' optional='YES' maxCount='1' destinationEntity='Book'/>
+          </entity>
+          <entity name='Page'>
+            <attribute name='v' optional='YES' attributeType='\(type)' \(attributes) derived='YES'
+              derivationExpression='\(expression)'/>
+            <relationship name='book' optional='YES' maxCount='1' destinationEntity='Book'/>
+          </entity>
+          <entity name='Cover' parentEntity='Page'/>
+          """), frameworkVersion: 1344)
+    }
+    let good = try schema("book.title")
+    #expect(good.unsupported.isEmpty)
+    #expect(
+      good.triggers.map(\.name) == [
+        "Z_DA_ZBOOK_Book_echo_SOURCE_INSERT", "Z_DA_ZBOOK_Book_echo_SOURCE_UPDATE",
+        "Z_DA_ZBOOK_Book_echo_PARAMETER_INSERT", "Z_DA_ZBOOK_Book_echo_PARAMETER_UPDATE",
+        "Z_DA_ZPAGE_Page_v_SOURCE_INSERT", "Z_DA_ZPAGE_Page_v_SOURCE_UPDATE", "Z_DA_ZBOOK_Page_v_PARAMETER_INSERT",
+        "Z_DA_ZBOOK_Page_v_PARAMETER_UPDATE",
+      ])
+    #expect(
+      good.triggers.last?.text == "CREATE TRIGGER Z_DA_ZBOOK_Page_v_PARAMETER_UPDATE AFTER UPDATE OF ZTITLE ON ZBOOK "
+        + "FOR EACH ROW BEGIN UPDATE ZPAGE SET ZV = NEW.ZTITLE WHERE ZBOOK = NEW.Z_PK; SELECT "
+        + "NSCoreDataDATriggerUpdatedAffectedObjectValue('ZPAGE', Z_ENT, Z_PK, 'v', ZV) FROM ZPAGE WHERE ZBOOK = "
+        + "NEW.Z_PK; END")
+    let others = [
+      try schema("book.title", type: "Integer 16"), try schema("book.echo"), try schema("book.next.title"),
+      try schema("book.nothing"), try schema("nothing.title"), try schema("book.seal", type: "Binary"),
+      try schema("book.seal", type: "Binary", attributes: "allowsExternalBinaryDataStorage='YES'"),
+    ]
+    for schema in others {
+      #expect(schema.unsupported.map(\.code) == [.derivationUnsupported])
+      #expect(schema.triggers.count == 4)
+    }
+    let folder = try Folder()
+    let path = folder.path.appending("store.sqlite")
+    try FreshStore(schema: good, uuid: FreshStore.uuid(seed: 5)).make(at: path, rows: 200, seed: 5)
+    let connection = try Connection.ofApp(path)
+    let wrong =
+      "SELECT (SELECT count(*) FROM ZPAGE p WHERE ZV IS NOT (SELECT ZTITLE FROM ZBOOK b WHERE b.Z_PK = p.ZBOOK)) + "
+      + "(SELECT count(*) FROM ZBOOK p WHERE ZECHO IS NOT (SELECT ZTITLE FROM ZBOOK b WHERE b.Z_PK = p.ZNEXT))"
+    #expect(try connection.integer(wrong) == 0)
+    #expect(try connection.integer("SELECT count(ZV) > 20 FROM ZPAGE") == 1)
+    try SchemaTrigger.registerFunctions(on: connection)
+    try connection.execute("UPDATE ZBOOK SET ZTITLE = 'x' || Z_PK, ZNEXT = Z_PK; UPDATE ZPAGE SET ZBOOK = NULL")
+    #expect(try connection.integer(wrong) == 0)
+    #expect(try connection.integer("SELECT count(ZV) FROM ZPAGE") == 0)
+  }
+
+  /// An entity with a parent has no such derivation in any store.
+  @Test func valuesOfTargetsOfSubentitiesAreReported() throws {
+    let model = try sampleModel(
+      """
+      <entity name='Book'><attribute name='title' optional='YES' attributeType='String'/></entity>
+      <entity name='Page'><relationship name='book' optional='YES' maxCount='1' destinationEntity='Book'/></entity>
+      <entity name='Cover' parentEntity='Page'>
+        <attribute name='v' optional='YES' attributeType='String' derived='YES' derivationExpression='book.title'/>
+      </entity>
+      """)
+    let schema = StoreSchema(model: model, frameworkVersion: 1344)
+    #expect(schema.unsupported.map(\.place.entity) == ["Cover"] && schema.triggers.isEmpty)
+  }
+
   /// A trigger's text as SQLite keeps it is accepted, whatever its body; one that SQLite would read only in part is
   /// not.
   @Test func textsOfTriggersAreOneStatement() throws {

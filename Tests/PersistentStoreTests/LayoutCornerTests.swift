@@ -210,8 +210,8 @@ import Testing
     #expect(shown.unsupported.isEmpty)
     #expect(
       shown.rTrees.map(\.createStatement) == [
-        "CREATE VIRTUAL TABLE Z_RT_Place_byLocation USING RTREE (Z_PK INTEGER PRIMARY KEY, ZLAT_MIN FLOAT, ZLAT_MAX"
-          + " FLOAT, ZLON_MIN FLOAT, ZLON_MAX FLOAT)"
+        "CREATE VIRTUAL TABLE Z_Place_byLocation USING RTREE (Z_PK INTEGER PRIMARY KEY, ZLAT_MIN, ZLAT_MAX, ZLON_MIN, "
+          + "ZLON_MAX)"
       ])
     #expect(shown.createStatements.filter { $0.hasPrefix("CREATE VIRTUAL") }.count == 1)
     let mixed = both + [FetchIndex.Element(propertyName: "lat")]

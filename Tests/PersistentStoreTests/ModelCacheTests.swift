@@ -128,7 +128,8 @@ import Testing
       (nil, FetchedProperty(name: "bad"), nil),
       (
         nil, nil,
-        FetchIndex(name: "bad", elements: [FetchIndex.Element(propertyName: "text")], partialPredicate: "text != nil")
+        FetchIndex(
+          name: "bad", elements: [FetchIndex.Element(propertyName: "text")], partialPredicate: "text BEGINSWITH 'a'")
       ),
       (nil, nil, FetchIndex(name: "bad", elements: [FetchIndex.Element(propertyName: nil, expression: "length")])),
     ]

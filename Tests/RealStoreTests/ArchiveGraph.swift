@@ -21,6 +21,26 @@ struct ArchiveGraph {
     self.root = root
   }
 
+  /// Returns the graph of the object that the keys lead to; nil if there is none.
+  func part(_ keys: [String]) -> ArchiveGraph? {
+    var number = root
+    for key in keys {
+      let fields: [String: PropertyListValue]
+      switch node(.uid(number)) {
+      case .dictionary(let entries), .object(_, let entries): fields = entries
+      default: return nil
+      }
+      guard case .uid(let next)? = fields[key], next != 0 else { return nil }
+      number = next
+    }
+    return ArchiveGraph(objects: objects, root: number)
+  }
+
+  private init(objects: [PropertyListValue], root: UInt64) {
+    self.objects = objects
+    self.root = root
+  }
+
   private enum Node {
     case null
     case scalar(PropertyListValue)

@@ -95,4 +95,55 @@ struct DerivedRealStoreTests {
       #expect(try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") == old)
     }
   }
+
+  /// A hop that renames an entity and an attribute under values of targets, and shifts every number.
+  @Test(.enabled(if: Fixtures.exists(chat), "no store with values of targets beside the fixtures"))
+  func valuesOfARealStoreFollowARename() throws {
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-real-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let location = StoreLocation(database: folder.appending("ChatModel.sqlite"))
+    try FileManager.default.copyItem(atPath: Self.chat.string, toPath: location.database.string)
+    let own = try StoreReader.withUnchangedStore(at: location) { try $0.cachedModel(name: "own")?.model }
+    let model = try #require(own)
+    var entities = model.entities.map { entity in
+      var copy = entity
+      if copy.name == "ManagedChat" { copy.name = "Talk" }
+      copy.relationships = copy.relationships.map { relationship in
+        var relationship = relationship
+        if relationship.destinationEntityName == "ManagedChat" { relationship.destinationEntityName = "Talk" }
+        return relationship
+      }
+      copy.attributes = copy.attributes.map { attribute in
+        var attribute = attribute
+        if entity.name == "ManagedAccount", attribute.name == "serverId" { attribute.name = "key" }
+        if attribute.derivationExpression == "otherAccount.serverId" {
+          attribute.derivationExpression = "otherAccount.key"
+        }
+        return attribute
+      }
+      return copy
+    }
+    entities.append(Entity(name: "Almanac"))
+    let next = ManagedObjectModel(name: "Next", entities: entities)
+    let question = "SELECT group_concat(v) FROM (SELECT ZOTHERACCOUNTID || ZAVATARURL || total(ZLASTACTIVITYDATE) AS v"
+    let before = try Connection.ofApp(location.database).text("\(question) FROM ZMANAGEDCHAT GROUP BY Z_PK)")
+    let request = MigrationRequest(
+      location: CanonicalStoreLocation(unresolved: location.database),
+      catalog: ModelCatalog(bundles: [
+        ModelBundle(name: "Chat", path: "/Chat.xcdatamodeld", versions: [model, next], currentVersionName: "Next")
+      ]), settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "01")
+    #expect(try MigrationPipeline().run(request, stop: StopSignal()) { _ in }.result == .migrated)
+    let result = try Connection.ofApp(location.database)
+    #expect(try result.text("\(question) FROM ZTALK GROUP BY Z_PK)") == before && before != nil)
+    try SchemaTrigger.registerFunctions(on: result)
+    try result.execute("UPDATE ZTALK SET ZSERVERID = 'new' || Z_PK; UPDATE ZMANAGEDACCOUNT SET ZKEY = 'other' || Z_PK")
+    #expect(
+      try result.integer("SELECT total(ZCHATID IS NOT 'new' || ZCHAT) FROM ZMANAGEDEVENTBASE WHERE ZCHAT NOT NULL") == 0
+    )
+    #expect(try result.integer("SELECT total(ZOTHERACCOUNTID IS NOT 'other' || ZOTHERACCOUNT) FROM ZTALK") == 0)
+  }
+
+  private static let chat =
+    Fixtures.root?.appending("apple/derived-keypath-fw1340/ChatModel.sqlite") ?? FilePath("/nonexistent")
 }

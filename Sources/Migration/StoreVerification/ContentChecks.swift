@@ -219,6 +219,29 @@ struct ContentChecks {
     return result("derived-counts", problems, "\(counted) derived counts are the numbers of rows that they count")
   }
 
+  /// Checks that every attribute derived from a to-one's target has the target's value. A target that is missing is no
+  /// matter of this check.
+  func derivedValues() throws(SQLiteError) -> VerificationCheck {
+    var problems: [String] = []
+    var compared: Int64 = 0
+    for derivation in schema.derivations {
+      guard case .value(let targetTable, let targetColumn, let keyColumn) = derivation.kind else { continue }
+      let key = SQLiteIdentifier.quoted(keyColumn)
+      let answers = try reader.connection.rows(
+        "SELECT count(*), total(s.\(SQLiteIdentifier.quoted(derivation.column)) IS NOT"
+          + " t.\(SQLiteIdentifier.quoted(targetColumn))) FROM \(reader.qualified(derivation.table)) AS s LEFT JOIN"
+          + " \(reader.qualified(targetTable)) AS t ON t.Z_PK = s.\(key) WHERE s.\(key) IS NULL OR t.Z_PK IS NOT NULL"
+      ) { ($0.integer(at: 0), $0.integer(at: 1)) }
+      let (all, wrong) = answers.first ?? (0, 0)
+      compared &+= all
+      if wrong > 0 {
+        problems.append(
+          "\(wrong) of \(all) values of \(derivation.entity).\(derivation.attribute) are not those of their targets")
+      }
+    }
+    return result("derived-values", problems, "\(compared) derived values are those of their targets")
+  }
+
   /// Checks that every R-Tree has as many rows as its table has with all its values.
   func rTrees() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []

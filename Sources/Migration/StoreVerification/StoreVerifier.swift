@@ -155,6 +155,9 @@ package struct StoreVerifier {
     checks.append(try content.references())
     checks.append(try content.orderKeys())
     if schema.derivations.contains(where: \.isCount) { checks.append(try content.derivedCounts()) }
+    if schema.derivations.contains(where: { $0.isComputed && !$0.isCount }) {
+      checks.append(try content.derivedValues())
+    }
     if isExact, !schema.rTrees.isEmpty { checks.append(try content.rTrees()) }
     checks.append(try integrity(reader, pages))
     try counted(content)

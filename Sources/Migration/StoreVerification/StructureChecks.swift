@@ -110,9 +110,15 @@ struct StructureChecks {
       schema.tables.map { ($0.name, Set($0.columns.map(\.name))) }, uniquingKeysWith: { first, _ in first })
     for join in schema.joinTables { predicted[join.name] = Set(join.columns) }
     var known = Set(predicted.keys).union(StoreSchema.bookkeeping)
-    for rTree in schema.rTreeIndexes { known.formUnion([rTree.name] + SchemaRTree.shadowTables(of: rTree.name)) }
+    let tables = try reader.schemaObjects().filter { $0.type == "table" }
+    let locations = schema.locations.filter { location in
+      tables.contains { $0.name == location.name && $0.sql == location.createStatement }
+    }
+    for rTree in schema.rTreeIndexes + locations {
+      known.formUnion([rTree.name] + SchemaRTree.shadowTables(of: rTree.name))
+    }
     var found: [String] = []
-    for table in try reader.schemaObjects() where table.type == "table" {
+    for table in tables {
       if HistoryLayout.isHistory(table: table.name) || MirroringLayout.isMirroring(table.name) { continue }
       guard let columns = predicted[table.name] else {
         if !known.contains(table.name) { found.append("the table \(table.name), which is not the model's") }

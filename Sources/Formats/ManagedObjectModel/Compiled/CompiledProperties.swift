@@ -38,6 +38,7 @@ enum CompiledProperties {
       }
       attribute.derivationExpression = DerivationText(try ArchivedExpressionText.expression(expression)).text
     }
+    attribute.allowsCloudEncryption = try object.boolean("NSAllowsCloudEncryption")
     try addValidation(of: object, to: &attribute)
     return attribute
   }
@@ -78,7 +79,27 @@ enum CompiledProperties {
     if let predicate = try request?.object("NSPredicate") {
       property.predicate = try ArchivedExpressionText.predicate(predicate)
     }
+    if try object.text("NSVersionHashModifier") != nil {
+      property.hasOptions = true
+    } else if let request {
+      property.hasOptions = try hasOptions(request)
+    }
     return property
+  }
+
+  /// Whether a request has more than an entity and a predicate.
+  private static func hasOptions(_ request: ArchivedObject) throws(HopdError) -> Bool {
+    for key in [
+      "NSSortDescriptors", "NSValuesToFetch", "NSValuesToGroupBy", "NSHavingPredicate",
+      "NSRelationshipKeyPathsForPrefetching",
+    ] where !(try request.value(key).isNull) {
+      return true
+    }
+    for key in ["NSResultType", "NSFetchOffset", "NSFetchLimit", "NSBatchSize"]
+    where try request.integer(key) ?? 0 != 0 {
+      return true
+    }
+    return try request.integer("NSFetchRequestFlags") ?? 30 != 30
   }
 
   // MARK: Defaults

@@ -45,6 +45,8 @@ struct ModelArchive {
   /// The composite attribute whose elements are being written: problems of an element are reported for it.
   var openComposite: String?
   private var noUserInfo: Writer.Object?
+  /// Elements of indexes that are expressions: they are numbered through all entities.
+  private var expressions = 0
   /// All expressions share one object for SELF.
   var selfExpression: Writer.Object?
   private var problems: [HopdError] = []
@@ -59,7 +61,7 @@ struct ModelArchive {
     let properties = model.entities.reduce(0) { sum, entity in
       sum
         + model.lineage(of: entity).reduce(0) {
-          $0 + $1.attributes.count + $1.composites.count + $1.relationships.count
+          $0 + $1.attributes.count + $1.composites.count + $1.relationships.count + $1.fetchedProperties.count
         }
     }
     guard properties <= Self.maximumProperties else {
@@ -194,31 +196,57 @@ struct ModelArchive {
 
   private mutating func makeIndex(_ index: FetchIndex, of entity: Entity) -> Writer.Object {
     let object = writer.makeObject(.fetchIndex)
-    if index.partialPredicate != nil {
-      refuse("the archived form of the partial fetch index \(index.name) is not known", entity.name)
+    var condition: Writer.Object?
+    if let text = index.partialPredicate {
+      condition = ModelPredicate(text).map { makePredicate($0) }
+      if condition == nil {
+        refuse("the archived form of the predicate of the fetch index \(index.name) is not known", entity.name)
+      }
     }
     let elements = index.elements.map { element -> Writer.Reference in
-      guard let property = element.propertyName, element.kind != .unknown else {
+      let expression = element.propertyName == nil ? makeIndexedExpression(element) : nil
+      guard let property = element.propertyName ?? expression?.name, element.kind != .unknown else {
         refuse("the archived form of the computed fetch index \(index.name) is not known", entity.name)
         return .null
       }
-      return .object(
-        writer.makeObject(
-          .fetchIndexElement,
-          [
-            ("NSPropertyName", .text(property)), ("NSFetchIndexElementType", .integer(element.kind == .rTree ? 1 : 0)),
-            ("NSFetchIndexDescription", .reference(.conditional(object))),
-            ("NSAscending", .boolean(element.isAscending)),
-          ]))
+      var fields: Fields = [
+        ("NSPropertyName", .text(property)), ("NSFetchIndexElementType", .integer(element.kind == .rTree ? 1 : 0)),
+        ("NSFetchIndexDescription", .reference(.conditional(object))), ("NSAscending", .boolean(element.isAscending)),
+      ]
+      if let expression { fields.append(("NSIndexedProperty", .object(expression.object))) }
+      return .object(writer.makeObject(.fetchIndexElement, fields))
     }
     writer.setFields(
       of: object,
       [
-        ("NSIndexName", .text(index.name)), ("NSPartialIndexPredicate", .null),
+        ("NSIndexName", .text(index.name)),
+        ("NSPartialIndexPredicate", .reference(condition.map { .object($0) } ?? .null)),
         ("NSIndexElements", .object(writer.makeList(elements))),
         ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
       ])
     return object
+  }
+
+  /// Writes an element that is the object itself or its entity, with its name; nil for another expression.
+  private mutating func makeIndexedExpression(_ element: FetchIndex.Element) -> (name: String, object: Writer.Object)? {
+    let (expression, type): (Writer.Object, Int)
+    switch element.rowPart {
+    case .object?: (expression, type) = (makeSelf(), 2000)
+    case .entity?: (expression, type) = (makePath(["entity"]), 0)
+    case nil: return nil
+    }
+    expressions += 1
+    let name = "expression\(expressions)"
+    return (
+      name,
+      writer.makeObject(
+        Writer.ClassName("NSExpressionDescription", "NSPropertyDescription"),
+        [
+          ("NSPropertyName", .text(name)), ("NSRenamingIdentifier", .text(name)), ("NSEntity", .null),
+          ("NSExpression", .object(expression)), ("NSExpressionType", .integer(type)), ("NSIsOptional", .boolean(true)),
+          ("NSIsReadOnly", .boolean(true)), ("_P", .integer(247)),
+        ])
+    )
   }
 
   /// One index for each indexed attribute, named after it, then the declared ones; the order of the former has no rule.
@@ -236,17 +264,22 @@ struct ModelArchive {
     entity.compoundIndexes
       + entity.fetchIndexes.compactMap { index in
         guard index.elements.count > 1 else { return nil }
-        guard index.elements.allSatisfy({ $0.kind == .binary && $0.isAscending && $0.propertyName != nil }) else {
+        guard index.elements.allSatisfy({ $0.kind == .binary }) else {
           refuse(
-            "the archived form of the fetch index \(index.name) over several properties, not all of them plain and "
-              + "ascending, is not known", entity.name)
+            "the archived form of the fetch index \(index.name) over several properties, not all of them plain, is not "
+              + "known", entity.name)
           return nil
         }
-        return index.elements.compactMap(\.propertyName)
+        // One with a relationship among its elements has no older form.
+        let relationships = model.allRelationships(of: entity)
+        guard !index.elements.contains(where: { $0.propertyName.map { relationships[$0] != nil } ?? false }) else {
+          return nil
+        }
+        return index.elements.compactMap { $0.propertyName ?? $0.rowPart?.rawValue }
       }
   }
 
-  /// … and an ascending index of one property is a flag of that property.
+  /// … and an ascending index of one attribute is a flag of that attribute.
   static func implicitlyIndexed(in entity: Entity) -> Set<String> {
     Set(entity.fetchIndexes.compactMap(\.plainProperty))
   }
@@ -285,11 +318,11 @@ extension ModelArchive {
       }
       for relationship in ancestor.relationships {
         if objects[relationship.name] == nil { order.append(relationship.name) }
-        let isIndexed = indexed.contains(relationship.name)
-        objects[relationship.name] = fill(relationship, isIndexed: isIndexed, of: entity)
+        objects[relationship.name] = fill(relationship, of: entity)
       }
-      for fetched in ancestor.fetchedProperties where ancestor.name == entity.name {
-        refuse("the archived form of fetched properties is not known well enough", entity.name, fetched.name)
+      for fetched in ancestor.fetchedProperties {
+        if objects[fetched.name] == nil { order.append(fetched.name) }
+        objects[fetched.name] = make(fetched, of: entity)
       }
     }
     order.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -298,13 +331,13 @@ extension ModelArchive {
 
   private mutating func common(
     name: String, entity: Entity, renamingIdentifier: String, modifier: String?, userInfo entries: [String: String],
-    isIndexed: Bool, isOptional: Bool, isTransient: Bool, isReadOnly: Bool = false, isOrdered: Bool = false,
-    hasPredicates: Bool = false
+    isIndexed: Bool = false, isOptional: Bool, isTransient: Bool, isReadOnly: Bool = false, isOrdered: Bool = false,
+    hasPredicates: Bool = false, isEncrypted: Bool = false
   ) -> Fields {
     // docs/formats/model-files.md, "Property flags".
     let flags: [(bits: Int64, isSet: Bool)] = [
       (0x01, true), (0x02, isOptional), (0x04, isReadOnly), (0x08, isTransient), (0x30, !hasPredicates),
-      (0x40, entries.isEmpty), (0x80, modifier == nil), (0x400, isOrdered),
+      (0x40, entries.isEmpty), (0x80, modifier == nil), (0x400, isOrdered), (0x800, isEncrypted),
     ]
     var fields: Fields = [
       ("NSPropertyName", .text(name)), ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
@@ -314,7 +347,7 @@ extension ModelArchive {
     // Truth values are written only if true.
     for (key, value) in [
       ("NSIsOptional", isOptional), ("NSIsTransient", isTransient), ("NSIsReadOnly", isReadOnly),
-      ("NSIsIndexed", isIndexed),
+      ("NSIsIndexed", isIndexed), ("NSAllowsCloudEncryption", isEncrypted),
     ] where value {
       fields.append((key, .boolean(true)))
     }
@@ -343,7 +376,8 @@ extension ModelArchive {
       name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
       modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
       isIndexed: attribute.isIndexed || isIndexed, isOptional: attribute.isOptional,
-      isTransient: attribute.isTransient, isReadOnly: attribute.isDerived, hasPredicates: !rules.isEmpty)
+      isTransient: attribute.isTransient, isReadOnly: attribute.isDerived, hasPredicates: !rules.isEmpty,
+      isEncrypted: attribute.allowsCloudEncryption)
     if isElement { fields = fields.map { $0.key == "NSEntity" ? ($0.key, .null) : $0 } }
     if !rules.isEmpty {
       let predicates = writer.makeList(rules.map { .object($0.predicate) })
@@ -365,14 +399,42 @@ extension ModelArchive {
     return writer.makeObject(.derivedAttribute, fields)
   }
 
-  mutating func fill(_ relationship: Relationship, isIndexed: Bool, of entity: Entity) -> Writer.Object? {
+  /// Writes a fetched property with its request.
+  private mutating func make(_ property: FetchedProperty, of entity: Entity) -> Writer.Object {
+    let predicate = property.predicate.flatMap { ModelPredicate($0) }
+    let target = property.fetchEntityName.flatMap { model.entity(named: $0) }
+    if property.hasOptions || target == nil || (predicate == nil) != (property.predicate == nil) {
+      refuse("the archived form of this fetched property is not known", entity.name, property.name)
+    }
+    let condition = predicate.map { Writer.Reference.object(makePredicate($0)) } ?? .null
+    let request = writer.makeObject(
+      Writer.ClassName("NSFetchRequest", "NSPersistentStoreRequest"),
+      [
+        ("NSEntity", .reference(reference(toEntity: target?.name, isOwner: false))),
+        ("NSPredicate", .reference(condition)), ("NSHavingPredicate", .null),
+        ("NSSortDescriptors", .null), ("NSValuesToFetch", .null), ("NSValuesToGroupBy", .null),
+        ("NSRelationshipKeyPathsForPrefetching", .null), ("NSHasFetchRequestFlags", .boolean(true)),
+        ("NSFetchRequestFlags", .integer(30)), ("NSResultType", .integer(0)), ("NSFetchOffset", .integer(0)),
+        ("NSFetchLimit", .integer(0)), ("NSBatchSize", .integer(0)), ("NSAllocationType", .integer(0)),
+      ])
+    let fields = common(
+      name: property.name, entity: entity, renamingIdentifier: property.renamingIdentifier, modifier: nil,
+      userInfo: property.userInfo, isOptional: property.isOptional, isTransient: true, isReadOnly: true)
+    return writer.makeObject(
+      Writer.ClassName("NSFetchedPropertyDescription", "NSPropertyDescription"),
+      fields + [
+        ("_NSFetchRequestEntityName", .text(property.fetchEntityName)), ("NSFetchRequest", .object(request)),
+      ])
+  }
+
+  mutating func fill(_ relationship: Relationship, of entity: Entity) -> Writer.Object? {
     guard let object = relationships[PropertyKey(entity: entity.name, property: relationship.name)] else { return nil }
     if relationship.isToMany && relationship.maxCount == 1 {
       refuse("a to-many relationship of at most one object reads as to-one", entity.name, relationship.name)
     }
     var fields = common(
       name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
-      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed,
+      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo,
       isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
     // The inverse is the destination's own object for it, declared or inherited.
     let inverse = relationship.inverseName.flatMap {

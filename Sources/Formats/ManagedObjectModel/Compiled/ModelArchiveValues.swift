@@ -92,68 +92,27 @@ extension ModelArchive {
       let isLength = attribute.type == .string
       rules.append(
         ValidationRule(
-          predicate: makeComparison(isLength ? makeKey("length") : makeSelf(), isAtLeast: isMinimum, limit),
+          predicate: makeComparison(
+            isLength ? makePath(["length"]) : makeSelf(), makeOrderOperation(isMinimum ? 3 : 1), makeConstant(limit)),
           errorCode: (isLength ? 1660 : 1610) + (isMinimum ? 10 : 0)))
     }
     return rules
   }
 
-  private mutating func makeComparison(
-    _ left: Writer.Object, isAtLeast: Bool, _ limit: PropertyListValue
-  ) -> Writer.Object {
-    let right = writer.makeObject(
-      .constant, [("NSConstantValue", .reference(.scalar(limit))), ("NSExpressionType", .integer(0))])
-    let number: Int64 = isAtLeast ? 3 : 1
-    let comparison = writer.makeObject(
-      Writer.ClassName("NSComparisonPredicateOperator", "NSPredicateOperator"),
-      [
-        ("NSModifier", .integer(0)), ("NSVariant", .integer(number)),
-        ("NSOptions", .integer(0)), ("NSOperatorType", .integer(number)),
-      ])
-    return writer.makeObject(
-      Writer.ClassName("NSComparisonPredicate", "NSPredicate"),
-      [
-        ("NSLeftExpression", .object(left)), ("NSRightExpression", .object(right)),
-        ("NSPredicateOperator", .object(comparison)),
-      ])
-  }
-
   // MARK: Expressions
 
-  private mutating func makeSelf() -> Writer.Object {
-    if let selfExpression { return selfExpression }
-    let object = writer.makeObject(
-      Writer.ClassName("NSSelfExpression", "NSExpression"), [("NSExpressionType", .integer(1))])
-    selfExpression = object
-    return object
-  }
-
-  /// The value of one key of SELF.
-  private mutating func makeKey(_ key: String) -> Writer.Object {
-    let specifier = writer.makeObject(
-      Writer.ClassName("NSKeyPathSpecifierExpression", "NSExpression"),
-      [("NSExpressionType", .integer(10)), ("NSKeyPath", .text(key))])
-    let arguments = writer.makeList([.object(specifier)], .mutableArray)
-    return writer.makeObject(
-      Writer.ClassName("NSKeyPathExpression", "NSFunctionExpression", "NSExpression"),
-      [
-        ("NSSelectorName", .text("valueForKey:")), ("NSOperand", .object(makeSelf())),
-        ("NSArguments", .object(arguments)), ("NSExpressionType", .integer(3)),
-      ])
-  }
-
-  /// A function of NSExpression, over one key or none: caches show `count:(pages)`; `canonical:(title)` and `now()` use
-  /// the same mechanism.
+  /// A path of two keys, or a function of NSExpression over one key or none.
   mutating func derivation(_ expression: String, of attribute: Attribute, in entity: Entity) -> Writer.Reference {
     let text = DerivationText(expression)
     let arguments: [Writer.Reference]
     let selector: String
+    if let keys = DerivationText.keys(of: text.text), text.isProven { return .object(makePath(keys)) }
     if text.isProven, text.text == "now()" {
       (selector, arguments) = ("now", [])
     } else if text.isProven, let open = text.text.firstIndex(of: "("), text.text.hasSuffix(")") {
       selector = String(text.text[..<open])
       let key = text.text[text.text.index(after: open)...].dropLast()
-      arguments = [.object(makeKey(String(key)))]
+      arguments = [.object(makePath([String(key)]))]
     } else {
       refuse("the archived form of this derivation expression is not known", entity.name, attribute.name)
       return .null
@@ -168,10 +127,6 @@ extension ModelArchive {
           ("NSArguments", .object(writer.makeList(arguments))), ("NSExpressionType", .integer(4)),
         ]))
   }
-}
-
-extension KeyedArchiveWriter.ClassName {
-  fileprivate static let constant = Self("NSConstantValueExpression", "NSExpression")
 }
 
 /// A decimal number in NSDecimal's form: up to eight 16-bit words, and a power of ten. The scale of the text is kept:

@@ -27,7 +27,7 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
     let rule =
       switch corner {
       case .composite: "is a composite attribute with composites inside"
-      case .derivation: "is derived by an expression other than a count, canonical: or now()"
+      case .derivation: "is derived by an expression other than a count, a path of two keys, canonical: or now()"
       case .untyped: "is a stored attribute without a plain type"
       case .bentInverse: "names an inverse that names another inverse"
       }

@@ -89,6 +89,7 @@ package struct Attribute: Sendable, Hashable {
     var isIndexed: Bool
     var allowsExternalStorage: Bool
     var preservesAfterDeletion: Bool
+    var allowsCloudEncryption = false
     var derivationExpression: String?
     var compositeTypeName: String?
     var elements: [Attribute] = []
@@ -149,6 +150,11 @@ package struct Attribute: Sendable, Hashable {
   package var preservesAfterDeletion: Bool {
     get { fields.value.preservesAfterDeletion }
     set { fields.value.preservesAfterDeletion = newValue }
+  }
+  /// allowsCloudEncryption: CloudKit keeps the value encrypted; stores do not.
+  package var allowsCloudEncryption: Bool {
+    get { fields.value.allowsCloudEncryption }
+    set { fields.value.allowsCloudEncryption = newValue }
   }
   /// Text of the derivation expression as NSExpression prints it, `count:(pages)`; nil for ordinary attributes.
   package var derivationExpression: String? {

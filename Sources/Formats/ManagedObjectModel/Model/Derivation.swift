@@ -5,11 +5,18 @@
 package enum Derivation: Sendable, Hashable {
   /// The number of objects in a relationship of the same entity: `pages.@count`.
   case count(relationship: String)
+  /// The value of an attribute of a relationship's target: `book.title`.
+  case value(relationship: String, attribute: String)
   /// Any other expression, as in the model.
   case other(expression: String)
 
   /// Parses an expression, as Xcode writes it (`pages.@count`) or as NSExpression prints it (`count:(pages)`).
   package init(_ expression: String) {
+    let keys = DerivationText.keys(of: expression)
+    if keys?.count == 2, let first = keys?.first, let last = keys?.last {
+      self = .value(relationship: first, attribute: last)
+      return
+    }
     var key = Substring(expression)
     if key.hasSuffix(".@count") {
       key = key.dropLast(".@count".utf8.count)
@@ -31,7 +38,7 @@ package enum Derivation: Sendable, Hashable {
       path = path[path.index(after: start)...].dropLast()
     }
     let keys = path.split(separator: ".", omittingEmptySubsequences: false).filter { !$0.hasPrefix("@") }
-    return !keys.isEmpty && keys.allSatisfy(DerivationText.isKey) ? keys.map(String.init) : nil
+    return keys.isEmpty ? nil : DerivationText.keys(of: keys.joined(separator: "."))
   }
 }
 

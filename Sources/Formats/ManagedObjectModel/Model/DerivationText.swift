@@ -5,8 +5,8 @@
 struct DerivationText: Hashable {
   /// The text that NSExpression prints.
   let text: String
-  /// Whether this form was compared with hashes made by Apple's software. Proven are counts over one key, canonical:
-  /// and now().
+  /// Whether this form was compared with hashes made by Apple's software. Proven are counts over one key, canonical:,
+  /// now(), and paths of two keys.
   let isProven: Bool
 
   /// Rewrites the expression of a model; an already printed one stays unchanged.
@@ -22,13 +22,19 @@ struct DerivationText: Hashable {
     }
     text = expression
     isProven =
-      expression == "now()"
+      expression == "now()" || Self.keys(of: expression)?.count == 2
       || ["canonical:(", "count:("].contains {
         expression.hasPrefix($0) && expression.hasSuffix(")") && Self.isKey(expression.dropFirst($0.count).dropLast())
       }
   }
 
   private static let functions = ["@count": "count", "@sum": "sum", "@min": "min", "@max": "max", "@avg": "average"]
+
+  /// Returns the keys of a path, as of `book.title`; nil for any other text.
+  static func keys(of path: String) -> [String]? {
+    let keys = path.split(separator: ".", omittingEmptySubsequences: false)
+    return keys.allSatisfy(isKey) ? keys.map(String.init) : nil
+  }
 
   /// Whether it is the name of one property.
   static func isKey(_ text: Substring) -> Bool {

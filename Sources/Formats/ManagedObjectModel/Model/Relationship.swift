@@ -107,6 +107,8 @@ package struct FetchedProperty: Sendable, Hashable {
   /// Entity that the query fetches.
   package var fetchEntityName: String?
   package var predicate: String?
+  /// Whether its query has more than an entity and a predicate, as an order or a limit.
+  package var hasOptions = false
   package var renamingIdentifier: String
   package var userInfo: [String: String]
 
@@ -139,6 +141,24 @@ package struct FetchIndex: Sendable, Hashable {
     package var kind = Kind.binary
     package var isAscending = true
 
+    /// What an index can have of a row in addition to its properties, by the word in a model.
+    package enum RowPart: String, Sendable, Hashable {
+      case object = "self"
+      case entity
+
+      /// The part that an expression names; nil for another expression.
+      package init?(expression: String) {
+        switch expression.lowercased() {
+        case "self": self = .object
+        case "entity", "self.entity": self = .entity
+        default: return nil
+        }
+      }
+    }
+
+    /// The part of the row that the expression names; nil for another expression.
+    var rowPart: RowPart? { expression.flatMap { RowPart(expression: $0) } }
+
     /// The text that stands for the element in a compound index: the property, or the expression.
     var name: String? { propertyName ?? expression }
   }
@@ -151,10 +171,11 @@ package struct FetchIndex: Sendable, Hashable {
   /// after the attribute (docs/formats/store-layout.md, "Indexes").
   package static func standsAlone(frameworkVersion: Int64) -> Bool { (837..<977).contains(frameworkVersion) }
 
-  /// The property of an index over one plain ascending property.
+  /// The property of an index over one ascending property, also if it is partial. A partial one with the name of its
+  /// property is left out, as no store shows which of the two indexes of that name it has.
   package var plainProperty: String? {
     guard elements.count == 1, let element = elements.first, element.kind == .binary, element.isAscending,
-      partialPredicate == nil
+      partialPredicate == nil || element.propertyName != name
     else { return nil }
     return element.propertyName
   }

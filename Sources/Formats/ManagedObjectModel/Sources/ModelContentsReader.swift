@@ -133,10 +133,10 @@ final class ModelContentsReader: XMLEventHandler {
       fetchedProperty = FetchedProperty(
         name: element["name"] ?? "", isOptional: element.isTrue("optional"),
         renamingIdentifier: element.text("elementID"))
+      fetchedProperty?.hasOptions = element["versionHashModifier"] != nil
       return .fetchedProperty
     case (.fetchedProperty, "fetchRequest"):
-      fetchedProperty?.fetchEntityName = element.text("entity")
-      fetchedProperty?.predicate = element.text("predicateString")
+      addRequest(element)
       return .fetchRequest
     case (.entity, "fetchIndex"):
       try countDetail(element)
@@ -273,7 +273,7 @@ final class ModelContentsReader: XMLEventHandler {
     }
     warnOfRenamingIdentifier(element)
     let isDate = type == .date
-    return Attribute(
+    var attribute = Attribute(
       name: name, type: type ?? .undefined, isOptional: element.isTrue("optional"),
       isTransient: element.isTrue("transient"),
       defaultValue: AttributeDefault(
@@ -287,6 +287,8 @@ final class ModelContentsReader: XMLEventHandler {
       maximum: bound(isDate ? "maxDateTimeInterval" : "maxValueString", element, type),
       regularExpression: element.text("regularExpressionString"),
       valueTransformerName: element.text("valueTransformerName"), customClassName: element.text("customClassName"))
+    attribute.allowsCloudEncryption = element.isTrue("allowsCloudEncryption")
+    return attribute
   }
 
   private func relationship(from element: ModelElement) -> Relationship {
@@ -307,6 +309,12 @@ final class ModelContentsReader: XMLEventHandler {
       isOrdered: element.isTrue("ordered"), maxCount: count("maxCount", element, property: name),
       minCount: count("minCount", element, property: name) ?? 0, deleteRule: rule,
       renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"))
+  }
+
+  private func addRequest(_ element: ModelElement) {
+    fetchedProperty?.fetchEntityName = element.text("entity")
+    fetchedProperty?.predicate = element.text("predicateString")
+    if !element.hasOnly(["name", "entity", "predicateString"]) { fetchedProperty?.hasOptions = true }
   }
 
   private func indexElement(from element: ModelElement) -> FetchIndex.Element {

@@ -32,6 +32,9 @@ struct ModelElement {
     }
   }
 
+  /// Whether it has no attributes but these.
+  func hasOnly(_ attributes: Set<String>) -> Bool { attributes.isSuperset(of: values.keys) }
+
   /// Whether the attributes of this element are known.
   var isKnown: Bool { Self.known[name] != nil }
 

@@ -8,8 +8,8 @@ extension StoreReader {
   /// Refuses a store in which an object with a name of Core Data's form is not a plain table.
   ///
   /// Called before the first row is read. Texts of tables that Core Data made contain none of the refused words (40
-  /// stores of fw 419 to 1344). R-Tree indexes are virtual tables with names of another form
-  /// (docs/formats/store-layout.md, "R-Tree indexes").
+  /// stores of fw 419 to 1344). R-Tree indexes are virtual tables of SQLite's own
+  /// (docs/formats/store-layout.md, "R-Tree indexes"): `Z_`, the name of an entity, and another.
   package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
     for object in objects {
       if object.type == "table" || object.type == "view", isFunctionName(object.name) {
@@ -17,7 +17,7 @@ extension StoreReader {
           .schemaForeign, "the \(object.type) \(object.name) has the name of a table that SQLite computes", at: place,
           hint: "rename or drop it with the program that made it, or restore a backup")
       }
-      guard isCoreDataName(object.name) else { continue }
+      guard isCoreDataName(object.name), !(object.isRTree && isIndexName(object.name)) else { continue }
       let text = object.sql ?? ""
       let problem: String? =
         switch object.type {
@@ -45,6 +45,9 @@ extension StoreReader {
     let upper = name.prefix(5).uppercased()
     return upper.hasPrefix("Z") && upper != "Z_RT_"
   }
+
+  /// Whether a name has the form of an index, which no table of the bookkeeping has.
+  private static func isIndexName(_ name: String) -> Bool { name.hasPrefix("Z_") && name.dropFirst(2).contains("_") }
 
   private static let foreignWords: Set<String> = ["AS", "CHECK", "COLLATE", "DEFAULT", "GENERATED"]
 
@@ -76,5 +79,21 @@ extension StoreReader {
       }
     }
     return foreign()
+  }
+}
+
+extension SchemaObject {
+  /// Whether it is a virtual table of SQLite's R-Tree module, and of no other.
+  ///
+  /// SQLite keeps the text after the words CREATE VIRTUAL TABLE as it was typed. The words of the module alone prove
+  /// nothing: they may be in a default value of a plain table, and all data in that table would be lost.
+  package var isRTree: Bool {
+    let start = "CREATE VIRTUAL TABLE "
+    guard type == "table", let sql, sql.hasPrefix(start) else { return false }
+    let text = sql.dropFirst(start.count)
+    guard let written = [name, SQLiteIdentifier.quoted(name)].first(where: { text.hasPrefix($0) }) else { return false }
+    let words = text.dropFirst(written.count).split(maxSplits: 2) { $0.isWhitespace || $0 == "(" }
+    return words.count == 3 && text.dropFirst(written.count).first?.isWhitespace == true
+      && words[0].uppercased() == "USING" && words[1].uppercased() == "RTREE"
   }
 }

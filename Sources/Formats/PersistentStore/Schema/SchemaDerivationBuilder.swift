@@ -1,4 +1,4 @@
-// Derived attributes and R-Tree indexes of a model: their places in the layout, and which of them have a known form.
+// Derived attributes and R-Trees of a model: their places in the layout, and which of them have a known form.
 
 import Diagnostics
 import ManagedObjectModel
@@ -53,7 +53,8 @@ struct SchemaDerivationBuilder {
     let numbers = builder.numbersOfSubtree(of: entity)
     var kind = SchemaDerivation.Kind.other(expression: attribute.derivationExpression ?? "")
     var isGuarded = true
-    if case .count(let relationship) = derivation {
+    switch derivation {
+    case .count(let relationship):
       switch builder.inheritedStorage(relationship, in: entity) {
       case .members(let columns):
         kind = .count(childTable: columns.table, childColumn: columns.key)
@@ -62,21 +63,43 @@ struct SchemaDerivationBuilder {
       case .owned(let columns): kind = .count(childTable: columns.table, childColumn: columns.key)
       case .toOne, .join, nil: break
       }
+    case .value(let relationship, let key):
+      guard entity.name == table.rootEntity, let found = value(of: key, in: relationship, of: entity, as: attribute)
+      else { break }
+      (kind, isGuarded) = (found, false)
+    case .other: break
     }
     let found = SchemaDerivation(
       entity: entity.name, attribute: attribute.name, table: table.name, column: column, numbers: numbers, kind: kind,
       isGuarded: isGuarded)
     derivations.append(found)
-    guard !found.isCount, !builder.observed.carriedDerivations.contains("\(entity.name).\(attribute.name)") else {
+    guard !found.isComputed, !builder.observed.carriedDerivations.contains("\(entity.name).\(attribute.name)") else {
       return
     }
     unsupported.append(
       HopdError(
         .derivationUnsupported,
         "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
-          + "count over a to-many that is not a many-to-many are",
+          + "count over a to-many that is not a many-to-many are, and those of an attribute of a to-one's target in an "
+          + "entity without parent",
         at: Place(entity: entity.name, property: attribute.name),
         hint: "let the app make this store, or take the derivation out of the attribute"))
+  }
+
+  /// Returns the columns of a target's value; nil if stores show no such derivation: a target's value that is derived
+  /// itself, of another type, or in a file.
+  private func value(
+    of key: String, in name: String, of entity: Entity, as attribute: Attribute
+  ) -> SchemaDerivation.Kind? {
+    guard case .toOne(let columns, _)? = builder.inheritedStorage(name, in: entity),
+      let relationship = builder.model.allRelationships(of: entity)[name],
+      let destination = builder.model.entity(named: relationship.destinationEntityName),
+      let target = builder.model.allAttributes(of: destination)[key], !target.isTransient, !target.isDerived,
+      target.type == attribute.type, !target.allowsExternalStorage, !attribute.allowsExternalStorage,
+      let column = builder.inheritedColumn(key, in: destination),
+      let table = builder.tables.first(where: { $0.entities.contains(destination.name) })
+    else { return nil }
+    return .value(targetTable: table.name, targetColumn: column, keyColumn: columns.key)
   }
 }
 
@@ -87,14 +110,33 @@ extension StoreSchemaBuilder {
       // SQLite's own bound (sqlite.org/rtree.html).
       index.elements.count <= 5
     else { return nil }
-    let dimensions = index.elements.compactMap { element -> SchemaRTree.Dimension? in
-      guard let name = element.propertyName, let column = inheritedColumn(name, in: entity) else { return nil }
-      return SchemaRTree.Dimension(attribute: name, column: column)
+    return rTree(
+      "Z_\(entity.name)_\(index.name)", index.name, over: index.elements.map(\.propertyName), of: entity, in: table)
+  }
+
+  /// Returns the tables of the locations of an entity, in Photos' form.
+  func locations(of entity: Entity, in table: EntityTable) -> [SchemaRTree] {
+    entity.attributes.filter(\.isTransient).compactMap { attribute in
+      guard let names = attribute.userInfo[SchemaRTree.locationKey] else { return nil }
+      let parts = names.split { $0 == "," || $0 == " " }.map { Optional(String($0)) }
+      var found = rTree(
+        "Z_RT_\(entity.name)_\(attribute.name)", attribute.name, over: parts, of: entity, in: table)
+      found?.isLocation = true
+      return found
     }
-    guard dimensions.count == index.elements.count else { return nil }
+  }
+
+  private func rTree(
+    _ name: String, _ index: String, over properties: [String?], of entity: Entity, in table: EntityTable
+  ) -> SchemaRTree? {
+    let dimensions = properties.compactMap { property -> SchemaRTree.Dimension? in
+      guard let property, let column = inheritedColumn(property, in: entity) else { return nil }
+      return SchemaRTree.Dimension(attribute: property, column: column)
+    }
+    guard !dimensions.isEmpty, dimensions.count == properties.count else { return nil }
     return SchemaRTree(
-      name: "Z_RT_\(entity.name)_\(index.name)", entity: entity.name, index: index.name, table: table.name,
-      numbers: numbersOfSubtree(of: entity), dimensions: dimensions)
+      name: name, entity: entity.name, index: index, table: table.name, numbers: numbersOfSubtree(of: entity),
+      dimensions: dimensions)
   }
 
   /// Returns the numbers of the entity and all its descendants.

@@ -8,6 +8,7 @@ struct SchemaIndexBuilder {
   let builder: StoreSchemaBuilder
   private(set) var indexes: [SchemaIndex] = []
   private(set) var rTrees: [SchemaRTree] = []
+  private(set) var locations: [SchemaRTree] = []
   private(set) var unsupported: [HopdError] = []
   private var names: Set<String> = []
 
@@ -30,6 +31,7 @@ struct SchemaIndexBuilder {
         addAttributeIndexes(of: entity, in: table)
         addCompoundAndFetchIndexes(of: entity, in: table)
         addUniqueIndexes(of: entity, in: table)
+        locations += builder.locations(of: entity, in: table)
       }
     }
   }
@@ -183,10 +185,10 @@ struct SchemaIndexBuilder {
   /// `self` and `entity`.
   private func column(ofElement name: String, in entity: Entity) -> String? {
     if let column = plainColumns([name], of: entity).first { return column }
-    return switch name.lowercased() {
-    case "self": "Z_PK"
-    case "entity", "self.entity": "Z_ENT"
-    default: nil
+    return switch FetchIndex.Element.RowPart(expression: name) {
+    case .object?: "Z_PK"
+    case .entity?: "Z_ENT"
+    case nil: nil
     }
   }
 

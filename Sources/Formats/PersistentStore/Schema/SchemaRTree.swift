@@ -1,10 +1,10 @@
 // R-Tree fetch indexes. Their form is reported and was never seen in a store (docs/formats/store-layout.md, "R-Tree
 // indexes"), so a schema has them by rule, and a store gets them only if another store of the same app confirms the
-// rule.
+// rule. Photos' R-Trees of locations have a form of their own: they are explained, and not made.
 
 import SQLite
 
-/// The table of an R-Tree fetch index.
+/// The table of an R-Tree fetch index, or of a location.
 package struct SchemaRTree: Sendable, Hashable, SchemaPart {
   /// One indexed attribute.
   package struct Dimension: Sendable, Hashable {
@@ -14,9 +14,9 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
     package let column: String
   }
 
-  /// Table name, as Z_RT_Place_byLocation.
+  /// Table name, as Z_Place_byLocation, or Z_RT_Asset_boundedByRect for a location.
   package let name: String
-  /// Entity that declares the index, and the index's own name.
+  /// Entity that declares the index or attribute, and the name of that.
   package let entity: String
   package let index: String
   /// The table whose rows are indexed.
@@ -24,6 +24,11 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
   /// Z_ENT of the entities whose rows are indexed.
   package let numbers: [Int64]
   package let dimensions: [Dimension]
+  /// Whether it belongs to a transient attribute that Photos marks as a location.
+  package var isLocation = false
+
+  /// The key of the user info by which Photos marks a transient attribute as a location, with the attributes' names.
+  static let locationKey = "_NSLocationAttributeDerivedComponents"
 
   /// The suffixes of the tables in which SQLite keeps an R-Tree (sqlite.org/rtree.html).
   private static let shadowSuffixes = ["_node", "_parent", "_rowid"]
@@ -40,10 +45,10 @@ package struct SchemaRTree: Sendable, Hashable, SchemaPart {
       }
   }
 
-  /// The statement that Core Data is reported to run.
+  /// The statement that Core Data is reported to run; for a location, the one that it runs.
   package func createStatement(in schema: String?) -> String {
-    let parts =
-      ["Z_PK INTEGER PRIMARY KEY"] + columns.dropFirst().map { SQLiteIdentifier.bareIfPossible($0) + " FLOAT" }
+    let type = isLocation ? " FLOAT" : ""
+    let parts = ["Z_PK INTEGER PRIMARY KEY"] + columns.dropFirst().map { SQLiteIdentifier.bareIfPossible($0) + type }
     return "CREATE VIRTUAL TABLE \(SQLiteIdentifier.prefix(schema))\(SQLiteIdentifier.bareIfPossible(name)) USING RTREE"
       + " (\(parts.joined(separator: ", ")))"
   }

@@ -1,6 +1,6 @@
-// Derived attributes: the column with the value, the source of its computation, and the triggers that update it. Only
-// counts over a to-many with one key column on the other side have a known form (docs/formats/store-layout.md, "Derived
-// attributes"; docs/decisions/0013).
+// Derived attributes: the column with the value, the source of its computation, and the triggers that update it. Two
+// kinds have a known form: counts over a to-many with one key column on the other side, and the value of a to-one's
+// target (docs/formats/store-layout.md, "Derived attributes"; docs/decisions/0013, 0174).
 
 import ManagedObjectModel
 import SQLite
@@ -54,6 +54,8 @@ package struct SchemaDerivation: Sendable, Hashable {
   package enum Kind: Sendable, Hashable {
     /// The number of rows of `childTable` whose `childColumn` contains the object's Z_PK.
     case count(childTable: String, childColumn: String)
+    /// The value of `targetColumn` in the row of `targetTable` whose Z_PK the object's `keyColumn` contains.
+    case value(targetTable: String, targetColumn: String, keyColumn: String)
     /// A derivation whose triggers were never seen.
     case other(expression: String)
   }
@@ -71,8 +73,10 @@ package struct SchemaDerivation: Sendable, Hashable {
   /// a to-many without inverse (fw 1044).
   package let isGuarded: Bool
 
-  /// Whether hopd computes it.
+  /// Whether it is a count, which is 0 for an object without children.
   package var isCount: Bool { if case .count = kind { true } else { false } }
+  /// Whether hopd computes it.
+  package var isComputed: Bool { if case .other = kind { false } else { true } }
 
   /// Whether a trigger of a store belongs to this attribute, by its name and table.
   package func owns(trigger name: String, on table: String) -> Bool {
@@ -88,25 +92,71 @@ package struct SchemaDerivation: Sendable, Hashable {
       .max { $0.entity.utf8.count + $0.attribute.utf8.count < $1.entity.utf8.count + $1.attribute.utf8.count }
   }
 
-  /// The statement that sets the column to the counts of all children; rows without children must already have 0.
+  /// The statement that computes the column of all rows. Before it, rows without children must have 0 in a count.
   ///
-  /// It reads the children once and needs no index.
+  /// It reads the children once, and finds each target by its key.
   package func fillStatement(in schema: String) -> String? {
-    guard case .count(let childTable, let childColumn) = kind else { return nil }
     let prefix = SQLiteIdentifier.quoted(schema) + "."
-    let (key, table) = (SQLiteIdentifier.quoted(childColumn), SQLiteIdentifier.quoted(self.table))
-    return
-      "UPDATE \(prefix)\(table) SET \(SQLiteIdentifier.quoted(column)) = c.n FROM (SELECT \(key) AS k, count(*) AS n"
-      + " FROM \(prefix)\(SQLiteIdentifier.quoted(childTable)) WHERE \(key) IS NOT NULL GROUP BY \(key)) AS c"
-      + " WHERE c.k = \(table).\"Z_PK\" AND \(table).\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))"
+    let start =
+      "UPDATE \(prefix)\(SQLiteIdentifier.quoted(table)) SET \(SQLiteIdentifier.quoted(column)) ="
+    func own(_ column: String) -> String { SQLiteIdentifier.quoted(table) + "." + SQLiteIdentifier.quoted(column) }
+    switch kind {
+    case .count(let childTable, let childColumn):
+      let key = SQLiteIdentifier.quoted(childColumn)
+      return
+        "\(start) c.n FROM (SELECT \(key) AS k, count(*) AS n"
+        + " FROM \(prefix)\(SQLiteIdentifier.quoted(childTable)) WHERE \(key) IS NOT NULL GROUP BY \(key)) AS c"
+        + " WHERE c.k = \(own("Z_PK")) AND \(own("Z_ENT")) IN (\(numbers.map(String.init).joined(separator: ", ")))"
+    case .value(let targetTable, let targetColumn, let keyColumn):
+      return
+        "\(start) (SELECT t.\(SQLiteIdentifier.quoted(targetColumn)) FROM"
+        + " \(prefix)\(SQLiteIdentifier.quoted(targetTable)) AS t WHERE t.\"Z_PK\" = \(own(keyColumn)))"
+    case .other: return nil
+    }
   }
 
-  /// The five triggers of a count in Core Data's order, with Core Data's texts at fw 1044 and 1344.
+  /// The triggers in Core Data's order, with Core Data's texts.
   package var triggers: [SchemaTrigger] {
-    guard case .count(let childTable, let childColumn) = kind, let low = numbers.first, let high = numbers.last else {
-      return []
+    switch kind {
+    case .count(let childTable, let childColumn): countTriggers(childTable, childColumn)
+    case .value(let targetTable, let targetColumn, let keyColumn): valueTriggers(targetTable, targetColumn, keyColumn)
+    case .other: []
     }
-    func bare(_ name: String) -> String { SQLiteIdentifier.bareIfPossible(name) }
+  }
+
+  private func bare(_ name: String) -> String { SQLiteIdentifier.bareIfPossible(name) }
+
+  /// The call that tells Core Data of the new value, for the rows that a filter appended to it selects.
+  private func select(_ function: String) -> String {
+    "SELECT \(function)(\(SQLiteIdentifier.literal(table)), Z_ENT, Z_PK, \(SQLiteIdentifier.literal(attribute)),"
+      + " \(bare(column))) FROM \(bare(table))"
+  }
+
+  /// The four triggers of the target's value, with the texts of fw 1030 to 1522. No target needs a trigger for its
+  /// deletion: Core Data empties the key first.
+  private func valueTriggers(_ targetTable: String, _ targetColumn: String, _ keyColumn: String) -> [SchemaTrigger] {
+    func trigger(
+      on table: String, _ suffix: String, _ event: String, _ value: String, _ filter: String
+    ) -> SchemaTrigger {
+      SchemaTrigger(
+        name: "Z_DA_\(table)_\(entity)_\(attribute)_\(suffix)", on: table, event: event, when: "",
+        body: "UPDATE \(bare(self.table)) SET \(bare(column)) = \(value) \(filter); "
+          + select(event == "INSERT" ? SchemaTrigger.insertFunction : SchemaTrigger.updateFunction) + " \(filter);")
+    }
+    let (key, target) = (bare(keyColumn), bare(targetColumn))
+    let found = "(SELECT \(target) FROM \(bare(targetTable)) WHERE Z_PK = NEW.\(key))"
+    let (row, owners) = ("WHERE Z_PK = NEW.Z_PK", "WHERE \(key) = NEW.Z_PK")
+    return [
+      trigger(on: table, "SOURCE_INSERT", "INSERT", found, row),
+      trigger(on: table, "SOURCE_UPDATE", "UPDATE OF \(key)", found, row),
+      trigger(on: targetTable, "PARAMETER_INSERT", "INSERT", "NEW.\(target)", owners),
+      trigger(on: targetTable, "PARAMETER_UPDATE", "UPDATE OF \(target)", "NEW.\(target)", owners),
+    ]
+  }
+
+  /// The five triggers of a count, with the texts of fw 1044 and 1344.
+  private func countTriggers(_ childTable: String, _ childColumn: String) -> [SchemaTrigger] {
+    guard let low = numbers.first, let high = numbers.last else { return [] }
     let (parent, value, key) = (bare(table), bare(column), bare(childColumn))
     let guardOfRow = isGuarded ? " AND \(low) <= Z_ENT AND Z_ENT <= \(high)" : ""
     func parameter(_ suffix: String, _ event: String, _ row: String, _ change: String) -> SchemaTrigger {
@@ -115,10 +165,6 @@ package struct SchemaDerivation: Sendable, Hashable {
         name: "Z_DA_\(childTable)_\(entity)_\(attribute)_PARAMETER_\(suffix)", on: childTable, event: event,
         when: " WHEN (\(row).\(key) NOT NULL)",
         body: "UPDATE \(parent) SET \(value) = \(change) \(filter); \(select(SchemaTrigger.updateFunction)) \(filter);")
-    }
-    func select(_ function: String) -> String {
-      "SELECT \(function)(\(SQLiteIdentifier.literal(table)), Z_ENT, Z_PK, \(SQLiteIdentifier.literal(attribute)),"
-        + " \(value)) FROM \(parent)"
     }
     let row = "WHERE Z_PK = NEW.Z_PK"
     return [

@@ -29,6 +29,8 @@ package struct StoreSchema: Sendable {
   package var rTreeIndexes: [SchemaRTree] { layout.rTreeIndexes }
   /// Those of them that are made: none unless a store shows the form.
   package var rTrees: [SchemaRTree] { layout.rTrees }
+  /// The R-Tree tables that Photos' software makes for locations in a store of the model; hopd makes none.
+  package var locations: [SchemaRTree] { layout.locations }
   /// Derived attributes with a column, by table, entity and name.
   package var derivations: [SchemaDerivation] { layout.derivations }
   /// Attributes that triggers keep without being derived, each after those that its condition reads.

@@ -56,6 +56,7 @@ struct LaidOut: Sendable {
   let indexes: [SchemaIndex]
   let rTreeIndexes: [SchemaRTree]
   let rTrees: [SchemaRTree]
+  let locations: [SchemaRTree]
   let derivations: [SchemaDerivation]
   let filteredCounts: [SchemaFilteredCount]
   let triggers: [SchemaTrigger]
@@ -79,6 +80,7 @@ struct LaidOut: Sendable {
     let indexes = SchemaIndexBuilder(builder: builder)
     self.indexes = indexes.indexes
     rTreeIndexes = indexes.rTrees
+    locations = indexes.locations
     rTrees = observed.hasRTrees ? indexes.rTrees : []
     let derived = SchemaDerivationBuilder(builder: builder)
     derivations = derived.derivations

@@ -63,7 +63,7 @@ package struct FreshStore {
       pageSize: FrameworkVersion.pageSize(of: version), hasOldestFormat: FrameworkVersion.hasOldestFileFormat(version))
     try writer.createTables(schema)
     let marks = try fill(connection)
-    try writer.fillDerivedCounts(schema)
+    try writer.fillDerivedAttributes(schema)
     for index in schema.indexes { try writer.createIndex(index) }
     try writer.createTriggers(schema)
     try writer.createBookkeeping(

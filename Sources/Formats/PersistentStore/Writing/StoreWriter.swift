@@ -44,15 +44,15 @@ package struct StoreWriter {
     try connection.execute(index.createStatement(in: schema))
   }
 
-  /// Creates the triggers of derived attributes, after all rows are written: their counts are computed separately.
+  /// Creates the triggers of derived attributes, after all rows are written: their values are computed separately.
   package func createTriggers(_ layout: StoreSchema) throws(SQLiteError) {
     for trigger in layout.triggers { try connection.run(trigger.createStatement(in: schema)) }
     // Later writes through this connection would fail without Core Data's functions.
     if !layout.triggers.isEmpty { try SchemaTrigger.registerFunctions(on: connection) }
   }
 
-  /// Computes the derived counts of all rows; a row without children must have 0.
-  package func fillDerivedCounts(_ layout: StoreSchema) throws(SQLiteError) {
+  /// Computes the derived attributes of all rows; a row without children must have 0 in a count.
+  package func fillDerivedAttributes(_ layout: StoreSchema) throws(SQLiteError) {
     for derivation in layout.derivations {
       if let statement = derivation.fillStatement(in: schema) { try connection.run(statement) }
     }

@@ -1,5 +1,6 @@
 // The R-Tree tables of a store, and whether they prove the documented form (docs/decisions/0013).
 
+import ManagedObjectModel
 import PersistentStore
 import SQLite
 
@@ -17,7 +18,9 @@ struct RTreeInspection {
   private let expected: Set<String>
 
   init(schema: StoreSchema, objects: [SchemaObject], reader: StoreReader) throws(SQLiteError) {
-    let found = objects.filter { $0.name.hasPrefix("Z_RT_") && $0.isRTree }
+    // Those of locations have names of their own (docs/formats/store-layout.md, "R-Tree indexes").
+    let starts = ["Z_RT_"] + schema.model.entities.map { "Z_\($0.name)_" }
+    let found = objects.filter { object in object.isRTree && starts.contains { object.name.hasPrefix($0) } }
     tables = Set(found.map(\.name))
     shadowTables = Set(found.flatMap { SchemaRTree.shadowTables(of: $0.name) })
     expected = Set(schema.rTreeIndexes.map(\.name))
@@ -40,20 +43,6 @@ struct RTreeInspection {
 }
 
 extension SchemaObject {
-  /// Whether it is a virtual table of SQLite's R-Tree module, and of no other.
-  ///
-  /// SQLite keeps the text after the words CREATE VIRTUAL TABLE as it was typed. The words of the module alone prove
-  /// nothing: they may be in a default value of a plain table, and all data in that table would be lost.
-  fileprivate var isRTree: Bool {
-    let start = "CREATE VIRTUAL TABLE "
-    guard type == "table", let sql, sql.hasPrefix(start) else { return false }
-    let text = sql.dropFirst(start.count)
-    guard let written = [name, SQLiteIdentifier.quoted(name)].first(where: { text.hasPrefix($0) }) else { return false }
-    let words = text.dropFirst(written.count).split(maxSplits: 2) { $0.isWhitespace || $0 == "(" }
-    return words.count == 3 && text.dropFirst(written.count).first?.isWhitespace == true
-      && words[0].uppercased() == "USING" && words[1].uppercased() == "RTREE"
-  }
-
   /// Whether one of the names is a word of its text.
   fileprivate func mentions(_ names: Set<String>) -> Bool {
     (sql ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.contains {

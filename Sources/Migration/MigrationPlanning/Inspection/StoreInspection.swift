@@ -104,13 +104,15 @@ struct StoreInspection {
         .unknownTrigger, "the trigger \(trigger.name), which no derived attribute of \(schema.model.name) explains",
         "triggers that are not Core Data's do not belong in a store: drop it, or keep it out of this store")
     }
-    if !derivation.isCount, SchemaTrigger(name: trigger.name, table: trigger.table, text: trigger.sql ?? "") == nil {
+    if !derivation.isComputed, SchemaTrigger(name: trigger.name, table: trigger.table, text: trigger.sql ?? "") == nil {
       return refuse(
         .unknownTrigger,
         "the trigger \(trigger.name) of \(derivation.entity).\(derivation.attribute), whose text is not one that "
           + "SQLite keeps for it", "the schema was edited by hand: restore a backup, or make the trigger again")
     }
-    if derivation.isCount, !derivation.triggers.contains(where: { $0.name == trigger.name && $0.text == trigger.sql }) {
+    if derivation.isComputed,
+      !derivation.triggers.contains(where: { $0.name == trigger.name && $0.text == trigger.sql })
+    {
       warnings.add(
         .triggerRewritten,
         "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
@@ -134,7 +136,12 @@ struct StoreInspection {
   }
 
   private mutating func inspectVirtualTable(_ table: SchemaObject) throws(SQLiteError) {
-    if rTrees.isStale(table.name) {
+    if let location = schema.locations.first(where: { $0.name == table.name }), rTrees.isStale(table.name) {
+      warnings.add(
+        .indexLeftOut,
+        "the R-Tree table \(table.name), which only Apple's own apps have, stays behind; a fetch by this location may "
+          + "fail until the app makes it", at: Place(entity: location.entity, property: location.index))
+    } else if rTrees.isStale(table.name) {
       warnings.add(
         .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind")
     } else if !rTrees.tables.contains(table.name) {

@@ -108,8 +108,8 @@ struct ValueExpectation {
   // MARK: Attributes
 
   private func attributeSum(_ attribute: String, of entity: String) -> Sum? {
-    // Derived counts are computed, not carried.
-    if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isCount == true { return nil }
+    // They are computed, not carried.
+    if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isComputed == true { return nil }
     var sum = Sum()
     if finalSchema.filteredCounts.contains(where: { $0.entity == entity && $0.attribute == attribute }) { return nil }
     for member in live(entity) {

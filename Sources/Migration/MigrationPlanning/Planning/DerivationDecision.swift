@@ -1,6 +1,6 @@
-// Derived attributes of a migration path. A count has a known form: it is computed where a version needs it. Every
-// other derivation keeps the values and triggers of the store, which is correct only if no hop changes anything they
-// refer to.
+// Derived attributes of a migration path. A count and the value of a to-one's target have a known form: they are
+// computed where a version needs them. Every other derivation keeps the values and triggers of the store, which is
+// correct only if no hop changes anything they refer to.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 
 struct DerivationDecision {
-  /// For each hop, the counts to compute at its end.
+  /// For each hop, the derivations to compute at its end.
   private(set) var computed: [[SchemaDerivation]] = []
   /// "Entity.attribute" of the last version's derivations that keep the store's values and triggers.
   private(set) var carried: Set<String> = []
@@ -27,10 +27,10 @@ struct DerivationDecision {
     self.schemas = schemas
     self.objects = objects
     for (version, schema) in schemas.enumerated().dropFirst() {
-      var counts: [SchemaDerivation] = []
+      var computed: [SchemaDerivation] = []
       for derivation in schema.derivations where isWanted(derivation, at: version) {
-        if derivation.isCount {
-          counts.append(derivation)
+        if derivation.isComputed {
+          computed.append(derivation)
         } else if let reason = reasonAgainstCarrying(derivation, to: version) {
           refuse(derivation, version, reason)
         } else if version == migrationPath.end {
@@ -38,7 +38,7 @@ struct DerivationDecision {
           triggers += triggersOfStore(derivation)
         }
       }
-      computed.append(counts)
+      self.computed.append(computed)
     }
   }
 
@@ -47,7 +47,7 @@ struct DerivationDecision {
   private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
     if version == migrationPath.end { return true }
     // Expressions may read it.
-    if derivation.isCount, migrationPath.isMapped(to: version + 1) { return true }
+    if derivation.isComputed, migrationPath.isMapped(to: version + 1) { return true }
     guard let entity = schemas[version].model.entity(named: derivation.entity) else { return false }
     return schemas[version].model.subtree(of: entity).contains { member in
       guard let mapping = migrationPath.mappings[version].mapping(fromSource: member.name),
@@ -78,21 +78,21 @@ struct DerivationDecision {
     }
   }
 
-  // MARK: What counts replace
+  // MARK: What is replaced
 
-  /// Returns a warning for each attribute whose own values in the store a count replaces.
+  /// Returns a warning for each attribute whose own values in the store a computed one replaces.
   func replacedValues(census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
     let source = migrationPath.sourceSchema
     var warnings: [HopdError] = []
-    for (hop, counts) in computed.enumerated() {
-      for count in counts {
+    for (hop, derivations) in computed.enumerated() {
+      for derivation in derivations {
         let model = migrationPath.models[hop + 1]
         var replaced: Int64 = 0
-        for member in model.entity(named: count.entity).map(model.subtree) ?? [] {
+        for member in model.entity(named: derivation.entity).map(model.subtree) ?? [] {
           guard let stored = migrationPath.sourceEntity(of: member.name, at: hop + 1), (rows[stored] ?? 0) > 0,
             let number = source.number(of: stored),
             case .column(let table, let column, _) = migrationPath.origin(
-              ofAttribute: count.attribute, in: member.name, at: hop + 1),
+              ofAttribute: derivation.attribute, in: member.name, at: hop + 1),
             !source.derivations.contains(where: { $0.table == table && $0.column == column })
           else { continue }
           let request = StoreCensus.CountRequest(column: column, entities: [number])
@@ -102,10 +102,10 @@ struct DerivationDecision {
         warnings.add(
           .valuesReplaced,
           "the attribute becomes derived: \(replaced.counted("value")) of the store "
-            + "give\(replaced == 1 ? "s" : "") way to the count",
+            + "give\(replaced == 1 ? "s" : "") way to the \(derivation.isCount ? "count" : "value of its expression")",
           at: Place(
-            hop: migrationPath.hop(to: hop + 1), entity: count.entity,
-            property: count.attribute),
+            hop: migrationPath.hop(to: hop + 1), entity: derivation.entity,
+            property: derivation.attribute),
           hint: "give the derived attribute another name and renaming identifier if the values are to stay")
       }
     }

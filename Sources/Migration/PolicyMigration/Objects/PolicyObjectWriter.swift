@@ -341,7 +341,7 @@ extension PolicyObjectWriter {
     kept: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]?, for speaker: PolicySpeaker
   ) throws -> SQLiteValue {
     guard !slot.isComputed else {
-      throw speaker.failure("the attribute is a derived count, which is computed", at: id, property: slot.name)
+      throw speaker.failure("the attribute is derived, and is computed", at: id, property: slot.name)
     }
     if let kept, let same = kept.first(where: { $0.attribute == slot.name }), same.content == value {
       return same.stored

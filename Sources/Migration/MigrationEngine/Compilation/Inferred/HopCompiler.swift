@@ -53,14 +53,14 @@ package struct HopCompiler {
       source: source, destination: destinationSchema, preconditions: preconditions, steps: steps)
   }
 
-  /// Returns the steps at the end of every hop, for rows written by SQL or by policies: updates, counts and, in the
-  /// last store, its indexes and triggers.
+  /// Returns the steps at the end of every hop, for rows written by SQL or by policies: updates, derived attributes
+  /// and, in the last store, its indexes and triggers.
   static func closingSteps(
     hop: Hop, destinationSchema: String, updates: [HopProgram.StatementStep], withIndexes: Bool
   ) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
     var updates = updates
-    // Counts come last: they need the references that updates set.
+    // Derived attributes come last: they need the references that updates set.
     updates += hop.computed.compactMap { derivation in
       derivation.fillStatement(in: destinationSchema).map {
         HopProgram.StatementStep(
@@ -196,8 +196,8 @@ package struct HopCompiler {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.attributes.first(where: { $0.name == attribute })
     else { return nil }
-    if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
-      return zeroExpression(below: declaring, entityCopies: entityCopies)
+    if let derivation = hop.computed.first(where: { $0.entity == entity && $0.attribute == attribute }) {
+      return derivation.isCount ? zeroExpression(below: declaring, entityCopies: entityCopies) : nil
     }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = entityCopies.filter { subtree.contains($0.destination.name) }

@@ -297,8 +297,8 @@ package struct MappedHopCompiler {
     for (name, attribute) in hop.destination.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
       guard let column = hop.destinationSchema.column(ofAttribute: name, in: entity.name) else { continue }
       let declarer = hop.destination.declaringEntity(of: name, in: entity)?.name
-      if hop.computed.contains(where: { $0.entity == declarer && $0.attribute == name }) {
-        result.append((column, .integer(0)))
+      if let derivation = hop.computed.first(where: { $0.entity == declarer && $0.attribute == name }) {
+        if derivation.isCount { result.append((column, .integer(0))) }
         continue
       }
       let mapping = range.mapping.attributes.first { $0.name == name }
