@@ -25,6 +25,20 @@ import Testing
       ])
   }
 
+  /// Photos' Asset: its identifier is the name of its parent before, and its user info names what it continues.
+  @Test func theUserInfoNamesTheEntityThatContinues() throws {
+    var asset = entity("Asset", id: "GenericAsset", [attribute("title")])
+    let before = [
+      entity("GenericAsset", abstract: true, [attribute("title")]), entity("Asset", parent: "GenericAsset"),
+    ]
+    #expect(MappingInference.attempt(from: model("A", before), to: model("B", [asset])).mapping.conditions.count > 0)
+    asset.userInfo = ["NSEntityRenamingShouldRebaseKey": "Asset"]
+    let mapping = try inferred(before, [asset])
+    #expect(mapping.conditions.isEmpty)
+    #expect(mapping.mapping(toDestination: "Asset")?.sourceEntity == "Asset")
+    #expect(mapping.mapping(fromSource: "GenericAsset")?.kind == .remove)
+  }
+
   @Test func addedRemovedAndRenamedProperties() throws {
     let mapping = try inferred(
       [entity("Book", [attribute("title"), attribute("isbn")], [toOne("author", "Author")]), entity("Author")],

@@ -104,7 +104,8 @@ struct AppleStoreTests {
     try withCopy(of: path) { reader, model, framework in
       let schema = try reader.layout(of: model, frameworkVersion: framework)
       let real = try reader.schemaObjects().filter { $0.type == "trigger" && $0.name.hasPrefix("Z_DA_") }
-      #expect(Set(real.map { $0.sql ?? "" }) == Set(schema.triggers.map(\.text)))
+      let derived = schema.triggers.filter { $0.name.hasPrefix("Z_DA_") }
+      #expect(Set(real.map { $0.sql ?? "" }) == Set(derived.map(\.text)))
       #expect(!schema.unsupported.contains { $0.code == .derivationUnsupported })
       let checks = try StoreVerifier(depth: .quick).checks(of: reader, schema: schema, isExact: false)
       #expect(checks.contains { $0.name == "derived-values" } == !real.isEmpty)

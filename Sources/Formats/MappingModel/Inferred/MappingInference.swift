@@ -111,10 +111,20 @@ struct InferenceRun {
 
   // MARK: Entities
 
+  /// The key of an entity's user info that names the entity of the source whose objects it continues, in spite of its
+  /// renaming identifier (docs/formats/migration-semantics.md, "Matching").
+  private static let continuedEntityKey = "NSEntityRenamingShouldRebaseKey"
+
   private mutating func matchEntities() {
     let old = source.entities.map { Identified($0) }
+    var decided = renames.decided(old, owners: [])
+    for entity in destination.entities {
+      guard let name = entity.userInfo[Self.continuedEntityKey], decided[name] == nil, source.entity(named: name) != nil
+      else { continue }
+      decided[name] = entity.name
+    }
     let match = IdentifierMatch(
-      source: old, destination: destination.entities.map { Identified($0) }, decided: renames.decided(old, owners: []),
+      source: old, destination: destination.entities.map { Identified($0) }, decided: decided,
       namesCount: renames.namesCount)
     findings.add(match, kind: "entities", owner: nil)
     findings.add(contradictionsOf: match, owner: nil) { name, continued, _ in
