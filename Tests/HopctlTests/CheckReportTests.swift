@@ -129,6 +129,45 @@ struct CheckReportTests {
     }
   }
 
+  @Test("What goes is told in every report, and fails the check on request", arguments: [false, true])
+  func aDropIsToldInEveryReport(_ fails: Bool) throws {
+    let room = try Room()
+    let title = "<attribute name='title' optional='YES' attributeType='String'/>"
+    try room.modelVersion(
+      1,
+      "<entity name='Book'>\n\(title)\n<attribute name='pages' optional='YES' attributeType='Integer 32'/>\n</entity>"
+        + "<entity name='Shelf'>\(title)</entity>")
+    try room.modelVersion(2, "<entity name='Book'>\n\(title)\n</entity>")
+    try room.currentVersion(2)
+    let words = [
+      "check", room.path("Model.xcdatamodeld"), "--scratch", room.path.string, "--junit", room.path("junit.xml"),
+      "--sarif", room.path("log.sarif"), "--html", room.path("page.html"),
+    ]
+    let outcome = try room.run(
+      words: words + ["--github"] + (fails ? ["--fail-on-drop"] : []),
+      variables: ["GITHUB_WORKSPACE=\(room.path.string)", "GITHUB_STEP_SUMMARY=\(room.path("step-summary"))"])
+    #expect(outcome.status == (fails ? 65 : 0), "\(outcome.output)\(outcome.errors)")
+    #expect(outcome.output.contains("Model drops: Book.pages, Shelf (all rows)"))
+    let level = fails ? "error" : "warning"
+    let lines = outcome.output.split(separator: "\n").filter { $0.hasPrefix("::\(level) ") }
+    #expect(lines.count == 2 && lines[0].contains("file=Model.xcdatamodeld/Model 2.xcdatamodel/contents,line=3,"))
+    let log = try JSONDecoder().decode(JSON.self, from: Data(try text(room, "log.sarif").utf8))
+    let results = log.runs?.list.first?.results?.list ?? []
+    #expect(results.map { $0.ruleId?.text } == ["data-dropped", "data-dropped"])
+    #expect(results.allSatisfy { $0.level?.text == level })
+    for name in ["junit.xml", "page.html", "step-summary"] {
+      let report = try text(room, name)
+      #expect(report.contains("Book.pages") && report.contains("Shelf"), "\(name)")
+    }
+    #expect(try text(room, "junit.xml").contains("failures=\"\(fails ? 1 : 0)\""))
+    let json = try room.run(words: words + ["--json"]).json()
+    let model = try #require(json.models?.list.first)
+    #expect(model.drops?.list.map { $0.property?.text } == ["pages", nil])
+    let dropped = try #require(model.versions?.list.first?.dropped?.list)
+    #expect(dropped.map { $0.entity?.text } == ["Book", "Shelf"])
+    #expect(dropped.allSatisfy { $0.allowed == .boolean(false) && ($0.count?.int ?? 0) > 0 })
+  }
+
   @Test func noReportOfAnEarlierRunStays() throws {
     let room = try room()
     let names = ["junit.xml", "log.sarif", "page.html", "step-summary"]

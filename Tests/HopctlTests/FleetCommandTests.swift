@@ -126,6 +126,28 @@ struct FleetCommandTests {
     #expect(try room.run("scan", room.path("fleet"), "--models", room.model).output.contains("100 %"))
   }
 
+  @Test func whatGoesIsToldOnceForAllStores() throws {
+    let room = try Room()
+    try fleet(room, 6)
+    let scanned = try scan(room)
+    // What a hop adds and a later one drops is no loss of the stores before it.
+    for words in ["drops Animal.born: in 2 stores", "drops Animal.colour: in 4 stores"] {
+      #expect(scanned.output.contains(words), "\(scanned.output)")
+    }
+    let worked = try room.run(
+      "work", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--results",
+      room.path("results.ndjson"))
+    #expect(worked.status == 0)
+    let lines = worked.output.split(separator: "\n").filter { $0.hasPrefix("  dropped ") }
+    #expect(lines.count == 2 && lines.last?.hasPrefix("  dropped Animal.colour: ") == true, "\(worked.output)")
+    let results = try text(room.path("results.ndjson")).split(separator: "\n").map {
+      try JSONDecoder().decode(JSON.self, from: Data($0.utf8))
+    }
+    let sum = results.compactMap { $0.dropped?.int }.reduce(0, +)
+    #expect(sum > 0 && results.last?.outcome?.drops != nil)
+    #expect(try !room.run("scan", room.path("fleet"), "--models", room.model).output.contains("drops"))
+  }
+
   @Test func exitStatusesAreAContract() throws {
     let room = try Room()
     try fleet(room, 6)

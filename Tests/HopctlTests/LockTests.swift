@@ -71,6 +71,41 @@ struct LockTests {
     #expect(try check(room).status == 0)
   }
 
+  @Test func anAllowedDropIsKeptAndFreezesNothingByItself() throws {
+    let room = try room()
+    try version(3, [Self.title, Self.more], room)
+    #expect(try check(room, "--fail-on-drop", "--freeze").output.contains("nothing was frozen"))
+    let line = "allowed_drops.\"Model 3\".\"Book.note\" = \"nobody writes notes\""
+    try room.file("hop.lock", "format = 1\n[[model]]\nname = \"Model\"\n\(line)\n")
+    let allowed = try check(room, "--fail-on-drop")
+    #expect(allowed.status == 0, "\(allowed.output)")
+    #expect(allowed.output.contains("Model 2 drops: Book.note (allowed)"))
+    #expect(try check(room, "--fail-on-drop", "--freeze").status == 0)
+    let frozen = try lock(room)
+    #expect(frozen.contains(line + "\n") && frozen.contains("name = \"Model 3\""))
+    // The folder of the version gets another name, and the reason goes with it.
+    try FileManager.default.moveItem(
+      atPath: room.path("Model.xcdatamodeld/Model 3.xcdatamodel"),
+      toPath: room.path("Model.xcdatamodeld/Model 4.xcdatamodel"))
+    try room.currentVersion(4)
+    #expect(try check(room, "--freeze").status == 0)
+    #expect(try lock(room).contains(line.replacing("Model 3", with: "Model 4")))
+    #expect(try check(room, "--fail-on-drop").status == 0)
+    try room.file("hop.lock", "format = 1\n[[model]]\nname = \"Model\"\nallowed_drops = [\"Book.note\"]\n")
+    #expect(try check(room).status == 78, "not a table")
+  }
+
+  @Test func aLockOfAllowedDropsHidesNoShippedVersion() throws {
+    let room = try room()
+    try commit(room)
+    try version(2, [Self.title, Self.note, Self.extra], room)
+    let line = "allowed_drops.\"Model 3\".\"Book.extra\" = \"it was never used\""
+    try room.file("hop.lock", "format = 1\n[[model]]\nname = \"Model\"\n\(line)\n")
+    let outcome = try check(room, "--base", "HEAD")
+    #expect(outcome.status == 65)
+    #expect(outcome.output.contains("has shipped, and the property extra was added"), "\(outcome.output)")
+  }
+
   @Test func aNewVersionIsNotedBesideTheOthers() throws {
     let room = try room()
     try room.currentVersion(2)

@@ -258,7 +258,7 @@ struct PlainWordsTests {
       ["mapping", "infer", model, "\(bad) 1", "\(bad) 2"], ["verify", store, "--models", model],
       ["migrate", store, "--models", model, "--to", "\(bad) 2"],
       ["migrate", store, "--models", model, "--to", "\(bad) 3"],
-      ["identify", store, "--models", room.model], ["recover", room.path.string],
+      ["identify", store, "--models", room.model], ["recover", store],
     ]
     for command in commands {
       let outcome = try room.run(words: command)

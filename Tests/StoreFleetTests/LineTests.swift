@@ -58,7 +58,7 @@ import Testing
   @Test(
     arguments: [
       ("\"rows\":9223372036854775807", false), ("\"rows\":-1", false), ("\"size\":-9223372036854775808", false),
-      ("\"dropped\":-1", false), ("\"rows\":1125899906842624", true),
+      ("\"dropped\":-1", false), ("\"drops\":{\"A.b\":-1}", false), ("\"rows\":1125899906842624", true),
     ])
   func numbersThatNoWorkerWritesAreRefused(_ member: String, _ isFine: Bool) throws {
     func line(_ seconds: String) -> String {

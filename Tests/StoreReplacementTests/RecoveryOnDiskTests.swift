@@ -29,12 +29,14 @@ struct RecoveryOnDiskTests {
     var staged: Staged
     var backup: Backup
     var log: Log
+    /// Whether work that could continue is to go.
+    var discards = false
 
     var description: String { "store \(store), intent \(intent), staged \(staged), backup \(backup), log \(log)" }
     var isKnown: Bool { intent == .readable || intent == .older }
     /// Work of this record, this source, this plan and this boot.
     var mayResume: Bool {
-      isKnown && store == .old && [.resumable, .sideFileOnly, .severalHops, .withHolder].contains(staged)
+      !discards && isKnown && store == .old && [.resumable, .sideFileOnly, .severalHops, .withHolder].contains(staged)
     }
     var hasUnfinishedBackup: Bool {
       // The name of a store that is not there is no second one.
@@ -242,10 +244,15 @@ struct RecoveryOnDiskTests {
       }
     }
 
-    func recover(_ files: any DurableFileSystem = LinuxFileSystem()) throws -> RecoveryOutcome {
-      try RecoveryRunner(
-        files: files, intents: try world.intents(files), lockDirectory: world.locks, identify: TestWorld.identify
-      ).recover(location, rule: rule)
+    func runner(_ files: any DurableFileSystem = LinuxFileSystem()) throws -> RecoveryRunner {
+      RecoveryRunner(
+        files: files, intents: try world.intents(files), lockDirectory: world.locks, identify: TestWorld.identify)
+    }
+
+    func recover(_ files: any DurableFileSystem = LinuxFileSystem(), discards: Bool = false) throws -> RecoveryOutcome {
+      var runner = try runner(files)
+      runner.discardsCheckpoints = discards
+      return try runner.recover(location, rule: rule)
     }
 
     /// Every file below the machine's directories with its content; locks and indexes of logs are left out.
@@ -340,6 +347,51 @@ struct RecoveryOnDiskTests {
     }
     // Few combinations may miss one of the eight ends.
     #expect(seen.count >= 5, "\(seen)")
+  }
+
+  @Test("On request a checkpoint goes as stale work does, and nothing else is done otherwise")
+  func discarding() throws {
+    let disk = try Disk(try Contents())
+    let resumable = Self.all.filter(\.mayResume).enumerated().filter { $0.offset % 5 == 0 }.map(\.element)
+    #expect(resumable.count > 20)
+    for var combination in resumable + Self.chosen(10) {
+      combination.discards = true
+      try disk.make(combination)
+      let before = try disk.everything()
+      var examiner = try disk.runner()
+      examiner.discardsCheckpoints = true
+      let seen = try examiner.examine(disk.location, rule: disk.rule)
+      #expect(try disk.everything() == before, "\(combination): a look changes something")
+      let outcome = try disk.recover(discards: true)
+      #expect(seen.decision == outcome.decision, "\(combination)")
+      try check(combination, disk, outcome, before)
+      guard combination.expected == .cleaned else { continue }
+      #expect(try disk.recover().decision == .nothingToDo, "\(combination)")
+    }
+  }
+
+  @Test("A discard that is cut off leaves the store, and the next run removes the rest")
+  func discardCutOff() throws {
+    let disk = try Disk(try Contents())
+    guard var combination = Self.all.first(where: { $0.mayResume && $0.staged == .severalHops && $0.log == .wal })
+    else {
+      Issue.record("no such combination")
+      return
+    }
+    combination.discards = true
+    try disk.make(combination)
+    let counting = FaultyFileSystem()
+    _ = try disk.recover(counting, discards: true)
+    for call in 1...max(1, counting.calls.count) {
+      try disk.make(combination)
+      let before = try disk.everything()
+      _ = try? disk.recover(FaultyFileSystem(.init(failAt: call, isSticky: true)), discards: true)
+      let outcome = try disk.recover(discards: true)
+      if outcome.decision != .nothingToDo { try check(combination, disk, outcome, before) }
+      let after = try disk.everything()
+      #expect(after["stores/Library.sqlite"] == before["stores/Library.sqlite"], "at \(call)")
+      #expect(!after.keys.contains { $0.hasPrefix("stores/.Library.sqlite.hop-") }, "at \(call)")
+    }
   }
 
   @Test("Cut off at each call, once and for good, it comes to the same end the next time")

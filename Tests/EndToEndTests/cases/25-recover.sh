@@ -11,15 +11,19 @@ recover() { # STATUS ARGUMENTS...
 }
 recover 0 "$STORES"
 matches 'nothing found' 'no trace' "$(cat "$ROOM/out")"
-# Killed in the middle: the next migration goes on, so there is nothing to mend.
+# Killed in the middle: there is nothing to mend, and the next migration goes on, which is work that is left.
 hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null 2>&1 &
 tool=$!
 wait_for 20 'hopctl is at work' in_the_middle
 kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
 found=$(snapshot "$STORES")
-recover 0 "$STORES" --json
+recover 10 "$STORES" --json
 same state resumes "$(json stores.0.state <"$ROOM/out")"
 same content old "$(json stores.0.content <"$ROOM/out")"
+recover 10 "$STORES"
+matches 'what is staged' 'staged: .*/\.a\.sqlite\.hop-' "$(cat "$ROOM/out")"
+recover 10 "$STORES" --discard
+matches 'what would go' 'to do: remove what was staged' "$(cat "$ROOM/out")"
 unchanged "$STORES" "$found"
 # The app has written since: what was staged is of no use any more, and of another state directory anyway.
 sqlite3 -batch "$S" 'UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_ENT = 1'
@@ -67,3 +71,22 @@ recover 0 "$STORES" --yes
 matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
 [ -z "$(find "$STORES" -name '.b.sqlite.hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
 same 'rows of the renamed store' "$before" "$(titles "$STORES/renamed.sqlite")"
+# A checkpoint goes on request, and nothing else: the next migration begins again. Healthy stores are not listed.
+D=$STORES/d.sqlite
+make_store "$D" "$OLD" 250000 1
+hopctl migrate "$D" --models "$MODEL" --no-progress >/dev/null 2>&1 &
+tool=$!
+wait_for 20 'hopctl is at work' in_the_middle
+kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
+recover 10 "$STORES" --yes
+matches 'it goes on' 'continues from the last checkpoint' "$(cat "$ROOM/out")"
+! grep -q 'a\.sqlite' "$ROOM/out" || fail "a store that is in order is listed: $(cat "$ROOM/out")"
+recover 0 "$STORES" --discard --yes
+matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+[ -z "$(find "$STORES" -name '.d.sqlite.hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
+same 'version after the discard' "$OLD" "$(version_of "$D")"
+same 'rows after the discard' "$before" "$(titles "$D")"
+recover 0 "$STORES"
+hopctl migrate "$D" --models "$MODEL" --no-progress >/dev/null
+same 'version' "$NEW" "$(version_of "$D")"
+same 'rows' "$before" "$(titles "$D")"

@@ -52,16 +52,17 @@ package struct MigrationPipeline: Sendable {
   ///
   /// A store without any trace of hopd is not opened. Returns nil when there was nothing to do. `keepAlive` is called
   /// repeatedly while a large store is checked. With `dropsStagedOfRenamed`, what was staged for a store that has
-  /// another name in its folder now is removed.
+  /// another name in its folder now is removed; with `discardsCheckpoints`, also staged work that could continue.
   package func recover(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
-    dropsStagedOfRenamed: Bool = false, keepAlive: @escaping () -> Bool = { true }
+    dropsStagedOfRenamed: Bool = false, discardsCheckpoints: Bool = false, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     try recovering(location) {
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         var recovery = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
           .recovery
         recovery.dropsStagedOfRenamed = dropsStagedOfRenamed
+        recovery.discardsCheckpoints = discardsCheckpoints
         return try recovery.recover(location, rule: backup)
       }
       if case .nothingToDo = outcome.decision { return nil }
@@ -71,10 +72,12 @@ package struct MigrationPipeline: Sendable {
 
   /// Returns what `recover` would find and do at a store; changes nothing.
   package func examine(
-    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule, discardsCheckpoints: Bool = false
   ) throws(MigrationFailure) -> RecoveryOutcome {
     try recovering(location) {
-      try ReplacementEnvironment(files: files, stateDirectory: stateDirectory).recovery.examine(location, rule: backup)
+      var recovery = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory).recovery
+      recovery.discardsCheckpoints = discardsCheckpoints
+      return try recovery.examine(location, rule: backup)
     }
   }
 

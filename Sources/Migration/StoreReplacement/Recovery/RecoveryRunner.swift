@@ -36,6 +36,8 @@ package struct RecoveryRunner {
   let index: LeftoverIndex?
   /// Whether what was staged for a store is removed if the store has another name in its folder now.
   package var dropsStagedOfRenamed = false
+  /// Whether staged work that could continue is removed like stale work.
+  package var discardsCheckpoints = false
 
   /// `identify` is the same as `StoreSwap`'s. Long checks call `keepAlive` repeatedly to feed a watchdog; they give up
   /// when it returns false. With an `index` the directory of a store without a record is not listed for each store.
@@ -103,6 +105,11 @@ package struct RecoveryRunner {
       }
     }
     defer { store?.release() }
+    if discardsCheckpoints, findings.staged == .resumable {
+      // The record was read before the store was locked, and a job may have continued since.
+      if acts { try requireUnchanged(intent, of: location) }
+      findings.staged = .stale
+    }
     var decision = Recovery.decide(findings)
     var renamed: FilePath?
     if case .quarantine(let reason) = decision, reason == .storeMissing || reason == .unknownVersion, let intent {
@@ -121,6 +128,13 @@ package struct RecoveryRunner {
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
       error: explain(decision, location, record, old, leftovers, renamed), renamed: renamed)
+  }
+
+  private func requireUnchanged(_ intent: ReplacementIntent?, of location: CanonicalStoreLocation) throws {
+    if case .record(let now) = try intents.read(location), now == intent { return }
+    throw HopdError(
+      .storeBusy, "another job was at work on the store at the same time", at: Place(store: location.database),
+      hint: "try again")
   }
 
   /// Notes what a record says of mode and backups; returns the complete backup of its job.

@@ -30,7 +30,8 @@ struct RenameSearch {
     let added = part.attributes.filter { $0.source == nil }.map(\.destination)
     return pairs(
       gone.compactMap { before[$0] }, new.attributes.filter { added.contains($0.name) && !$0.isDerived },
-      fits: { $0.type == $1.type && !$0.isDerived }, name: \.name
+      fits: { $0.type == $1.type && !$0.isDerived },
+      isSame: { $0.isOptional == $1.isOptional && $0.defaultValue == $1.defaultValue }, name: \.name
     ).map {
       RenameSuspicion(
         part: .attribute, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name, reason: "same type")
@@ -50,11 +51,8 @@ struct RenameSearch {
     return pairs(
       gone.compactMap { before[$0] }, new.relationships.filter { added.contains($0.name) },
       fits: { earlier, later in
-        earlier.isToMany == later.isToMany
-          && (earlier.destinationEntityName == later.destinationEntityName
-            || mapping.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity
-              == later.destinationEntityName)
-      }, name: \.name
+        earlier.isToMany == later.isToMany && leadsToSame(earlier, later)
+      }, isSame: { $0.isOptional == $1.isOptional && $0.isOrdered == $1.isOrdered }, name: \.name
     ).map {
       RenameSuspicion(
         part: .relationship, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name,
@@ -68,37 +66,54 @@ struct RenameSearch {
       .filter { renames.renames[$0.name] == nil }
     let added = mapping.entityMappings.filter { $0.sourceEntity == nil }
       .compactMap { $0.destinationEntity.flatMap { destination.entity(named: $0) } }
-    return pairs(gone, added, fits: { RenameSearch.areAlike($0, $1) }, name: \.name).map {
+    return pairs(gone, added, fits: { areAlike($0, $1) }, isSame: { _, _ in false }, name: \.name).map {
       RenameSuspicion(
         part: .entity, entity: nil, oldEntity: nil, old: $0.name, new: $1.name,
         reason: "most of their properties are the same")
     }
   }
 
-  /// Whether two entities have at least half of their properties in common, and at least one.
-  private static func areAlike(_ old: Entity, _ new: Entity) -> Bool {
-    func names(_ entity: Entity) -> Set<String> {
-      Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
-    }
-    let common = names(old).intersection(names(new)).count
-    return common > 0 && common * 2 >= max(names(old).count, names(new).count)
+  private func leadsToSame(_ earlier: Relationship, _ later: Relationship) -> Bool {
+    earlier.destinationEntityName == later.destinationEntityName
+      || mapping.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity == later.destinationEntityName
   }
 
-  /// Pairs removed parts with added ones: the most similar name first, each part once.
-  private func pairs<Part>(
-    _ gone: [Part], _ added: [Part], fits: (Part, Part) -> Bool, name: (Part) -> String
-  ) -> [(Part, Part)] {
-    var left = added
-    var result: [(Part, Part)] = []
-    for old in gone {
-      // A name that stays while its identifier changes is a contradiction, and reported as one.
-      let fitting = left.indices.filter { fits(old, left[$0]) && name(old) != name(left[$0]) }
-      let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
-      // If only one part fits, it is chosen; of several, only one with a similar name.
-      guard let index = fitting.first(where: { name(left[$0]) == near }) ?? (fitting.count == 1 ? fitting.first : nil)
-      else { continue }
-      result.append((old, left.remove(at: index)))
+  /// Whether two entities have two properties and two thirds of all in common, by name and type. One common name, such
+  /// as `name`, says nothing.
+  private func areAlike(_ old: Entity, _ new: Entity) -> Bool {
+    let attributes = new.attributes.count { later in
+      old.attributes.contains { $0.name == later.name && $0.type == later.type }
     }
-    return result
+    let relationships = new.relationships.count { later in
+      old.relationships.contains {
+        $0.name == later.name && $0.isToMany == later.isToMany && leadsToSame($0, later)
+      }
+    }
+    func size(_ entity: Entity) -> Int { entity.attributes.count + entity.relationships.count }
+    let common = attributes + relationships
+    return common >= 2 && common * 3 >= max(size(old), size(new)) * 2
+  }
+
+  /// Pairs each removed part with the added one that it may be, if each is the only choice of the other.
+  private func pairs<Part>(
+    _ gone: [Part], _ added: [Part], fits: (Part, Part) -> Bool, isSame: (Part, Part) -> Bool, name: (Part) -> String
+  ) -> [(Part, Part)] {
+    // A name that stays while its identifier changes is a contradiction, and reported as one.
+    func mayBe(_ old: Part, _ new: Part) -> Bool { fits(old, new) && name(old) != name(new) }
+    /// The part with a similar name; else the only one; else the only one that is defined alike.
+    func choice(_ parts: [Part], for other: Part, isSame: (Part) -> Bool) -> Part? {
+      if let near = NearestName.among(parts.map(name), to: name(other)) { return parts.first { name($0) == near } }
+      if parts.count == 1 { return parts.first }
+      let same = parts.filter(isSame)
+      return same.count == 1 ? same.first : nil
+    }
+    return gone.compactMap { old in
+      let choices = added.filter { mayBe(old, $0) }
+      guard let new = choice(choices, for: old, isSame: { isSame(old, $0) }),
+        let back = choice(gone.filter { mayBe($0, new) }, for: new, isSame: { isSame($0, new) }),
+        name(back) == name(old)
+      else { return nil }
+      return (old, new)
+    }
   }
 }

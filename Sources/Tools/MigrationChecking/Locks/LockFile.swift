@@ -27,16 +27,24 @@ package struct LockFile: Sendable, Hashable {
   package var text: String {
     var lines = [
       "# The versions of the app's models that have shipped. `hopctl check` fails when one of them changes.",
-      "# Written by `hopctl check --freeze`; do not edit it by hand.", "", "format = 1",
+      "# Written by `hopctl check --freeze`; only the lines allowed_drops are for editing.", "", "format = 1",
     ]
     for model in models.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {
       lines += ["", "[[model]]", "name = \(TOMLText.quoted(model.name))"]
+      for (version, parts) in model.allowedDrops.sorted(by: { $0.key < $1.key }) {
+        lines += parts.sorted { $0.key < $1.key }.map { LockFile.allowance(of: $0.key, in: version, because: $0.value) }
+      }
       for version in model.versions {
         lines += ["", "[[model.version]]", "name = \(TOMLText.quoted(version.name))"]
         lines += version.entities.map(LockFile.line)
       }
     }
     return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Returns the line that lets data go: `allowed_drops."Library 4"."Book.shelfMark" = "why"`.
+  static func allowance(of part: String, in version: String, because reason: String) -> String {
+    "allowed_drops.\(TOMLText.key(version)).\(TOMLText.key(part)) = \(TOMLText.quoted(reason))"
   }
 
   /// Returns the line of one entity: `entity.Book = ["hash", "layout", "author: to-one to Author, optional", …]`.
@@ -72,8 +80,21 @@ package struct LockFile: Sendable, Hashable {
     models = try Self.array(top["model"], "model").map { node throws(HopdError) in
       let table = try Self.table(node)
       let versions = try Self.array(table["version"], "version").map(Self.version)
-      return ShippedModel(name: try Self.string(table["name"], "name", node), versions: versions)
+      return ShippedModel(
+        name: try Self.string(table["name"], "name", node), versions: versions,
+        allowedDrops: try Self.allowedDrops(table["allowed_drops"]))
     }
+  }
+
+  private static func allowedDrops(_ node: TOMLNode?) throws(HopdError) -> [String: [String: String]] {
+    var drops: [String: [String: String]] = [:]
+    guard let node else { return drops }
+    for (version, parts) in try table(node) {
+      for (part, reason) in try table(parts) {
+        drops[version, default: [:]][part] = try string(reason, "the reason of \(part)", parts)
+      }
+    }
+    return drops
   }
 
   private static func version(_ node: TOMLNode) throws(HopdError) -> ShippedVersion {

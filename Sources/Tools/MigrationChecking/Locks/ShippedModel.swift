@@ -28,6 +28,9 @@ package struct ShippedVersion: Sendable, Hashable {
 package struct ShippedModel: Sendable, Hashable {
   package let name: String
   package let versions: [ShippedVersion]
+  /// Why data may go on the hops to a version: the reason, by the version and the part, as "Book.shelfMark". People
+  /// write them.
+  package var allowedDrops: [String: [String: String]] = [:]
 
   /// Makes a record of all versions of a model.
   package init(_ bundle: ModelBundle, frameworkVersion: Int64) {
@@ -36,9 +39,10 @@ package struct ShippedModel: Sendable, Hashable {
   }
 
   /// A model of these versions.
-  package init(name: String, versions: [ShippedVersion]) {
+  package init(name: String, versions: [ShippedVersion], allowedDrops: [String: [String: String]] = [:]) {
     self.name = name
     self.versions = versions
+    self.allowedDrops = allowedDrops
   }
 
   /// Returns the version of that name.

@@ -54,7 +54,8 @@ package struct ShippedRecord: Sendable {
   /// version.
   private func noted(_ now: ShippedModel, in lock: LockFile?, besides others: [String]) -> ShippedModel? {
     guard let lock else { return nil }
-    if let same = lock.model(named: now.name) { return same }
+    // A model of which only drops are allowed has no shipped version noted.
+    if let same = lock.model(named: now.name) { return same.versions.isEmpty ? nil : same }
     let hashes = Set(now.versions.map(\.hashes))
     return lock.models.first { model in
       !others.contains(model.name) && model.versions.contains { !$0.entities.isEmpty && hashes.contains($0.hashes) }

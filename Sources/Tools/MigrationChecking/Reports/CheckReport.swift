@@ -96,6 +96,9 @@ package struct HopStep: Sendable, Hashable {
   package let kind: HopKind
   /// Names of the mapping models.
   package let mappings: [String]
+
+  /// Its title in errors.
+  package var title: String { "\(source) → \(destination)" }
 }
 
 /// A hop between two versions.
@@ -111,17 +114,32 @@ package struct HopCheck: Sendable {
   package var isBroken = false
 
   /// Its title in errors.
-  package var title: String { "\(step.source) → \(step.destination)" }
+  package var title: String { step.title }
 }
 
-/// Data that a chain drops.
+/// An entity or a property that a chain drops.
 package struct CheckDrop: Sendable, Hashable {
   package let hop: String
+  /// Names in the version that the hop begins with; no property if the entity goes with all its rows.
   package let entity: String
-  /// nil for dropped objects.
   package let property: String?
-  /// Values or objects of the store that was tried.
-  package let count: Int64
+  /// Values or objects of the store that was tried; nil if none was.
+  package var count: Int64?
+  /// Whether the lock says that they may go.
+  package var isAllowed = false
+
+  /// The name of the part: "Book.shelfMark".
+  package var part: String { [entity, property].compactMap(\.self).joined(separator: ".") }
+  /// The same for readers: "Customer (all rows)".
+  package var words: String { part + (property == nil ? " (all rows)" : "") + (isAllowed ? " (allowed)" : "") }
+}
+
+extension [CheckDrop] {
+  /// The parts for readers, each once: "Customer (all rows), Book.shelfMark".
+  package var words: String {
+    var known: Set<String> = []
+    return map(\.words).filter { known.insert($0).inserted }.joined(separator: ", ")
+  }
 }
 
 /// One version.
@@ -140,6 +158,7 @@ package struct VersionCheck: Sendable {
   package var extremes: [CheckFinding] = []
   /// Remarks of the plan.
   package var warnings: [HopdError] = []
+  /// What its chain drops according to the models.
   package var drops: [CheckDrop] = []
   /// Values on which one direct hop from this version and the chain through the versions disagree.
   package var directDifferences: [StoreDisagreement] = []
@@ -187,6 +206,8 @@ package struct ModelCheck: Sendable {
   package var findings: [CheckFinding] = []
   /// Findings that stop no store but may be unintended: renames without an identifier, a lock that lacks a version.
   package var warnings: [CheckFinding] = []
+  /// The drops that the lock does not allow, each once; with `--fail-on-drop` they are problems instead.
+  package var drops: [CheckFinding] = []
   /// Findings that stop only rare rows, without duplicates.
   package var extremes: [CheckFinding] = []
 
@@ -276,6 +297,8 @@ package struct CheckReport: Sendable {
     }
     let warnings = models.reduce(0) { $0 + $1.warnings.count }
     if warnings > 0 { parts.append(warnings.counted("warning")) }
+    let drops = models.reduce(0) { $0 + $1.drops.count }
+    if drops > 0 { parts.append(drops.counted("drop")) }
     let result = isRed ? "red" : needsPolicies || provesNothing ? "not proven" : "green"
     return "\(result): " + parts.joined(separator: ", ")
   }

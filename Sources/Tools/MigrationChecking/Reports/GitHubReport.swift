@@ -25,13 +25,14 @@ package enum GitHubReport {
     var lines = ["## hopctl check", "", mark(report.summary), ""]
     for model in report.models {
       lines += ["### \(mark(model.name))" + (model.target.map { " → \(mark($0))" } ?? ""), ""]
-      lines += ["| Version | | Way |", "|---|---|---|"]
+      lines += ["| Version | | Way | Drops |", "|---|---|---|---|"]
       for version in model.versions {
         let way =
           version.note
           ?? version.steps.map { "\($0.source) → \($0.destination) (\($0.kind.rawValue))" }
           .joined(separator: "; ")
-        lines.append("| \(mark(version.name)) | \(sign(version.verdict)) | \(mark(way)) |")
+        lines.append(
+          "| \(mark(version.name)) | \(sign(version.verdict)) | \(mark(way)) | \(mark(version.drops.words)) |")
       }
       lines.append("")
       for finding in model.problems + model.findings { lines += self.lines(finding) }

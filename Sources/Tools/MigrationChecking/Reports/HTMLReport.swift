@@ -57,6 +57,7 @@ package struct HTMLReport {
       <p class="path">\(model.path.printable.inXML)</p>
       \(findings("What is broken", model.problems + model.findings))
       \(findings("What is perhaps not meant", model.warnings, kind: "finding warning"))
+      \(findings("What is dropped", model.drops, kind: "finding warning"))
       \(findings("What stops rare rows only", model.extremes))
       \(model.versions.isEmpty ? "" : ways(of: model))
       </section>
@@ -83,14 +84,14 @@ package struct HTMLReport {
       let kinds = version.steps.map { "<span class=\"step \($0.kind.rawValue)\">\($0.kind.rawValue)</span>" }
       let way = version.note.map(\.inXML) ?? kinds.joined(separator: " ")
       let drops = version.drops.map { drop in
-        let part = [drop.entity, drop.property].compactMap(\.self).joined(separator: ".")
-        return "<span class=\"drop\">\(part.inXML): \(drop.count)</span>"
+        let count = drop.property == nil ? "" : drop.count.map { ": \($0)" } ?? ""
+        return "<span class=\"\(drop.isAllowed ? "" : "drop")\">\(drop.words.inXML)\(count)</span>"
       }
       return """
         <tr class="\(version.verdict.rawValue)"><th scope="row">\(version.name.inXML)</th>\
         <td data-label="Result">\(Self.word(version.verdict))</td>\
         <td data-label="Way">\(way)</td>\
-        <td data-label="Dropped">\(drops.joined(separator: " "))</td>\
+        <td data-label="Dropped">\(drops.joined(separator: "<br>"))</td>\
         <td data-label="Objects" class="number">\(version.objects > 0 ? "\(version.objects)" : "")</td>\
         <td data-label="Size" class="number">\(version.bytes > 0 ? "\((version.bytes + 1023) / 1024) KiB" : "")</td>\
         <td data-label="Time" class="number">\(version.seconds > 0 ? Self.seconds(version.seconds) : "")</td></tr>

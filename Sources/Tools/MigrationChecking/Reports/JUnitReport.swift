@@ -20,7 +20,7 @@ package enum JUnitReport {
   /// It follows two schemas that contradict each other: the one that Jenkins uses, and the stricter one of Ant's tasks,
   /// which forbids attributes of `testsuites` and requires empty elements.
   package static func text(_ report: CheckReport, timestamp: String) -> String {
-    var suites = report.models.map { (name: $0.name, cases: cases($0), output: warnings($0)) }
+    var suites = report.models.map { (name: $0.name, cases: cases($0), output: remarks($0)) }
     if !report.stores.isEmpty { suites.append((name: "stores", cases: report.stores.map(storeCase), output: "")) }
     var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites>"]
     for (number, suite) in suites.enumerated() {
@@ -37,9 +37,10 @@ package enum JUnitReport {
     return (lines + ["</testsuites>"]).joined(separator: "\n") + "\n"
   }
 
-  /// Warnings fail no case, so they become the suite's output.
-  private static func warnings(_ model: ModelCheck) -> String {
-    model.warnings.map { "warning: \(failure([$0]).text)" }.joined(separator: "\n")
+  /// Warnings and drops fail no case, so they become the suite's output.
+  private static func remarks(_ model: ModelCheck) -> String {
+    let drops = model.versions.filter { !$0.drops.isEmpty }.map { "\($0.name) drops: \($0.drops.words)" }
+    return (model.warnings.map { "warning: \(failure([$0]).text)" } + drops).joined(separator: "\n")
   }
 
   private static func counts(_ cases: [Case]) -> String {

@@ -131,7 +131,7 @@ package struct PlacedFinding: Sendable {
           line: known.line(entity: error.place.entity, property: error.place.property), level: level)
       }
       return (model.problems + model.findings).map { placed($0, .error) }
-        + model.warnings.map { placed($0, .warning) } + model.extremes.map { placed($0, .note) }
+        + (model.warnings + model.drops).map { placed($0, .warning) } + model.extremes.map { placed($0, .note) }
     }
   }
 

@@ -34,6 +34,8 @@ package struct CheckRequest: Sendable {
   package var isUnhappy = false
   /// Whether a version that needs a policy without a program passes, if everything before that policy does.
   package var allowsUnboundPolicies = false
+  /// Whether a drop that the lock does not allow fails the check.
+  package var failsOnDrop = false
   /// Seconds after which no further store is tried; the models alone decide about the rest.
   package var budget: Double?
   /// The number of versions that are tried at a time.

@@ -70,22 +70,31 @@ struct LineCheck: Sendable {
       throw HopdError(.internalError, "a version without a target was to be checked")
     }
     let start = ContinuousClock.now
-    var check = try trial.check(version, to: target, way: way(from: version, to: target))
+    let way = way(from: version, to: target)
+    let steps = way.map { edges in edges.map { HopStep($0) } }
+    var check = try trial.check(version, to: target, way: steps)
+    if case .success(let edges) = way {
+      check.drops = dropped.drops(
+        of: edges, from: version, frameworkVersion: request.frameworkVersion,
+        counted: check.verdict == .passed ? check.drops : nil)
+    }
     check.seconds = ModelChecker.seconds(since: start)
     return check
   }
 
   /// Returns the chain from a version according to the models alone.
-  private func way(from version: CatalogedVersion, to target: CatalogedVersion) -> Result<[HopStep], HopdError> {
+  private func way(
+    from version: CatalogedVersion, to target: CatalogedVersion
+  ) -> Result<[MigrationGraph.Edge], HopdError> {
     let settings = request.settings
     let rules = RouteRules(
       infer: settings.infer, renames: settings.renames, route: settings.route, allowsOlder: request.catalog.allowsOlder)
     let graph = MigrationGraph(
       versions: versions, rules: rules, mappings: request.catalog.mappings, cache: request.catalog.cache)
-    return Result { () throws(HopdError) -> [HopStep] in
-      try graph.route(from: version, to: target).map { HopStep($0) }
-    }
+    return Result { () throws(HopdError) in try graph.route(from: version, to: target) }
   }
+
+  private var dropped: DroppedData { DroppedData(bundle: bundle, hops: hops, lock: request.shipped.lock) }
 
   // MARK: All versions
 
@@ -116,6 +125,8 @@ struct LineCheck: Sendable {
     model.extremes = model.extremes.map(withRemedies)
     let renames = SuspectedRenames(
       hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle))
+    let drops = dropped.findings(checks)
+    if request.failsOnDrop { model.problems += drops } else { model.drops = drops }
     model.warnings = renames.warnings(versions.map(\.model)) + changes.warnings.map { CheckFinding($0) }
     return model
   }

@@ -370,13 +370,12 @@ extension StoreTrial {
     }
   }
 
-  /// Returns the dropped properties of a run, by the hops of its report; the differences tell of entities.
+  /// Returns what a run has dropped, by the hops of its report.
   static func drops(_ report: MigrationReport) -> [CheckDrop] {
-    report.dropped.filter { $0.nonNull > 0 }.compactMap { drop in
-      guard let property = drop.property else { return nil }
+    report.dropped.filter { $0.nonNull > 0 }.map { drop in
       let hop = report.hops.indices.contains(drop.hop) ? report.hops[drop.hop] : nil
       return CheckDrop(
-        hop: hop.map { "\($0.source) → \($0.destination)" } ?? "", entity: drop.entity, property: property,
+        hop: hop.map { "\($0.source) → \($0.destination)" } ?? "", entity: drop.entity, property: drop.property,
         count: drop.nonNull)
     }
   }

@@ -37,6 +37,8 @@ package struct ResultLine: Codable, Sendable, Hashable {
   package var backup: String?
   /// Values and rows that the new version cannot hold.
   package var dropped: Int64?
+  /// The same by entity and property: "Book.shelfMark"; "Customer" where the entity goes with its rows.
+  package var drops: [String: Int64]?
   package var error: LineError?
   /// The run that did it: the `id` of a `RunLine`.
   package var run: String
@@ -54,7 +56,7 @@ enum LineBounds {
 extension ResultLine {
   /// Whether a worker can have written it.
   var isPlausible: Bool {
-    let counts = [size ?? 0, rows ?? 0, dropped ?? 0]
+    let counts = [size ?? 0, rows ?? 0, dropped ?? 0] + (drops ?? [:]).values
     return counts.allSatisfy { LineBounds.counts.contains(Int($0)) } && LineBounds.seconds.contains(seconds)
   }
 }
@@ -122,6 +124,8 @@ package struct RunOutcome: Codable, Sendable, Hashable {
   package var waiting: Int
   package var untried: Int
   package var seconds: Double
+  /// What all stores have lost, by entity and property; nil where that is nothing.
+  package var drops: [String: Int64]?
 
   package enum Stop: String, Codable, Sendable, Hashable {
     /// SIGTERM or SIGINT.

@@ -26,6 +26,9 @@ package struct StoreLine: Codable, Sendable, Hashable {
   package var targetVersion: String?
   /// The chain to the target, hop by hop; nil where there is none, empty for a current store.
   package var hops: [Hop]?
+  /// What the chain drops, by the models: "Book.shelfMark"; "Customer" where the entity goes with its rows. Nil where
+  /// that is nothing.
+  package var drops: [String]?
   /// The approximate needs of a migration; nil where there is nothing to do.
   package var need: Need?
   /// Why the store is neither current nor behind, or why there is no chain.
@@ -39,7 +42,7 @@ package struct StoreLine: Codable, Sendable, Hashable {
   }
 
   private enum CodingKeys: String, CodingKey {
-    case store, size, modified, state, storeUUID, model, version, targetVersion, hops, need, error
+    case store, size, modified, state, storeUUID, model, version, targetVersion, hops, drops, need, error
   }
 
   /// One hop of the chain.

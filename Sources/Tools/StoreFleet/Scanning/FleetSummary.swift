@@ -11,6 +11,8 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     package var bytes: Int64 = 0
     /// Hops to the target; nil where there is no chain.
     package var hops: Int?
+    /// What they lose on the way, by entity and property.
+    package var drops: [String]?
     /// One of them, for a closer inspection.
     package var example: String
     package var error: LineError?
@@ -67,7 +69,15 @@ package struct FleetSummary: Codable, Sendable, Hashable {
       groups.append(
         Group(
           model: line.model, version: line.version, state: state, stores: 1, bytes: size, hops: line.hops?.count,
+          drops: line.drops,
           example: line.store, error: line.error))
+    }
+  }
+
+  /// The number of stores that lose an entity or a property on the way, by its name.
+  package var drops: [String: Int] {
+    groups.reduce(into: [:]) { drops, group in
+      for part in Set(group.drops ?? []) { drops[part, default: 0] += group.stores }
     }
   }
 

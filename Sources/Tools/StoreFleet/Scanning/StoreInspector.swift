@@ -15,6 +15,7 @@ import SystemPackage
 package final class StoreInspector: Sendable {
   private struct Way: Sendable {
     var hops: [StoreLine.Hop]?
+    var drops: [String]?
     var error: LineError?
   }
 
@@ -66,28 +67,34 @@ package final class StoreInspector: Sendable {
     let way =
       ways.withLock { $0[ends] }
       ?? {
-        let made = makeWay(from: version, to: target, among: versions)
+        let made = makeWay(
+          from: version, to: target, among: versions, frameworkVersion: found.metadata?.frameworkVersion ?? 0)
         ways.withLock { $0[ends] = made }
         return made
       }()
     line.hops = way.hops
+    line.drops = way.drops
     line.error = way.error
     guard let hops = way.hops else { return }
     line.need = Self.need(bytes: line.size ?? 0, hops: hops.count)
   }
 
   private func makeWay(
-    from version: CatalogedVersion, to target: CatalogedVersion, among versions: [CatalogedVersion]
+    from version: CatalogedVersion, to target: CatalogedVersion, among versions: [CatalogedVersion],
+    frameworkVersion: Int64
   ) -> Way {
     do {
       let edges = try MigrationGraph(versions: versions, rules: rules, mappings: catalog.mappings)
         .route(from: version, to: target)
+      let drops = DropSearch(edges, from: version.model, frameworkVersion: frameworkVersion).losses.map { part in
+        [part.entity, part.property].compactMap(\.self).joined(separator: ".")
+      }
       return Way(
         hops: edges.map {
           StoreLine.Hop(
             source: $0.source.model.name, destination: $0.destination.model.name,
             kind: $0.mapped == nil ? "inferred" : "mapping")
-        }, error: nil)
+        }, drops: drops.isEmpty ? nil : drops, error: nil)
     } catch {
       return Way(hops: nil, error: LineError(error))
     }

@@ -52,6 +52,8 @@ package final class FleetWorker: Sendable {
     var busy: [StoreLine] = []
     var failure: HopdError?
     var stopped: RunOutcome.Stop?
+    /// What the stores have lost, by entity and property.
+    var drops: [String: Int64] = [:]
   }
 
   /// The minimum pause before the last attempt at busy stores.
@@ -103,7 +105,8 @@ package final class FleetWorker: Sendable {
       return RunOutcome(
         exit: Self.exit(tally, untried: untried, stopped).rawValue, stopped: stopped, migrated: tally.migrated,
         current: tally.current, failed: tally.failed, waiting: tally.waiting, untried: untried,
-        seconds: ((ContinuousClock.now - start).seconds * 1000).rounded() / 1000)
+        seconds: ((ContinuousClock.now - start).seconds * 1000).rounded() / 1000,
+        drops: state.drops.isEmpty ? nil : state.drops)
     }
   }
 
@@ -128,6 +131,7 @@ package final class FleetWorker: Sendable {
           return nil
         }
         state.tally.count(result.result)
+        state.drops.merge(result.drops ?? [:], uniquingKeysWith: &+)
         if let limit = limits.failures, limit.isExceeded(by: state.tally.failed, of: all), state.stopped == nil {
           state.stopped = .failures
         }

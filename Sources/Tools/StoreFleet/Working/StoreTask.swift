@@ -71,7 +71,11 @@ package struct StoreTask: Sendable {
     result.rows = report.rows.values.reduce(0, &+)
     result.backup = report.backup?.string
     let dropped = report.dropped.reduce(Int64(0)) { $0 &+ $1.nonNull }
-    if dropped > 0 { result.dropped = dropped }
+    guard dropped > 0 else { return }
+    result.dropped = dropped
+    result.drops = report.dropped.filter { $0.nonNull > 0 }.reduce(into: [:]) { drops, drop in
+      drops[[drop.entity, drop.property].compactMap(\.self).joined(separator: "."), default: 0] &+= drop.nonNull
+    }
   }
 }
 

@@ -18,8 +18,8 @@ struct CheckCommand: HopctlCommand {
       For each version, check makes a store with rows of every kind in a scratch folder, migrates one copy at once and \
       one hop by hop, verifies both and compares them. It writes nothing else.
 
-      Exit status: 0 every version that could be tried reaches the current one; 65 one does not, or a shipped version \
-      was changed; 78 wrong use, or a policy without a program.
+      Exit status: 0 every version that could be tried reaches the current one; 65 one does not, a shipped version was \
+      changed, or with --fail-on-drop data go that may not; 78 wrong use, or a policy without a program.
       """)
 
   @OptionGroup var subject: CheckSubject
@@ -75,6 +75,7 @@ struct CheckCommand: HopctlCommand {
     let known = try lock.load(
       models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)
     request.shipped = known.record
+    request.failsOnDrop = lock.failOnDrop
     request.command = CheckWords(
       models: subject.models, options: subject.words + mapping.words + extent.words + lock.words)
     ProgramMemory.limitHeaps(to: 2)

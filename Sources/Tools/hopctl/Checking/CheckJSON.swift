@@ -19,12 +19,13 @@ extension CheckReport {
 
 extension ModelCheck {
   /// `target` is null if the model names none. `findings` are all errors, each once; `warnings` stop no migration but
-  /// may be mistakes; `notes` stop only rare rows.
+  /// may be mistakes; `notes` stop only rare rows; `drops` are what hops drop and the lock does not allow. With
+  /// `--fail-on-drop` the drops are findings.
   fileprivate var json: JSONObject {
     [
       "name": name, "path": path.string, "target": target, "order": order.rawValue, "versions": versions.map(\.json),
       "hops": hops.map(\.json), "findings": (problems + findings).map(\.json), "warnings": warnings.map(\.json),
-      "notes": extremes.map(\.json),
+      "notes": extremes.map(\.json), "drops": drops.map(\.json),
     ]
   }
 }
@@ -70,7 +71,10 @@ extension CheckFinding {
 }
 
 extension CheckDrop {
-  fileprivate var json: JSONObject { ["hop": hop, "entity": entity, "property": property, "count": count] }
+  /// `property` is null if the entity goes with all its rows; `count` is null if no store was tried.
+  fileprivate var json: JSONObject {
+    ["hop": hop, "entity": entity, "property": property, "count": count, "allowed": isAllowed]
+  }
 }
 
 extension StoreCheck {

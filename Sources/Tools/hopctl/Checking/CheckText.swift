@@ -26,6 +26,7 @@ struct CheckText {
           "\(measure(version))",
         ]
       })
+    lines += drops(model)
     for finding in model.problems + model.findings {
       let text = self.lines(finding)
       lines += ["", TerminalText(text.first ?? "", .bad)] + Self.plain(text.dropFirst())
@@ -66,7 +67,27 @@ struct CheckText {
       + MessageFormatter.duration(version.seconds)
   }
 
-  /// The data that a passed version drops, and how the result of a direct hop differs.
+  /// The data that versions lose on their way; versions in a row that lose the same have one line.
+  private func drops(_ model: ModelCheck) -> [TerminalText] {
+    var rows: [(names: [String], words: String)] = []
+    for version in model.versions {
+      let words = version.drops.words
+      if rows.last?.words == words {
+        rows[rows.count - 1].names.append(version.name)
+      } else {
+        rows.append(([version.name], words))
+      }
+    }
+    let lines = rows.filter { !$0.words.isEmpty }.map { row in
+      let names = row.names.count > 3 ? [row.names[0], "…", row.names[row.names.count - 1]] : row.names
+      return "\(names.joined(separator: ", ").printableLine) drops: \(row.words.printableLine)"
+    }
+    guard !lines.isEmpty else { return [] }
+    let hint = model.drops.isEmpty ? [] : ["  (--fail-on-drop fails on each that hop.lock does not allow)"]
+    return [""] + lines.map { TerminalText($0, .attention) } + Self.plain(hint)
+  }
+
+  /// How the result of a direct hop of a passed version differs.
   private func remarks(_ version: VersionCheck) -> [String] {
     guard version.verdict == .passed else { return [] }
     return version.directDifferences.map { place in
@@ -105,6 +126,9 @@ struct CheckText {
           store.objects > 0 ? "\(MessageFormatter.count(store.objects, "object", "objects"))" : "",
         ]
       })
+    for store in report.stores where !store.drops.isEmpty {
+      lines.append(TerminalText("\(store.path.printable) drops: \(store.drops.words.printableLine)", .attention))
+    }
     for store in report.stores {
       for finding in store.findings {
         lines.append("\(store.path.printable): \(finding.error.headline) (\(finding.error.code))")

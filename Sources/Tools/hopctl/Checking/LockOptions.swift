@@ -41,6 +41,13 @@ struct LockOptions: ParsableArguments {
       valueName: "ref"))
   var base: String?
 
+  @Flag(
+    name: .customLong("fail-on-drop"),
+    help: ArgumentHelp(
+      "Fail if a hop drops an entity or a property that the lock does not allow to go.",
+      discussion: "The finding has the line that allows it."))
+  var failOnDrop = false
+
   func validate() throws {
     if !replace.isEmpty, !freeze, base == nil {
       throw ValidationError("--replace goes with --freeze, which replaces lines of the lock, or with --base.")
@@ -52,7 +59,7 @@ struct LockOptions: ParsableArguments {
     var words: [String] = []
     if let lock { words += ["--lock", lock] }
     if let base { words += ["--base", base] }
-    return words
+    return words + (failOnDrop ? ["--fail-on-drop"] : [])
   }
 
   /// The record of shipped models, and the path of the lock file.

@@ -63,7 +63,11 @@ struct LockWriting {
     for name in before.subtracting(now.versions.map(\.name)).subtracting(renamed.keys).sorted() {
       lines.append("  removed: \(name.printableLine)")
     }
-    return (ShippedModel(name: now.name, versions: versions), lines)
+    let here = known.flatMap { record.lock?.model(named: $0.name) } ?? record.lock?.model(named: now.name)
+    let allowed = Dictionary(
+      (here?.allowedDrops ?? [:]).map { (renamed[$0.key] ?? $0.key, $0.value) }, uniquingKeysWith: { first, _ in first }
+    )
+    return (ShippedModel(name: now.name, versions: versions, allowedDrops: allowed), lines)
   }
 
   private func save(_ text: String) throws {

@@ -33,6 +33,10 @@ enum FleetText {
       lines.append("  \(FilePath(group.example).printable): \(error.message)")
       if let hint = error.hint { lines.append("    hint: \(hint)") }
     }
+    for (part, stores) in summary.drops.sorted(by: { $0.key < $1.key }) {
+      let what = part.contains(".") ? "" : " (all rows)"
+      lines.append("  a migration drops \(part.printableLine)\(what): in \(count(stores, "store", "stores"))")
+    }
     if summary.otherDatabases > 0 {
       lines.append("  \(count(summary.otherDatabases, "other database", "other databases")) without a Core Data store")
     }
@@ -63,6 +67,13 @@ enum FleetText {
       "\(subject): \(parts.joined(separator: ", ")); \(MessageFormatter.duration(outcome.seconds)), "
         + "\(Int(Double(tried) / max(outcome.seconds, 0.001))) stores a second"
     ]
+    for (part, number) in (outcome.drops ?? [:]).sorted(by: { $0.key < $1.key }) {
+      // Names of entities have no dot.
+      let amount =
+        part.contains(".")
+        ? MessageFormatter.count(number, "value", "values") : MessageFormatter.count(number, "object", "objects")
+      lines.append("  dropped \(part.printableLine): \(amount)")
+    }
     switch outcome.stopped {
     case .signal: lines.append("  stopped by a signal; the same command continues")
     case .deadline: lines.append("  stopped at the deadline; the same command continues")

@@ -14,9 +14,11 @@ struct RecoverCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover", abstract: "Explains what a crash left in a directory, and repairs it with --yes.",
     discussion: """
-      You need it only to see what happened: hopd does the same at its start, and every migration begins with it. Exit \
-      status: 0 nothing is left to do; 10 there is something to repair; 65 a store needs you; 66 there is nothing at \
-      this path; 69 a store is in use.
+      You need it only to see what happened: hopd does the same at its start, and every migration begins with it. \
+      Stores without traces of an interrupted job are not listed.
+
+      Exit status: 0 nothing was interrupted, or all is repaired; 10 there is something to repair, or a migration to \
+      continue; 65 a store needs you; 66 there is nothing at this path; 69 a store is in use.
       """)
 
   @Argument(help: "A folder of stores, or one store.", completion: .directory)
@@ -29,6 +31,12 @@ struct RecoverCommand: HopctlCommand {
 
   @Flag(help: "Repair what can be repaired; without --yes nothing changes.")
   var yes = false
+
+  @Flag(
+    help: ArgumentHelp(
+      "Also remove the checkpoints of migrations that could continue, with --yes.",
+      discussion: "Only what was staged goes: the next migration begins with the store as it is."))
+  var discard = false
 
   @OptionGroup var state: StateOptions
   @OptionGroup var output: OutputOptions
@@ -51,6 +59,8 @@ struct RecoverCommand: HopctlCommand {
     var results: [Result] = []
     for traces in stores {
       let result = treat(traces, stateDirectory, intents, rule)
+      // A healthy store with backups is of no interest, unless it was named.
+      if result.state == "untouched", traces.isThere, only == nil { continue }
       try report(result)
       results.append(result)
     }
@@ -58,14 +68,16 @@ struct RecoverCommand: HopctlCommand {
     for orphan in orphans {
       try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
     }
-    if results.isEmpty, orphans.isEmpty { try output.line("\(folder.path.printable): no trace of an interrupted job") }
+    if results.isEmpty, orphans.isEmpty {
+      try output.line("\((only ?? folder.path).printable): no trace of an interrupted job")
+    }
     try output.object([
       "directory": folder.path.string, "stores": results.map(\.json), "orphans": orphans.map(\.string),
     ])
     let states = Set(results.map(\.state))
     if states.contains("needs-attention") { throw Finished(status: .dataError) }
     if states.contains("busy") { throw Finished(status: .unavailable) }
-    if states.contains("to-mend") { throw Finished(status: .workToDo) }
+    if states.contains("to-mend") || states.contains("resumes") { throw Finished(status: .workToDo) }
   }
 
   private func place(_ files: LinuxFileSystem) throws -> (folder: CanonicalDirectory, only: FilePath?) {
@@ -116,9 +128,11 @@ struct RecoverCommand: HopctlCommand {
       let outcome =
         yes
         ? try pipeline.recover(
-          traces.location, stateDirectory: stateDirectory, backup: rule, dropsStagedOfRenamed: true)
+          traces.location, stateDirectory: stateDirectory, backup: rule, dropsStagedOfRenamed: true,
+          discardsCheckpoints: discard)
           ?? pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
-        : try pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
+        : try pipeline.examine(
+          traces.location, stateDirectory: stateDirectory, backup: rule, discardsCheckpoints: discard)
       switch outcome.decision {
       case .nothingToDo:
         let why =
@@ -135,8 +149,7 @@ struct RecoverCommand: HopctlCommand {
       case .resume(let actions):
         let why =
           "it was interrupted while its new version was built: the next migration continues from the last checkpoint"
-        return result(
-          actions.isEmpty ? "resumes" : yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
+        return result(actions.isEmpty || yes ? "resumes" : "to-mend", outcome, why: why, actions: actions)
       case .completed(let actions):
         if yes { try intents.remove(outcome.location) }
         let why = "it was interrupted after its new version got its name: the new store is in place, and complete"
@@ -159,10 +172,18 @@ struct RecoverCommand: HopctlCommand {
     if let hint = store.error?.hint { try output.line("  \(hint)") }
     try output.lines(store.traces.staged.map { "  staged: \($0.printable)" })
     try output.lines(store.traces.unfinishedBackups.map { "  unfinished backup: \($0.printable)" })
-    try output.lines(store.traces.backups.map { "  backup: \($0.printable)" })
+    // Those of a store that is in order are of no interest here.
+    if store.state == "untouched" || store.state == "needs-attention" {
+      try output.lines(store.traces.backups.map { "  backup: \($0.printable)" })
+    }
     try output.lines(
-      store.actions.map { "  \(store.state == "mended" ? "done" : "to do"): \(RecoverCommand.sentence($0))" })
-    if store.state == "to-mend" { try output.line("  --yes does it; so does the next migration") }
+      store.actions.map { "  \(store.state == "to-mend" ? "to do" : "done"): \(RecoverCommand.sentence($0))" })
+    switch store.state {
+    case "to-mend" where discard: try output.line("  --discard --yes does it")
+    case "to-mend": try output.line("  --yes does it; so does the next migration")
+    case "resumes": try output.line("  to begin again instead: --discard --yes removes the staged files")
+    default: break
+    }
   }
 
   private static func sentence(_ action: RecoveryAction) -> String {
