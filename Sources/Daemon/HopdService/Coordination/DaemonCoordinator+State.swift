@@ -67,7 +67,8 @@ extension DaemonCoordinator {
         store: store.path, watch: store.watch, configuration: configurationFile,
         stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
       record.failure = StoreFailure(
-        code: error.code.name, reason: error.headlineOfStore, hint: error.firstHint?.printableLine ?? "",
+        code: error.code.name, reason: error.headlineOfStore,
+        hint: error.hint(inWatch: store.watch)?.printableLine ?? "",
         command: next.text(error), attempts: verdict.attempt,
         nextAttempt: verdict.until.map { Self.wallTime() &+ max(0, ($0 - now).components.seconds) })
     }
