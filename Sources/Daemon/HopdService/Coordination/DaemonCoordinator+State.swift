@@ -141,8 +141,10 @@ extension DaemonCoordinator {
   func recordFacts() {
     guard let recorder = surroundings.recorder else { return }
     var now: [ServiceFact: String] = [:]
+    let unserved = unserved.sorted { $0.key < $1.key }
     let lists: [(ServiceFact, [String])] = [
-      (.unserved, unservedWatches), (.note, note.map { [$0] } ?? []), (.waits, waits), (.paused, pausedNames),
+      (.unserved, unserved.map(\.key)), (.unservedReasons, unserved.map(\.value)), (.note, note.map { [$0] } ?? []),
+      (.waits, waits), (.paused, pausedNames),
       (.changed, settings.lines),
     ]
     for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }

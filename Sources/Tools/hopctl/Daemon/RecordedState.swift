@@ -140,6 +140,14 @@ struct RecordedState {
     facts[fact]?.split(separator: "\n").map { String($0) } ?? []
   }
 
+  /// The watches that are not served, each with the reason; an older hopd records none.
+  var unserved: [(watch: String, reason: String)] {
+    let (watches, reasons) = (lines(.unserved), lines(.unservedReasons))
+    return watches.enumerated().map { number, watch in
+      (watch, number < reasons.count ? reasons[number] : "`journalctl -t hopd HOPD_WATCH=\(watch)` says why")
+    }
+  }
+
   /// A key with its value from `hopctl set`, which lasts until hopd restarts, and its configured value.
   struct Change {
     let key: String

@@ -1,5 +1,6 @@
 // Numbers, sizes and tables for people. Programs use --json instead.
 
+import Diagnostics
 import MigrationPlanning
 
 /// Text for people.
@@ -24,15 +25,7 @@ enum MessageFormatter {
   }
 
   /// Bytes in binary units: "12.3 MiB".
-  static func bytes(_ number: Int64) -> String {
-    var value = Double(number)
-    var unit = "B"
-    for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
-      value /= 1024
-      unit = next
-    }
-    return unit == "B" ? "\(number) B" : "\(oneDecimal(value)) \(unit)"
-  }
+  static func bytes(_ number: Int64) -> String { ByteCount.text(number) }
 
   /// Seconds as "0.4 s", "42 s", "3 min 20 s", "2 h 5 min".
   static func duration(_ seconds: Double) -> String {
