@@ -132,7 +132,9 @@ extension DaemonCoordinator {
   }
 
   /// Reports symbolic links whose names match.
-  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath) {
+  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath?) {
+    watches.found(links: count, first, in: watch)
+    guard let first else { return }
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
       .linksLeftAlone, watch,

@@ -145,7 +145,7 @@ extension DaemonCoordinator {
     let lists: [(ServiceFact, [String])] = [
       (.unserved, unserved.map(\.key)), (.unservedReasons, unserved.map(\.value)), (.note, note.map { [$0] } ?? []),
       (.waits, waits), (.paused, pausedNames),
-      (.changed, settings.lines),
+      (.changed, settings.lines), (.skipped, watches.links.sorted { $0.key < $1.key }.map(\.value)),
     ]
     for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")

@@ -1,6 +1,7 @@
 // What is known of the directories of the watches.
 
 import Diagnostics
+import SystemPackage
 
 /// The directories of the watches: whether they can be read, and what was found there.
 struct WatchStates {
@@ -8,6 +9,8 @@ struct WatchStates {
   private(set) var degraded: [String: HopdError] = [:]
   /// Number of files per watch at the last scan; a watch has no entry before its first scan.
   private var files: [String: Int] = [:]
+  /// The symbolic links that each watch leaves alone, in words.
+  private(set) var links: [String: String] = [:]
   /// Watches whose records may contain stores that are gone.
   private var unseen: Set<String> = []
 
@@ -28,10 +31,20 @@ struct WatchStates {
   /// The directory of a watch can be read again.
   mutating func restore(_ watch: String) { degraded[watch] = nil }
 
+  /// The last scan of a watch found so many symbolic links, which it leaves alone.
+  mutating func found(links count: Int, _ first: FilePath?, in watch: String) {
+    links[watch] = first.map { first in
+      count == 1
+        ? "a symbolic link of the watch \(watch): \(first.printable)"
+        : "\(count) symbolic links of the watch \(watch), such as \(first.printable)"
+    }
+  }
+
   /// The watches of a new configuration are in force.
   mutating func configure(_ watches: [String]) {
     degraded = degraded.filter { watches.contains($0.key) }
     files = files.filter { watches.contains($0.key) }
+    links = links.filter { watches.contains($0.key) }
   }
 
   /// The records of these watches may contain stores that are gone.

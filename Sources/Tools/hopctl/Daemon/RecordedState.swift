@@ -130,9 +130,7 @@ struct RecordedState {
     for path in try reader.paths(named: location.lastComponent.map { FilePath($0.string).printable } ?? "") {
       if let other = try? StoreArgument.location(of: path), other.database == location { return path }
     }
-    throw HopdError(
-      .notFound, "hopd does not know this store", at: Place(store: location),
-      hint: "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
+    throw UnknownStore(location: location, configurationFiles: lines(.configuration).map { FilePath($0) }).error
   }
 
   /// The lines of a fact; none if it is not recorded.
