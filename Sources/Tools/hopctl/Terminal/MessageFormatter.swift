@@ -9,15 +9,7 @@ enum MessageFormatter {
   static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
 
   /// 1234567 as "1,234,567".
-  static func count(_ number: some BinaryInteger) -> String {
-    let digits = Array(String(number.magnitude))
-    var text = number < 0 ? "-" : ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return text
-  }
+  static func count(_ number: some BinaryInteger) -> String { number.grouped }
 
   /// "1 row", "2 rows".
   static func count(_ number: some BinaryInteger, _ one: String, _ many: String) -> String {
