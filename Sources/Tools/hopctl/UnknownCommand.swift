@@ -1,5 +1,5 @@
-// Words that are no command: misspelt ones, the verbs of other tools, a file where a command belongs. The answer to each
-// is the command that was meant.
+// Words that are no command: misspelt ones, the verbs of other tools, a file where a command belongs. The answer names
+// the command that was meant.
 
 import ArgumentParser
 import Diagnostics
