@@ -23,6 +23,20 @@ import Testing
     #expect(quoted > 20, "the scanner finds the commands")
   }
 
+  /// A hint goes on after "hint: ", so it begins in lower case, unless with a name.
+  @Test func hintsBeginInLowerCase() {
+    var hints = 0
+    for source in ArchitectureTests.sources {
+      for range in source.code.ranges(of: "hint: \"") + source.code.ranges(of: ".hinted(\"") {
+        hints += 1
+        let text = source.code[range.upperBound...].prefix(40)
+        guard text.first?.isUppercase == true, !text.hasPrefix("Core Data") else { continue }
+        Issue.record("\(source.target)/\(source.name): \(text)")
+      }
+    }
+    #expect(hints > 200, "the scanner finds the hints")
+  }
+
   /// Tests the scanner.
   @Test func theCommandsOfALine() {
     for bad in [

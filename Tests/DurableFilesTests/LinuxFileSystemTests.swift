@@ -162,6 +162,16 @@ struct LinuxFileSystemTests {
     #expect(try files.isOpenElsewhere(path) == false)
   }
 
+  @Test("A file that its owner may not write needs a mode, another's needs the owner, and users have names")
+  func rightToWrite() {
+    let own = LinuxFileSystem.rightToWrite("/srv/a b.sqlite", user: "hopd", isOwner: true)
+    #expect(own == "it belongs to that user, but is read-only: chmod u+w '/srv/a b.sqlite'")
+    let other = LinuxFileSystem.rightToWrite("/srv/a.sqlite", user: "hopd", isOwner: false)
+    #expect(other == "chown hopd /srv/a.sqlite gives it to that user")
+    #expect(AccountName.ofUser(0) == "root" && AccountName.ofGroup(0) == "root")
+    #expect(AccountName.ofUser(3_999_999_999) == "3999999999" && AccountName.ofGroup(3_999_999_999) == "3999999999")
+  }
+
   @Test("Free space is a plausible number")
   func space() throws {
     let free = try files.freeBytes(at: base)

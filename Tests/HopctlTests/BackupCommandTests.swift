@@ -280,4 +280,12 @@ struct BackupCommandTests {
     #expect(refused.errors.contains("b.sqlite") && refused.errors.contains("--anyway"))
     #expect(try room.run("restore", store, "--backup", backup, "--yes", "--anyway").status == 0)
   }
+
+  @Test("A folder is not restored: its backups are listed")
+  func aFolderIsNoStore() throws {
+    let room = try Room()
+    let told = try room.run("restore", room.path.string, "--yes")
+    #expect(told.status == 65 && told.errors.contains("this is a folder"), "\(told)")
+    #expect(told.errors.contains("hopctl backups \(room.path)"), "\(told)")
+  }
 }

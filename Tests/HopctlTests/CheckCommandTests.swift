@@ -148,7 +148,10 @@ struct CheckCommandTests {
     #expect(outcome.status == 0, "\(outcome.errors)")
     #expect(outcome.output.contains("near: Zoo 2 of Zoo"))
     #expect(outcome.output.contains("Animal.born: type String → Date, from the version to the store"))
-    #expect(outcome.output.contains("next: "))
+    #expect(outcome.output.contains("next: hopctl explain \(store) --models MODEL"), "\(outcome.output)")
+    try room.sql(store, "DELETE FROM Z_MODELCACHE")
+    let unknown = try room.run("explain", store, "--models", room.model).output
+    #expect(unknown.ranges(of: "holds no copy of its model").count == 1, "\(unknown)")
   }
 
   @Test func aStoreOnItsWayIsToldTheCommand() throws {

@@ -137,7 +137,7 @@ struct HistoryTests {
       let outcome = try room.run(command, store, "--models", room.model, "--json")
       #expect(outcome.status == 65)
       #expect(try outcome.json().error?.code?.text == "cloudkit-not-supported")
-      #expect(outcome.errors.contains("exclude"))
+      #expect(outcome.errors.contains("--cloudkit migrate") && !outcome.errors.contains("exclude"))
     }
     #expect(try room.snapshot() == before)
   }

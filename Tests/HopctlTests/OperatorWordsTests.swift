@@ -61,6 +61,37 @@ struct OperatorWordsTests {
     try #require(made.status == 0, "\(made.errors)")
     let reported = try room.run("identify", store, "--models", room.model)
     #expect(reported.status == 65 && reported.errors.contains("nothing in common"), "\(reported.errors)")
-    #expect(reported.errors.contains("exclude"))
+    #expect(reported.errors.contains("foreign-store") && !reported.errors.contains("exclude"), "\(reported.errors)")
+  }
+
+  @Test("The verbs of other tools, a file without a command and --dry-run are answered by the command that is meant")
+  func otherVerbs() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    for (words, meant) in [
+      (["info", store], "hopctl identify"), (["show", store], "hopctl dump"), (["diff"], "hopctl model diff"),
+      (["log"], "hopctl history"), (["version"], "hopctl --version"), (["upgrade", store], "hopctl migrate"),
+      (["completion"], "--generate-completion-script"), ([store], "hopctl identify \(store)"),
+      ([room.model], "hopctl check \(room.model)"), (["migrate", store, "--dry-run"], "hopctl rehearse"),
+      (["model", "frobnicate"], "hopctl model --help"),
+    ] {
+      let told = try room.run(words: words)
+      #expect(told.status == 64 && told.errors.contains(meant), "\(words): \(told)")
+    }
+    #expect(try room.run("set").output.contains("memory_limit"))
+    #expect(try room.run("explain", store, "--models", room.path("none")).status == 66)
+  }
+
+  @Test("Several stores are identified one after the other, and one that is none does not keep the rest back")
+  func severalStores() throws {
+    let room = try Room()
+    let (first, second) = (try room.store("a.sqlite"), try room.store("b.sqlite", version: "Zoo 10"))
+    let both = try room.run("identify", first, second, "--models", room.model)
+    #expect(both.status == 0 && both.output.contains("\(first): Zoo ") && both.output.contains("\(second): Zoo 10"))
+    let missing = room.path("none.sqlite")
+    let three = try room.run("identify", first, missing, second, "--models", room.model, "--json")
+    let stores = try three.json().stores?.list ?? []
+    #expect(three.status == 66 && stores.count == 3 && stores[1].error?.code?.text == "not-found", "\(three)")
+    #expect(stores[2].state?.text == "current")
   }
 }

@@ -87,9 +87,14 @@ struct PolicyCommandTests {
     let before = try Data(contentsOf: URL(filePath: store))
     let outcome = try room.run(words: words)
     #expect(outcome.status == 65)
+    // Each line once: as it came, or with --quiet in the error.
+    for line in ["first", "no shelf today"] {
+      #expect(outcome.errors.ranges(of: ": \(line)").count == 1, "\(outcome.errors)")
+    }
+    let quiet = try room.run(words: words + ["--quiet"])
     #expect(
-      outcome.errors.contains("the program wrote: first")
-        && outcome.errors.contains("the program wrote: no shelf today"))
+      quiet.errors.contains("the program wrote: first") && quiet.errors.contains("the program wrote: no shelf today"),
+      "\(quiet.errors)")
     #expect(try Data(contentsOf: URL(filePath: store)) == before)
   }
 

@@ -95,6 +95,27 @@ struct RunningDaemonTests {
     #expect(!after.contains("jobs =") && !after.contains("throttle =") && after.contains("memory_limit"), "\(after)")
   }
 
+  @Test("A file without a record is told why it has none, and links are listed as skipped")
+  func unknownStores() throws {
+    let daemon = try Running { room in
+      try room.file("elsewhere.sqlite", "x")
+      try room.file("stores/notes.txt", "x")
+      #expect(symlink(room.path("elsewhere.sqlite"), room.path("stores/link.sqlite")) == 0)
+    }
+    let room = daemon.room
+    for (name, words) in [
+      ("stores/link.sqlite", "it is a symbolic link"), ("stores/notes.txt", "its name must match *.sqlite, *.store"),
+      ("elsewhere.sqlite", "no watch has its folder"), ("stores/gone.sqlite", "there is no such file"),
+      ("stores", "it is a folder"),
+    ] {
+      let told = try daemon.run("status", room.path(name))
+      #expect(told.status == 66 && told.errors.contains(words), "\(name): \(told)")
+    }
+    try daemon.waits { try daemon.run("list").output.contains("skipped: a symbolic link of the watch zoo") }
+    #expect(try daemon.run("list", "--json").json().skipped?.list.count == 1)
+    #expect(try daemon.run("status").output.contains("skipped: "))
+  }
+
   @Test("A pause and its end say what they changed, and the pause of everything ends alone")
   func pauses() throws {
     let daemon = try Running()

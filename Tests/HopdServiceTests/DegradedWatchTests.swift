@@ -7,6 +7,7 @@ import Glibc
 import HopdConfiguration
 import MigrationPipeline
 import PersistentStore
+import ServiceState
 import StoreReplacement
 import Synchronization
 import SystemPackage
@@ -42,7 +43,10 @@ import Testing
       DaemonCoordinator.Surroundings(
         source: .file(place.configuration), stateDirectory: place.root.appending("state"),
         pauseFile: place.root.appending("pause"), notifier: ServiceNotifier(socketPath: place.manager.path), work: work,
-        logger: place.log.logger),
+        logger: place.log.logger,
+        recorder: try StateRecorder(stateDirectory: place.root.appending("state"), logger: place.log.logger) {
+          Int64(time(nil))
+        }),
       setup: try DaemonSetup(ConfigurationSource.file(place.configuration).load(), mayDegrade: true))
   }
 
@@ -85,6 +89,10 @@ import Testing
     let (work, names) = inspections()
     try await DaemonTests().running(place, try coordinator(place, work)) {
       try await eventually("status") { place.manager.messages.contains { $0.contains("; not served: v") } }
+      try await eventually("the reason is recorded") {
+        let facts = try? StateReader(stateDirectory: place.root.appending("state")).service()
+        return facts?[.unserved] == "v" && facts?[.unservedReasons]?.isEmpty == false
+      }
       try await eventually("the other is served") { names() == ["a.sqlite"] }
       #expect(rename(place.root.appending("more").string, place.root.appending("mount").string) == 0)
       try await eventually("served") { names() == ["a.sqlite", "b.sqlite"] }

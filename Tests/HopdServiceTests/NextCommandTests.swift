@@ -2,6 +2,7 @@
 
 import Diagnostics
 import DurableFiles
+import MigrationPlanning
 import SystemPackage
 import Testing
 
@@ -9,6 +10,29 @@ import Testing
 
 @Suite struct NextCommandTests {
   private let next = NextCommand(store: "/srv/a.sqlite", watch: "w", configuration: "/etc/hopd/hopd.toml")
+
+  /// A drop-in that is only printed changes nothing, and the running unit needs a restart.
+  @Test func aReadOnlyFolderNeedsTheDropInAndARestart() {
+    let error = HopdError(.noPermission, "cannot write here", cause: Errno.readOnlyFileSystem)
+    let folder = "/etc/systemd/system/hopd.service.d"
+    #expect(
+      next.text(error)
+        == "mkdir -p \(folder) && hopctl unit-dropin >\(folder)/watches.conf && systemctl daemon-reload"
+        + " && systemctl restart hopd")
+    var other = next
+    (other.isInstalled, other.configuration) = (false, "/etc/hopd/tenant.toml")
+    #expect(other.text(error).hasSuffix("systemctl restart hopd@tenant"))
+    other.configuration = "/home/a/hopd.toml"
+    #expect(other.text(error) == "hopctl unit-dropin /home/a/hopd.toml")
+  }
+
+  /// A library's hint says nothing of watches.
+  @Test func aStoreThatIsNotForTheWatchIsLeftOut() {
+    let foreign = HopdError(.foreignStore, "nothing in common", hint: "is it the store of another app?")
+    #expect(
+      foreign.hint(inWatch: "w") == "is it the store of another app? `exclude` of the watch w leaves it out")
+    #expect(HopdError(.noRoute, "no way", hint: "add a mapping").hint(inWatch: "w") == "add a mapping")
+  }
 
   /// A worker's lock is a folder beside the store: no process has the store open.
   @Test func aWorkersLockIsShownWhereItIs() {

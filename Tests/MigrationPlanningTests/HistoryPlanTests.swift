@@ -120,7 +120,7 @@ import Testing
       for rule in HistoryRule.allCases {
         let error = #expect(throws: HopdError.self) { try plan(store, rule) }
         #expect(error?.code == .cloudKitNotSupported && error?.reasons.isEmpty == true, "\(sql)")
-        #expect(error?.hint?.contains("exclude") == true && error?.place.store != nil)
+        #expect(error?.hint?.contains("--cloudkit migrate") == true && error?.place.store != nil)
       }
     }
   }

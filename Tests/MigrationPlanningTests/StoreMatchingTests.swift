@@ -135,6 +135,24 @@ import Testing
     #expect(error.hint?.contains("before V1 was edited") == true)
   }
 
+  @Test func aStoreWithMoreThanTheCurrentVersionMayBeNewer() throws {
+    let last = try #require(library.versions.last)
+    func explain(_ store: [String: VersionHash], newer: Bool = false) -> HopdError {
+      VersionComparison.explain(store, catalog: library, mayBeNewer: newer)
+    }
+    let more = last.versionHashes.merging(version("v4", [entity("Shelf")]).versionHashes) { old, _ in old }
+    let found = explain(more)
+    #expect(found.code == .perhapsNewer && found.hint?.hasPrefix("made by a newer app? Add its model version") == true)
+    let edited = version(
+      "edited", [entity("Book", [attribute("title"), attribute("isbn")]), entity("Log", [attribute("text")])]
+    ).versionHashes
+    #expect(explain(edited).code == .unknownVersion)
+    // The store's own model tells more than its hashes.
+    #expect(explain(edited, newer: true).code == .perhapsNewer)
+    let foreign = explain(version("x", [entity("Stranger")]).versionHashes)
+    #expect(foreign.code == .foreignStore && foreign.hint?.contains("exclude") == false)
+  }
+
   // MARK: Merges
 
   private func content(_ name: String, _ attributes: String...) -> Entity {

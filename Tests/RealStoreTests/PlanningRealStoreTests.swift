@@ -101,7 +101,7 @@ struct PlanningRealStoreTests {
     #expect(assessment.version == nil)
     #expect(assessment.entities.first?.rows == 10)
     let explanation = try #require(assessment.explanation)
-    #expect(explanation.code == .unknownVersion)
+    #expect(explanation.code == .foreignStore)
     #expect(explanation.reasons.map(\.place.entity).contains("Post"))
     #expect(explanation.reasons.map(\.place.entity).contains("BookmarkEntity"))
   }

@@ -279,7 +279,10 @@ struct StagingAreaTests {
     let area = StagingArea(location: world.location, job: "ab12", files: NoLeases())
     try area.requireSpace(900)
     #expect(code { try area.requireSpace(1000) } == .noSpace)
-    do { try area.requireSpace(10_000) } catch { #expect("\(error)".contains("not enough space")) }
+    do { try area.requireSpace(10_000) } catch {
+      let text = "\(error)"
+      #expect(text.contains("not enough space: 10.7 KiB are needed") && text.contains("hopctl prune "), "\(text)")
+    }
     #expect(code { try area.proveAttributesCanBeKept() } == .cannotReplace)
     try StagingArea(location: world.location, job: "ab12", files: world.plain).proveAttributesCanBeKept()
     #expect(world.names == ["Library.sqlite"])

@@ -481,7 +481,7 @@ private final class EventLog {
         let root = roots[watch]?.count ?? 0
         line = "incomplete \(path.string.dropFirst(root)) \(transfer.string.dropFirst(root))"
       case .linksLeftAlone(let watch, let count, let first):
-        line = "links \(count) \(first.string.dropFirst(roots[watch]?.count ?? 0))"
+        line = "links \(count) \(first?.string.dropFirst(roots[watch]?.count ?? 0) ?? "none")"
       }
       log.value.withLock { state in
         let scans = state.lines.count(where: { $0.hasPrefix("scanned") })

@@ -71,20 +71,14 @@ package enum PathTrust {
   /// Who may exchange a file in a folder, or create it if it is missing, besides root and `user`; nil where nobody may.
   private static func stranger(_ folder: stat, _ file: stat?, _ user: uid_t) -> String? {
     func isTrusted(_ owner: uid_t) -> Bool { owner == 0 || owner == user }
-    guard isTrusted(folder.st_uid) else { return name(ofUser: folder.st_uid) }
+    guard isTrusted(folder.st_uid) else { return "user " + AccountName.ofUser(folder.st_uid) }
     // In a folder with the sticky bit, only the file's owner may rename it.
-    if folder.st_mode & S_ISVTX != 0, let file { return isTrusted(file.st_uid) ? nil : name(ofUser: file.st_uid) }
+    if folder.st_mode & S_ISVTX != 0, let file {
+      return isTrusted(file.st_uid) ? nil : "user " + AccountName.ofUser(file.st_uid)
+    }
     if folder.st_mode & S_IWOTH != 0 { return "every user" }
-    if folder.st_mode & S_IWGRP != 0, folder.st_gid != 0 { return name(ofGroup: folder.st_gid) }
+    if folder.st_mode & S_IWGRP != 0, folder.st_gid != 0 { return "the group " + AccountName.ofGroup(folder.st_gid) }
     return nil
-  }
-
-  private static func name(ofUser user: uid_t) -> String {
-    getpwuid(user).map { "user " + String(cString: $0.pointee.pw_name).printableLine } ?? "user \(user)"
-  }
-
-  private static func name(ofGroup group: gid_t) -> String {
-    getgrgid(group).map { "the group " + String(cString: $0.pointee.gr_name).printableLine } ?? "the group \(group)"
   }
 
   private static func target(of link: FilePath) -> FilePath? {

@@ -194,6 +194,10 @@ package enum ServiceFact: String, Sendable, CaseIterable {
   case waits
   /// Watches that are not served, one name per line.
   case unserved
+  /// Why each of them is not served, in the same order, one line each.
+  case unservedReasons
+  /// What the watches leave alone although its name matches, a line each.
+  case skipped
   /// A note for the operator, such as a refused configuration.
   case note
   /// Files of the configuration in force, one path per line.

@@ -83,8 +83,9 @@ package enum WatchEvent: Sendable {
   /// The file has been quiet, but `transfer`, which belongs to it, is still being sent. `settled` follows after the
   /// transfer.
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
-  /// Symbolic links whose names match were found; they are never followed. Reported when their number changes.
-  case linksLeftAlone(watch: String, count: Int, first: FilePath)
+  /// Symbolic links whose names match were found; they are never followed. Reported when their number changes; `first`
+  /// is nil once there are none.
+  case linksLeftAlone(watch: String, count: Int, first: FilePath?)
   /// A scan of the directory has ended; `files` is the number of files that count. If the directory itself is not
   /// available, `degraded` is reported instead.
   case scanned(watch: String, files: Int)

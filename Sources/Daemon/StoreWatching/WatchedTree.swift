@@ -326,8 +326,8 @@ final class WatchedTree {
   private func reportLinks() {
     defer { reportedLinks = links.count }
     let first = links.min { $0.lexicographicallyPrecedes($1) }
-    guard let first, links.count != reportedLinks else { return }
-    emit(.linksLeftAlone(watch: watch.name, count: links.count, first: scan.filePath(first)))
+    guard links.count != reportedLinks else { return }
+    emit(.linksLeftAlone(watch: watch.name, count: links.count, first: first.map { scan.filePath($0) }))
   }
 
   private func reportLimit() {

@@ -54,7 +54,8 @@ extension LinuxFileSystem {
     guard let found = try status(path) else { throw HopdError(errno: ENOENT, "set the attributes", at: path) }
     // Owner first: changing it clears the set-id bits and may clear capabilities.
     if found.owner != attributes.owner || found.group != attributes.group {
-      try call("set owner \(attributes.owner) and group \(attributes.group)", at: path) {
+      let (owner, group) = (AccountName.ofUser(attributes.owner), AccountName.ofGroup(attributes.group))
+      try call("set owner \(owner) and group \(group)", at: path) {
         fchown(file.number, attributes.owner, attributes.group)
       }
     }

@@ -108,12 +108,19 @@ package struct LinuxFileSystem: DurableFileSystem {
       do {
         _ = try call("write here", at: path) { faccessat(parent, name, W_OK, AT_EACCESS) }
       } catch var error as HopdError where error.errno == .permissionDenied {
-        let user = geteuid()
+        let user = AccountName.ofUser(geteuid())
         error.message = "user \(user) may not write here: \(Errno.permissionDenied) (EACCES)"
-        error.hint = "chown \(user) \(path.quotedForShell) gives it to that user"
+        error.hint = Self.rightToWrite(path, user: user, isOwner: try status(path)?.owner == geteuid())
         throw error
       }
     }
+  }
+
+  /// The command that gives a user the right to write a file.
+  package static func rightToWrite(_ path: FilePath, user: String, isOwner: Bool) -> String {
+    isOwner
+      ? "it belongs to that user, but is read-only: chmod u+w \(path.quotedForShell)"
+      : "chown \(user.quotedForShell) \(path.quotedForShell) gives it to that user"
   }
 
   package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {

@@ -1,3 +1,4 @@
+import Diagnostics
 import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
@@ -47,11 +48,11 @@ struct ContentChecks {
         rows &+= count
         if !allowed.contains(number) {
           problems.append(
-            "\(count) rows of \(table.name) have the entity number \(number), which does not belong there")
+            "\(count.grouped) rows of \(table.name) have the entity number \(number), which does not belong there")
         }
       }
     }
-    return result("row-entities", problems, "\(rows) rows have an entity of their table")
+    return result("row-entities", problems, "\(rows.grouped) rows have an entity of their table")
   }
 
   /// Returns the rows per entity of the model.
@@ -75,21 +76,21 @@ struct ContentChecks {
       for entity in table.entities {
         let found = schema.number(of: entity).flatMap { counts[$0] } ?? 0
         guard let wanted = expectation.rowsByEntity[entity] else {
-          unknown.append("\(entity) (\(found) rows)")
+          unknown.append("\(entity) (\(found.grouped) rows)")
           continue
         }
         total &+= found
-        if found != wanted { problems.append("\(entity) has \(found) rows in place of \(wanted)") }
+        if found != wanted { problems.append("\(entity) has \(found.grouped) rows in place of \(wanted.grouped)") }
       }
     }
     for (table, wanted) in expectation.rowsByJoinTable.sorted(by: { $0.key < $1.key }) {
       guard schema.joinTable(named: table) != nil else { continue }
       let found = try census.pairs(in: table)
-      if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted)") }
+      if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted.grouped)") }
     }
     let exceptions =
       unknown.isEmpty ? "" : "; not compared, as no number is known ahead: \(unknown.sorted().joined(separator: ", "))"
-    return result("counts", problems, "\(total) rows, as many as the source has for them\(exceptions)")
+    return result("counts", problems, "\(total.grouped) rows, as many as the source has for them\(exceptions)")
   }
 
   /// Checks the values per column, in the rows of the entities that have the property, against the counts in the
@@ -106,11 +107,13 @@ struct ContentChecks {
         inspected += 1
         total &+= found
         if found != part.wanted {
-          problems.append("\(table.name).\(part.request.column) has \(found) values in place of \(part.wanted)")
+          problems.append(
+            "\(table.name).\(part.request.column) has \(found.grouped) values in place of \(part.wanted.grouped)")
         }
       }
     }
-    return result("values", problems, "\(total) values in \(inspected) columns, as many as the source has for them")
+    return result(
+      "values", problems, "\(total.grouped) values in \(inspected) columns, as many as the source has for them")
   }
 
   /// The columns of a table with expected counts of values, in the rows of the entities that have the property.
@@ -151,7 +154,7 @@ struct ContentChecks {
       name: "order-keys", passed: isFine,
       detail: missing == 0
         ? "every object of an ordered relationship has an order key"
-        : "\(missing) objects of ordered relationships have no place in the order"
+        : "\(missing.grouped) objects of ordered relationships have no place in the order"
           + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""), isNoted: missing > 0)
   }
 
@@ -180,7 +183,7 @@ struct ContentChecks {
       name: "relationships", passed: found <= allowed,
       detail: found == 0
         ? "every reference finds a row in the table of its destination"
-        : "\(found) references point at rows that are not there"
+        : "\(found.grouped) references point at rows that are not there"
           + (usual == 0 ? "" : ", \(usual) of them as Core Data leaves them in a to-many that is its own inverse")
           + (expectation == nil ? "" : ", the source has \(allowed)"), isNoted: found > 0)
   }
@@ -204,7 +207,8 @@ struct ContentChecks {
       let (all, wrong) = answers.first ?? (0, 0)
       counted &+= all
       if wrong > 0 {
-        problems.append("\(wrong) of \(all) values of \(derivation.entity).\(derivation.attribute) are not the count")
+        problems.append(
+          "\(wrong.grouped) of \(all.grouped) values of \(derivation.entity).\(derivation.attribute) are not the count")
       }
       // Stores that Apple's software migrated in place may have a value there; hopd's own may not
       // (docs/decisions/0013).
@@ -213,7 +217,8 @@ struct ContentChecks {
         try reader.connection.integer(
           "SELECT count(\(column)) FROM \(reader.qualified(derivation.table)) WHERE Z_ENT NOT IN (\(numbers))") ?? 0
       if strays > 0 {
-        problems.append("\(strays) rows without \(derivation.entity).\(derivation.attribute) have a value for it")
+        problems.append(
+          "\(strays.grouped) rows without \(derivation.entity).\(derivation.attribute) have a value for it")
       }
     }
     return result("derived-counts", problems, "\(counted) derived counts are the numbers of rows that they count")
@@ -236,7 +241,9 @@ struct ContentChecks {
       compared &+= all
       if wrong > 0 {
         problems.append(
-          "\(wrong) of \(all) values of \(derivation.entity).\(derivation.attribute) are not those of their targets")
+          "\(wrong.grouped) of \(all.grouped) values of \(derivation.entity).\(derivation.attribute) are not those "
+            + "of their targets"
+        )
       }
     }
     return result("derived-values", problems, "\(compared) derived values are those of their targets")

@@ -1,3 +1,4 @@
+import Diagnostics
 import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
@@ -26,10 +27,12 @@ struct ExternalDataChecks {
       total.add(count)
       seen[column.table, default: []].insert(column.column)
       let name = "\(column.table).\(column.column)"
-      if count.malformed > 0 { problems.append("\(count.malformed) values of \(name) have no known form") }
+      if count.malformed > 0 { problems.append("\(count.malformed.grouped) values of \(name) have no known form") }
       if count.unsuitable > 0 {
         problems.append(
-          "\(count.unsuitable) values of \(name) name what is not a plain file (\(count.unsuitableWhat ?? "unknown"))")
+          "\(count.unsuitable.grouped) values of \(name) name what is not a plain file "
+            + "(\(count.unsuitableWhat ?? "unknown"))"
+        )
       }
       guard let expectation else { continue }
       let wanted = expectation[column.table]?[column.column] ?? ExternalDataExpectation()
@@ -51,7 +54,7 @@ struct ExternalDataChecks {
   ) -> [String] {
     var problems: [String] = []
     func compare(_ what: String, _ found: Int64, _ wanted: Int64) {
-      if found != wanted { problems.append("\(name) has \(found) \(what) in place of \(wanted)") }
+      if found != wanted { problems.append("\(name) has \(found) \(what) in place of \(wanted.grouped)") }
     }
     compare("inline values", count.inline, wanted.inline)
     compare("bytes in inline values", count.inlineBytes, wanted.inlineBytes)
@@ -77,6 +80,6 @@ struct ExternalDataChecks {
     var found = ExternalDataCount()
     (found.inline, found.inlineBytes) = (count, bytes)
     let problems = compare("\(table).\(column)", found, with: wanted)
-    return problems + (strange > 0 ? ["\(strange) values of \(table).\(column) are not bytes"] : [])
+    return problems + (strange > 0 ? ["\(strange.grouped) values of \(table).\(column) are not bytes"] : [])
   }
 }

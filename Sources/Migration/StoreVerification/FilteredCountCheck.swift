@@ -1,5 +1,6 @@
 // The values of filtered counts are the numbers of objects for which their conditions hold.
 
+import Diagnostics
 import PersistentStore
 import SQLite
 
@@ -15,7 +16,8 @@ extension ContentChecks {
       let (all, wrong) = answers.first ?? (0, 0)
       compared &+= all
       if wrong > 0 {
-        problems.append("\(wrong) of \(all) values of \(count.entity).\(count.attribute) are not the count")
+        problems.append(
+          "\(wrong.grouped) of \(all.grouped) values of \(count.entity).\(count.attribute) are not the count")
       }
     }
     return VerificationCheck(

@@ -61,10 +61,8 @@ struct Hopctl: ParsableCommand {
     let command: any ParsableCommand
     do throws(HopdError) {
       try requireText()
-      if let (word, meant) = mistypedCommand() {
-        throw HopdError(
-          .usage, "there is no command \(word.printableLine): did you mean \(meant)?", hint: "hopctl --help lists all")
-      }
+      if let unknown = UnknownCommand(CommandLine.arguments.dropFirst()) { throw unknown.error }
+      if let error = UnknownCommand.dryRun(CommandLine.arguments.dropFirst()) { throw error }
       try requireKnownHelp(CommandLine.arguments.dropFirst())
     } catch {
       ErrorReport.report(error, json: CommandLine.arguments.contains("--json"))
@@ -110,21 +108,6 @@ struct Hopctl: ParsableCommand {
         .notAStore, "the file name is not UTF-8, so hopd cannot name its side files", at: Place(file: path),
         hint: "rename the store together with its -wal, -shm and -journal files")
     }
-  }
-
-  /// An unknown command on the command line, and the command with the most similar name.
-  private static func mistypedCommand() -> (word: String, meant: String)? {
-    var command: any ParsableCommand.Type = Hopctl.self
-    for word in CommandLine.arguments.dropFirst() {
-      let children = command.configuration.subcommands
-      guard !children.isEmpty, !word.hasPrefix("-") else { return nil }
-      if let child = children.first(where: { $0.configuration.commandName == word }) {
-        command = child
-      } else if word != "help" {
-        return NearestName.among(children.compactMap { $0.configuration.commandName }, to: word).map { (word, $0) }
-      }
-    }
-    return nil
   }
 
   /// Throws if `hopctl help WORD` names no command: ArgumentParser would show the general help instead.

@@ -29,7 +29,7 @@ hopctl resume test >/dev/null || fail resume
 wait_migrated "$STORES/a.sqlite"; wait_migrated "$STORES/b.sqlite"
 same 'the first of the two' "$STORES/b.sqlite" "$(values HOPD_STORE MESSAGE_ID="$(message_id storeMigrated)" \
     | head -n 1)"
-same 'who asked for b' 'user 0' "$(hopctl history "$STORES/b.sqlite" --json | json jobs.0.askedBy)"
+same 'who asked for b' 'user root' "$(hopctl history "$STORES/b.sqlite" --json | json jobs.0.askedBy)"
 
 # retry: a store that would wait for an hour, and one that was refused
 make_store "$ROOM/making/r.sqlite" "$OLD" 20 3
@@ -44,7 +44,7 @@ wait_migrated "$STORES/busy.sqlite"
 matches 'retry of a current store' 'nothing to do' "$(hopctl retry "$STORES/a.sqlite")"
 rc=0; hopctl retry "$STORES/nothing.sqlite" >/dev/null 2>"$ROOM/out" || rc=$?
 same 'status of retry of an unknown store' 66 "$rc"
-said orderGiven '' HOPD_ASKER='user 0' || fail 'orders are not in the journal'
+said orderGiven '' HOPD_ASKER='user root' || fail 'orders are not in the journal'
 
 # cancel: stops at a checkpoint, resume goes on
 hopctl set jobs 2 >"$ROOM/out" || fail set

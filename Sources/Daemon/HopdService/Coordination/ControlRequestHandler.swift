@@ -189,10 +189,11 @@ private final class RateLimitedLogger: Sendable {
       return true
     }
     guard isNews else { return }
-    let who = peer.map { "user \($0.user)" + ($0.process > 0 ? ", process \($0.process)" : "") } ?? "somebody"
+    let user = peer.map { "user \(AccountName.ofUser($0.user))" }
+    let who = user.map { $0 + (peer.map { $0.process > 0 ? ", process \($0.process)" : "" } ?? "") } ?? "somebody"
     logger.event(
       .controlProblem,
       "a client of the control socket (\(who)) \(problem.rawValue); its connection was closed. Told once an hour",
-      fields: peer.map { [.requester: "user \($0.user)"] } ?? [:])
+      fields: user.map { [.requester: $0] } ?? [:])
   }
 }

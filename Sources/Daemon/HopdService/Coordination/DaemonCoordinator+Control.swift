@@ -14,7 +14,7 @@ import SystemdSupport
 extension DaemonCoordinator {
   /// Handles a request and sends the reply.
   func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
-    let requester = "user \(peer.user)"
+    let requester = "user \(AccountName.ofUser(peer.user))"
     let reply: ControlReply?
     switch request {
     case .status: reply = ControlReply(.object(["status": status()]))

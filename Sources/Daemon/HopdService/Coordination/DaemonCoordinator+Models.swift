@@ -107,7 +107,15 @@ extension DaemonCoordinator {
   }
 
   /// Names of watches that are not served, for the status.
-  var unservedWatches: [String] { Set(setup.unserved.keys).union(watches.degraded).sorted() }
+  var unservedWatches: [String] { unserved.keys.sorted() }
+
+  /// Watches that are not served, each with its reason in one line.
+  var unserved: [String: String] {
+    setup.unserved.merging(watches.degraded) { models, _ in models }.mapValues { error in
+      let text = error.headline + (error.firstHint.map { "; hint: \($0)" } ?? "")
+      return text.printableLine
+    }
+  }
 
   // MARK: Words
 
@@ -124,7 +132,9 @@ extension DaemonCoordinator {
   }
 
   /// Reports symbolic links whose names match.
-  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath) {
+  func reportLinks(_ watch: String, _ count: Int, _ first: FilePath?) {
+    watches.found(links: count, first, in: watch)
+    guard let first else { return }
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
       .linksLeftAlone, watch,

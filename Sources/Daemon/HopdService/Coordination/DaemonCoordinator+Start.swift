@@ -96,7 +96,7 @@ extension DaemonCoordinator {
       watches.scanned(watch, files: files)
       keepBackups(ofWatch: watch)
     case .degraded(let watch, let error):
-      watches.degrade(watch)
+      watches.degrade(watch, error)
       log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
     case .restored(let watch):
       watches.restore(watch)

@@ -67,7 +67,8 @@ extension DaemonCoordinator {
         store: store.path, watch: store.watch, configuration: configurationFile,
         stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
       record.failure = StoreFailure(
-        code: error.code.name, reason: error.headlineOfStore, hint: error.firstHint?.printableLine ?? "",
+        code: error.code.name, reason: error.headlineOfStore,
+        hint: error.hint(inWatch: store.watch)?.printableLine ?? "",
         command: next.text(error), attempts: verdict.attempt,
         nextAttempt: verdict.until.map { Self.wallTime() &+ max(0, ($0 - now).components.seconds) })
     }
@@ -140,9 +141,11 @@ extension DaemonCoordinator {
   func recordFacts() {
     guard let recorder = surroundings.recorder else { return }
     var now: [ServiceFact: String] = [:]
+    let unserved = unserved.sorted { $0.key < $1.key }
     let lists: [(ServiceFact, [String])] = [
-      (.unserved, unservedWatches), (.note, note.map { [$0] } ?? []), (.waits, waits), (.paused, pausedNames),
-      (.changed, settings.lines),
+      (.unserved, unserved.map(\.key)), (.unservedReasons, unserved.map(\.value)), (.note, note.map { [$0] } ?? []),
+      (.waits, waits), (.paused, pausedNames),
+      (.changed, settings.lines), (.skipped, watches.links.sorted { $0.key < $1.key }.map(\.value)),
     ]
     for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")

@@ -1,11 +1,16 @@
 // What is known of the directories of the watches.
 
+import Diagnostics
+import SystemPackage
+
 /// The directories of the watches: whether they can be read, and what was found there.
 struct WatchStates {
-  /// Watches whose directory cannot currently be read.
-  private(set) var degraded: Set<String> = []
+  /// Watches whose directory cannot currently be read, and why.
+  private(set) var degraded: [String: HopdError] = [:]
   /// Number of files per watch at the last scan; a watch has no entry before its first scan.
   private var files: [String: Int] = [:]
+  /// The symbolic links that each watch leaves alone, in words.
+  private(set) var links: [String: String] = [:]
   /// Watches whose records may contain stores that are gone.
   private var unseen: Set<String> = []
 
@@ -18,18 +23,28 @@ struct WatchStates {
   mutating func scanned(_ watch: String, files count: Int) { files[watch] = count }
 
   /// The directory of a watch cannot be read now.
-  mutating func degrade(_ watch: String) {
+  mutating func degrade(_ watch: String, _ error: HopdError) {
     files[watch] = files[watch] ?? 0
-    degraded.insert(watch)
+    degraded[watch] = error
   }
 
   /// The directory of a watch can be read again.
-  mutating func restore(_ watch: String) { degraded.remove(watch) }
+  mutating func restore(_ watch: String) { degraded[watch] = nil }
+
+  /// The last scan of a watch found so many symbolic links, which it leaves alone.
+  mutating func found(links count: Int, _ first: FilePath?, in watch: String) {
+    links[watch] = first.map { first in
+      count == 1
+        ? "a symbolic link of the watch \(watch): \(first.printable)"
+        : "\(count) symbolic links of the watch \(watch), such as \(first.printable)"
+    }
+  }
 
   /// The watches of a new configuration are in force.
   mutating func configure(_ watches: [String]) {
-    degraded.formIntersection(watches)
+    degraded = degraded.filter { watches.contains($0.key) }
     files = files.filter { watches.contains($0.key) }
+    links = links.filter { watches.contains($0.key) }
   }
 
   /// The records of these watches may contain stores that are gone.

@@ -337,7 +337,7 @@ package struct MigrationReporter: Sendable {
         + "or mounted after hopd started: `systemctl restart hopd`. If not, `hopctl unit-dropin` prints the drop-in "
         + "for \(directory)"
     }
-    if let hint = error.firstHint { return hint }
+    if let hint = error.hint(inWatch: subject.watch) { return hint }
     if error.code == .noPermission {
       return "give the user of hopd the right to write the file and its directory; under systemd also name the "
         + "directory in ReadWritePaths= of the unit"

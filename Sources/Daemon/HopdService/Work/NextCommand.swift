@@ -24,9 +24,7 @@ struct NextCommand {
 
   /// The command for an error; empty if the operator can only wait.
   func text(_ error: HopdError) -> String {
-    if error.isReadOnlyFileSystem {
-      return "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.quotedForShell)")
-    }
+    if error.isReadOnlyFileSystem { return dropIn }
     let folder = store.removingLastComponent().quotedForShell
     // The journal's entries name a store as text.
     let entry = "HOPD_STORE=" + store.printable.quotedForShell
@@ -50,6 +48,18 @@ struct NextCommand {
       return "hopctl identify \(options)"
     default: return "hopctl plan \(options)"
     }
+  }
+
+  /// Prints the drop-in of the unit into its place, and starts the unit anew with it. For a configuration that belongs
+  /// to no unit it only prints.
+  private var dropIn: String {
+    let print = "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.quotedForShell)")
+    let isInstance = configuration.removingLastComponent() == "/etc/hopd" && configuration.extension == "toml"
+    guard isInstalled || isInstance else { return print }
+    let name = isInstalled || configuration.stem == "hopd" ? "hopd" : "hopd@\(configuration.stem ?? "")"
+    let folder = FilePath("/etc/systemd/system/\(name).service.d")
+    return "mkdir -p \(folder.quotedForShell) && \(print) >\(folder.appending("watches.conf").quotedForShell)"
+      + " && systemctl daemon-reload && systemctl restart \(name.quotedForShell)"
   }
 
   private var state: String {

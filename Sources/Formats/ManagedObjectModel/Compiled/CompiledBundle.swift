@@ -110,7 +110,7 @@ extension ModelReader {
     guard !stated.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "A .momd holds one .mom per version; was it copied completely?")
+        hint: "a .momd holds one .mom per version; was it copied completely?")
     }
     var missing: [String: HopdError] = [:]
     for version in stated.subtracting(paths.keys) {
@@ -119,7 +119,7 @@ extension ModelReader {
         images.contains(version)
           ? "the version “\(version)” is there only as .omo, a private memory image that is not read"
           : "\(ModelVersionInfo.fileName) names the version “\(version)”, but there is no \(version).mom", at: place,
-        hint: "Copy the whole .momd from the app, with a .mom for each version, or give the model's source form.")
+        hint: "copy the whole .momd from the app, with a .mom for each version, or give the model's source form")
     }
     return (paths, missing)
   }

@@ -98,9 +98,9 @@ package enum ModelFiles {
       }
     let hint =
       switch kind {
-      case .notFound: "Check the path."
-      case .noPermission: "Give hopd the right to read it."
-      default: "Is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
+      case .notFound: "check the path"
+      case .noPermission: "give hopd the right to read it"
+      default: "is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
       }
     return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)
   }

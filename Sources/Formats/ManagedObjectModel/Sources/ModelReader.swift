@@ -31,9 +31,9 @@ package enum ModelReader {
     } catch {
       throw switch error.code {
       case _ where !error.reasons.isEmpty: error
-      case .notFound: error.hinted("Check the path.")
-      case .modelTooLarge: error.hinted("No app has a model of this size: was the right file named, and is it whole?")
-      default: error.hinted("Open the model in Xcode and save it again, or copy it from the app again.")
+      case .notFound: error.hinted("check the path")
+      case .modelTooLarge: error.hinted("no app has a model of this size: was the right file named, and is it whole?")
+      default: error.hinted("open the model in Xcode and save it again, or copy it from the app again")
       }
     }
   }
@@ -56,17 +56,17 @@ package enum ModelReader {
     case (.image, _):
       throw HopdError(
         .unsupportedModel, "an .omo is a private memory image of a model, which is not read", at: place,
-        hint: "Name the .mom or .momd beside it, or the model's source form.")
+        hint: "name the .mom or .momd beside it, or the model's source form")
     case (_, .folder):
       throw HopdError(
         .invalidModel, "this folder is not a model", at: place,
-        hint: "Name the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file.")
+        hint: "name the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file")
     default:
       throw HopdError(
         .invalidModel, "this file is not a model", at: place,
         hint:
-          "A model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
-          + "one is a .momd folder or a .mom file.")
+          "a model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
+          + "one is a .momd folder or a .mom file")
     }
   }
 
@@ -89,17 +89,17 @@ package enum ModelReader {
     let path = path.lastComponent?.kind == .regular ? path : path.resolvingLinks ?? path
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
-      throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "Check the path.")
+      throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "check the path")
     case (.bundle, .folder), (.version, .folder), (.compiledBundle, .folder), (.compiledVersion, .file): return [path]
     case (_, .folder): break
     default:
       throw HopdError(
         .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
-        hint: "Name an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or a folder that holds one.")
+        hint: "name an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or a folder that holds one")
     }
     let tooMany = HopdError(
       .modelTooLarge, "more than 200000 files lie in this folder of models",
-      hint: "Name the folder that holds the models, not one above it.")
+      hint: "name the folder that holds the models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany, skipped: skipped) { path throws(HopdError) in
       switch Form(of: path) {
       case .bundle, .version, .compiledBundle:
@@ -134,8 +134,8 @@ package enum ModelReader {
     guard !reasons.isEmpty else { return }
     throw HopdError(
       .versionOrder, "the declared order of versions does not fit the model", at: Place(file: path),
-      hint: "Declare every version once, oldest first: " + versions.map { "\"\($0)\"" }.joined(separator: ", ")
-        + ". Or declare none: `hopctl model list` shows the order that hopd takes then.", reasons: reasons)
+      hint: "declare every version once, oldest first: " + versions.map { "\"\($0)\"" }.joined(separator: ", ")
+        + ". Or declare none: `hopctl model list` shows the order that hopd takes then", reasons: reasons)
   }
 
   /// The form of a model, by the path's extension.

@@ -25,7 +25,7 @@ package enum ModelValidation {
     }
     throw HopdError(
       .invalidModel, "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
-      at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
+      at: place, hint: "correct the model in Xcode's model editor and copy it here again", reasons: reasons)
   }
 }
 

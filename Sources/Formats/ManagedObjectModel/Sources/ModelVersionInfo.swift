@@ -30,7 +30,7 @@ struct ModelVersionInfo {
     let path = bundle.appending(fileName)
     let place = Place(file: path)
     guard try ModelFiles.kind(of: path) != .missing else { return nil }
-    let hint = "Build the app again and copy the whole .momd, or give the model's source form."
+    let hint = "build the app again and copy the whole .momd, or give the model's source form"
     let list: PropertyListValue
     do {
       list = try PropertyList.decode(try ModelFiles.bytes(of: path, limit: 4 << 20), at: place)
@@ -82,8 +82,8 @@ struct ModelVersionInfo {
 /// Compares a model's hashes with those that a compiled form of it states.
 enum HashAgreement {
   static let hint =
-    "The two were made of different states of the model: build the app again and copy source and .momd together, "
-    + "or take the .momd out of the folder if it is not the app's."
+    "the two were made of different states of the model: build the app again and copy source and .momd together, "
+    + "or take the .momd out of the folder if it is not the app's"
 
   /// Returns `model` with the stated hashes in place of those that cannot be computed with certainty.
   ///

@@ -68,7 +68,7 @@ extension ModelReader {
     guard !paths.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "An .xcdatamodeld holds one .xcdatamodel folder per version; was it copied completely?")
+        hint: "an .xcdatamodeld holds one .xcdatamodel folder per version; was it copied completely?")
     }
     guard paths.count <= ModelLimits.versions else {
       throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
@@ -108,7 +108,7 @@ extension ModelReader {
     guard try ModelFiles.kind(of: file) != .missing else {
       throw HopdError(
         .invalidModel, "the version has no file “contents”", at: Place(file: path),
-        hint: "Was it copied completely? Copy the model from the app's sources again.")
+        hint: "was it copied completely? Copy the model from the app's sources again")
     }
     do {
       let name = path.stem ?? path.string
@@ -121,7 +121,7 @@ extension ModelReader {
       return try ModelContentsReader.read(bytes, name: name, at: place)
     } catch {
       // The remedy is the same for every fault of the file.
-      throw error.hinted("Copy the model from the app's sources again, or open and save it with Xcode.")
+      throw error.hinted("copy the model from the app's sources again, or open and save it with Xcode")
     }
   }
 

@@ -19,11 +19,6 @@ extension HopdError.Code {
   package static let mappingGuess = HopdError.Code("mapping-guess", severity: .warning)
 }
 
-extension BinaryInteger {
-  /// The number with a noun: "1 row", "2 rows".
-  package func counted(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
-}
-
 extension HopdError {
   /// Returns a copy with the hint, unless it already has one.
   func hinting(_ hint: String) -> HopdError {

@@ -41,18 +41,18 @@ package enum MappingFileSearch {
     let kind = try ModelFiles.kind(of: path)
     if kind == .missing {
       throw HopdError(
-        .notFound, "there is no mapping model and no folder here", at: Place(file: path), hint: "Check the path.")
+        .notFound, "there is no mapping model and no folder here", at: Place(file: path), hint: "check the path")
     }
     if MappingForm(path) != nil || MappingForm.isStages(path) { return [path] }
     guard case .folder = kind else {
       throw HopdError(
         .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
-        hint: "Name an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or a folder that holds "
-          + "such.")
+        hint: "name an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or a folder that holds "
+          + "such")
     }
     let tooMany = HopdError(
       .mappingTooLarge, "more than 200000 files are in this folder of mapping models",
-      hint: "Name the folder that holds the mapping models, not one above it.")
+      hint: "name the folder that holds the mapping models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
       if MappingForm(path) != nil || MappingForm.isStages(path) { return .found }
       let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? "")

@@ -13,7 +13,7 @@ package struct XcodeMappingFile: MappingFile {
   package let sourceEntities: Set<String>
   private let destinationEntities: Set<String>
   /// The hint for a damaged file.
-  private static let remedy = "Copy the mapping model from the app's sources again, or open and save it with Xcode."
+  private static let remedy = "copy the mapping model from the app's sources again, or open and save it with Xcode"
   private let mapping: XcodeMapping
   private let contents: Place
 
@@ -21,12 +21,12 @@ package struct XcodeMappingFile: MappingFile {
   package init(at path: FilePath) throws(HopdError) {
     let file = path.appending("xcmapping.xml")
     guard try ModelFiles.kind(of: path) != .missing else {
-      throw HopdError(.notFound, "there is no mapping model here", at: Place(file: path), hint: "Check the path.")
+      throw HopdError(.notFound, "there is no mapping model here", at: Place(file: path), hint: "check the path")
     }
     guard try ModelFiles.kind(of: file) != .missing else {
       throw HopdError(
         .invalidMapping, "the mapping model has no file “xcmapping.xml”", at: Place(file: path),
-        hint: "Was it copied completely? Copy the .xcmappingmodel from the app's sources again.")
+        hint: "was it copied completely? Copy the .xcmappingmodel from the app's sources again")
     }
     do throws(HopdError) {
       try self.init(

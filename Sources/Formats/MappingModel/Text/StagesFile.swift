@@ -16,7 +16,7 @@ package enum StagesFile {
   /// Returns the stages of a file, in its order; throws one error with every mistake in `reasons`.
   package static func read(at file: FilePath) throws(HopdError) -> [DeclaredStage] {
     guard let text = try TOMLFile.text(of: file, called: "file of stages", code: .stagesInvalid) else {
-      throw HopdError(.notFound, "the file of stages does not exist", at: Place(file: file), hint: "Check the path.")
+      throw HopdError(.notFound, "the file of stages does not exist", at: Place(file: file), hint: "check the path")
     }
     return try stages(of: text, file: file)
   }

@@ -46,7 +46,7 @@ package struct TextMapping: Sendable {
       root = try TOMLNode(toml: text, file: file, code: .textMappingInvalid)
     } catch {
       var failure = error
-      failure.hint = "Write it as TOML 1.0 says; `hopctl mapping infer` and `mapping show --text` write good ones."
+      failure.hint = "write it as TOML 1.0 says; `hopctl mapping infer` and `mapping show --text` write good ones"
       throw failure
     }
     let header = reader.header(root)

@@ -45,6 +45,8 @@ final class BinaryValues {
   private let form: BinaryForm
   /// Values whose external file is missing or must not be read.
   private(set) var missing: Int64 = 0
+  /// Values that are shown by their length and digest alone.
+  private(set) var shortened: Int64 = 0
 
   /// Makes a writer that reads external files from `external`.
   init(form: BinaryForm, external: ExternalDataDirectory?) {
@@ -58,7 +60,9 @@ final class BinaryValues {
     switch form {
     case .base64: try lines.string(Base64.encode(bytes))
     case .files(let files): try write(files.add { try $0(bytes) }, into: &lines)
-    case .digest: try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
+    case .digest:
+      shortened &+= 1
+      try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
     }
   }
 
@@ -98,6 +102,7 @@ final class BinaryValues {
     case .files(let files):
       try write(files.add { add in try external.read(name) { try add($0[...]) } }, into: &lines)
     case .digest:
+      shortened &+= 1
       var digest = ContentDigest.Running()
       var count: Int64 = 0
       try external.read(name) {

@@ -50,7 +50,7 @@ package struct StoreDump {
       try noteRows(ofNoEntity: table, in: &leftOut)
     }
     return Written(
-      objects: count, missingFiles: values.missing,
+      objects: count, missingFiles: values.missing, shortened: values.shortened,
       leftOut: schema.unsupported.filter { $0.code == .layoutUnsupported } + leftOut.errors)
   }
 
@@ -119,6 +119,8 @@ package struct StoreDump {
     package let objects: Int64
     /// Values whose external file is missing or must not be read; their lines have only its name.
     package let missingFiles: Int64
+    /// Values that are shown by their length and digest alone.
+    package let shortened: Int64
     /// What the store has, or should have, and the dump has not; empty for a whole dump.
     package let leftOut: [HopdError]
   }

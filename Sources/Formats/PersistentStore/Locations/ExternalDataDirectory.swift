@@ -155,7 +155,8 @@ package final class ExternalDataDirectory {
     switch found.mode & 0o170000 {
     case 0o100000:
       return hasForeignName(found, name)
-        ? .unsuitable("a second name of a file of another user (number \(found.owner))") : .file(bytes: found.size)
+        ? .unsuitable("a second name of a file of another user (\(AccountName.ofUser(found.owner)))")
+        : .file(bytes: found.size)
     case 0o120000: return .unsuitable("a symbolic link")
     case 0o040000: return .unsuitable("a directory")
     case 0o010000: return .unsuitable("a FIFO")

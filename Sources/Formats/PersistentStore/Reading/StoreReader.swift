@@ -343,7 +343,7 @@ extension StoreReader {
       }
       throw HopdError(
         .notAStore, "the file is not a SQLite database", at: place,
-        hint: "is this the right file? Keep it out with exclude")
+        hint: "is this the right file?")
     }
     guard header.count == 100 else {
       throw HopdError(

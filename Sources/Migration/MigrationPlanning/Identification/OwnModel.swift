@@ -133,6 +133,9 @@ struct OwnModelMatching {
     }
   }
 
+  /// Whether a refusal lists what a hop would lose.
+  static func hasLosses(_ refusal: HopdError) -> Bool { refusal.reasons.contains { $0.code == .ownModelUnused } }
+
   private func unused(_ why: String, hint: String?, reasons: [HopdError]) -> HopdError {
     HopdError(
       .ownModelUnused, "the store holds a model of its own version, which is not used: \(why)", hint: hint,

@@ -51,7 +51,8 @@ package enum StoreIdentifier {
     guard let found = match else {
       var explanation =
         VersionComparison.unusable(metadata.versionHashes, catalog: catalog)
-        ?? VersionComparison.explain(metadata.versionHashes, catalog: catalog)
+        ?? VersionComparison.explain(
+          metadata.versionHashes, catalog: catalog, mayBeNewer: unused.map(OwnModelMatching.hasLosses) ?? false)
       if let unused { explanation.reasons.append(unused) }
       return StoreAssessment(
         location: location, state: .unknown, metadata: metadata,
@@ -84,7 +85,7 @@ package enum StoreIdentifier {
     guard tables.contains("Z_METADATA") else {
       throw HopdError(
         .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
-        hint: "exclude it with `exclude`, if it is in a watched directory")
+        hint: "is this the right file?")
     }
     guard tables.contains("Z_PRIMARYKEY") else {
       throw HopdError(

@@ -54,18 +54,26 @@ package enum VersionComparison {
     return nil
   }
 
-  static func explain(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
-    var error = explainKnown(store, catalog: catalog)
+  /// Returns the error for a store of no known version. With `mayBeNewer`, the store's own model shows that it has more
+  /// than the target.
+  static func explain(
+    _ store: [String: VersionHash], catalog: ModelCatalog, mayBeNewer: Bool = false
+  ) -> HopdError {
+    var error = explainKnown(store, catalog: catalog, mayBeNewer: mayBeNewer)
     // The store may have a version that was left out: that cannot be ruled out.
-    error.reasons += catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
+    let leftOut = catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
       HopdError(
         .versionUnusable, "the store may have the version “\($0.name)”, which is left out: \($0.reason.message)",
         at: $0.reason.place, hint: $0.reason.hint, reasons: $0.reason.reasons)
     }
+    if !leftOut.isEmpty { error.code = .unknownVersion }
+    error.reasons += leftOut
     return error
   }
 
-  private static func explainKnown(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
+  private static func explainKnown(
+    _ store: [String: VersionHash], catalog: ModelCatalog, mayBeNewer: Bool
+  ) -> HopdError {
     guard !store.isEmpty else {
       return HopdError(
         .unknownVersion, "the metadata of the store hold no version hashes, so its version is unknown",
@@ -85,8 +93,8 @@ package enum VersionComparison {
     let hasRelatives = catalog.versions.contains { known in store.keys.contains { known.versionHashes[$0] != nil } }
     guard hasRelatives else {
       return HopdError(
-        .unknownVersion, "the store has nothing in common with the \(catalog.versions.count) versions given",
-        hint: "is it the store of another app? exclude it from the watch (exclude = [\"NAME\"]), or add its model",
+        .foreignStore, "the store has nothing in common with the \(catalog.versions.count) versions given",
+        hint: "is it the store of another app? Then give the model of that app",
         reasons: reasons)
     }
     let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
@@ -96,11 +104,21 @@ package enum VersionComparison {
     let missing =
       "add the version it was made with: an older or newer one that is missing from the model, or the state "
       + "before \(version.model.name) was edited without a new version"
+    // A store of an older version that is missing is rarely nearest to the last one.
+    let isLast =
+      version.isCurrent
+      || !catalog.versions.contains {
+        $0.path == version.path && $0.position > version.position
+      }
+    let hasMore = differences.allSatisfy { if case .missing = $0 { false } else { true } } && !isEdited
+    let isPerhapsNewer = mayBeNewer || (isLast && hasMore)
+    let newer = isPerhapsNewer || isLast ? "made by a newer app? Add its model version. If not, " : ""
     return HopdError(
-      .unknownVersion,
-      "the store was made with none of the \(catalog.versions.count) versions given; nearest is \(version.model.name) "
+      isPerhapsNewer ? .perhapsNewer : .unknownVersion,
+      (isPerhapsNewer ? "the store may be newer than the models: it" : "the store")
+        + " was made with none of the \(catalog.versions.count) versions given; nearest is \(version.model.name) "
         + "of \(version.modelName), with \(shared) of \(store.count) entities alike",
-      hint: isEdited ? edited : missing, reasons: reasons)
+      hint: newer + (isEdited ? edited : missing), reasons: reasons)
   }
 
   private static func reason(_ difference: Difference, _ version: CatalogedVersion) -> HopdError {

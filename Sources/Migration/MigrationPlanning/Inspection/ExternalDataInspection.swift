@@ -77,14 +77,15 @@ struct ExternalDataInspection {
       let isOne = count.malformed == 1
       findings.add(
         .externalDataMalformed,
-        "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
+        "\(count.malformed.grouped) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
           + "content, or 02 and the name of a file, which is a UUID", at: place(count.malformedRow),
         hint: "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows") right")
     }
     if count.unsuitable > 0 {
       findings.add(
         .externalDataUnsuitable,
-        "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; the first "
+        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; "
+          + "the first "
           + "is " + (count.unsuitableWhat ?? "no plain file"), at: place(count.unsuitableRow),
         hint: "put plain files into \(directory.path.printable), or restore a backup")
     }
@@ -165,7 +166,8 @@ struct ExternalDataInspection {
     if count.found > 0 {
       warnings.add(
         .externalDataUnreferenced,
-        "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay "
+        "\(count.found.grouped) value\(count.found == 1 ? " moves" : "s move") from files into the store; the "
+          + "files stay "
           + "where they are, and nothing refers to them any more", at: place,
         hint: Self.leftFiles)
     }
@@ -272,7 +274,7 @@ struct ExternalDataInspection {
     if strange > 0 {
       findings.add(
         .externalDataMalformed,
-        "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
+        "external storage is switched, and \(strange.grouped) value\(strange == 1 ? " is" : "s are") no bytes",
         at: Place(entity: entity, property: property, row: row),
         hint: "restore a backup, or set \(entityColumn.column.table).\(entityColumn.column.name) of these rows right")
     }

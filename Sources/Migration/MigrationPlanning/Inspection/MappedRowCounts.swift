@@ -37,7 +37,7 @@ struct MappedRowCounts {
       guard entity.isWhole, let left = counts.last, left > 0 else { continue }
       warnings.add(
         .dataDropped,
-        "\(left) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
+        "\(left.grouped) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
           + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: entity.name),
         hint: "widen a filter, or add an entity mapping for the rest, if they are to stay")
     }

@@ -167,7 +167,8 @@ struct StoreInspection {
           "SELECT count(\(SQLiteIdentifier.quoted(name))) FROM \(reader.qualified(table))") ?? 0
       warnings.add(
         .columnNotCarried,
-        "no property explains the column \(table).\(name); it stays behind with \(count) values that are not NULL",
+        "no property explains the column \(table).\(name); it stays behind with \(count.grouped) values that are "
+          + "not NULL",
         at: Place(entity: entity))
     }
   }

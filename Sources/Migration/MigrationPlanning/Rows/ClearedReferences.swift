@@ -41,7 +41,8 @@ struct ClearedReferences {
       guard count > 0 else { continue }
       warnings.add(
         .dataDropped,
-        "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
+        "\(count.grouped) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) "
+          + "to which "
           + "\(count == 1 ? "it points" : "they point") are dropped",
         at: Place(
           hop: migrationPath.hop(to: key.hop + 1), entity: key.entity, property: key.relationship),

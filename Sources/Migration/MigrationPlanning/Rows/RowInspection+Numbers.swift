@@ -52,7 +52,8 @@ extension RowInspection {
     if found.count > 0 {
       findings.add(
         .numberDoesNotFit,
-        "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
+        "\(change), and \(found.count.grouped) row\(found.count == 1 ? " holds a value" : "s hold values") that "
+          + "this type "
           + "cannot hold", at: place.filled(from: Place(row: found.first)),
         hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
           + "start without them: \(answer)")

@@ -18,7 +18,7 @@ extension RowInspection {
         if let source, wasRequired(source, before: live.version) { continue }
         let empty = try rowsWithout(name, of: live)
         guard empty.count > 0 else { continue }
-        let rows = "\(empty.count) row\(empty.count == 1 ? " has" : "s have")"
+        let rows = "\(empty.count.grouped) row\(empty.count == 1 ? " has" : "s have")"
         findings.add(
           .missingRequiredValue,
           "the relationship \(source == nil ? "is new and required" : "becomes required"), and \(rows) no object in "

@@ -60,7 +60,7 @@ struct RowInspection {
           let first = try reader.connection.integer(
             "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)")
           findings.add(
-            .rowsOfUnknownEntity, "\(count) rows belong to this entity, which is abstract and has none",
+            .rowsOfUnknownEntity, "\(count.grouped) rows belong to this entity, which is abstract and has none",
             at: Place(entity: entity, row: first),
             hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
         }
@@ -72,7 +72,8 @@ struct RowInspection {
         "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))")
       findings.add(
         .rowsOfUnknownEntity,
-        "\(stray) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or below it",
+        "\(stray.grouped) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or "
+          + "below it",
         at: Place(entity: table.rootEntity, row: first),
         hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
     }
@@ -83,7 +84,7 @@ struct RowInspection {
     for live in liveEntities where live.entity.isAbstract {
       guard migrationPath.models[live.version - 1].entity(named: live.before)?.isAbstract == false else { continue }
       findings.add(
-        .rowsOfUnknownEntity, "\(live.rows) rows belong to this entity, which becomes abstract",
+        .rowsOfUnknownEntity, "\(live.rows.grouped) rows belong to this entity, which becomes abstract",
         at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name),
         hint: "keep the entity concrete, or move its objects to a subentity with a mapping")
     }
@@ -124,7 +125,7 @@ struct RowInspection {
   private mutating func missing(_ attribute: String, _ live: LiveEntity, _ verb: String, rows: Int64, first: Int64?) {
     findings.add(
       .missingRequiredValue,
-      "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "
+      "the attribute \(verb), has no default, and \(rows.grouped) row\(rows == 1 ? " has" : "s have") no value for it "
         + "(Core Data would fail with 134110, 1570)",
       at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute, row: first),
       hint: "give the attribute a default in the model, or make it optional; or give a mapping model that sets it "
@@ -273,7 +274,7 @@ struct RowInspection {
     where carried.contains(PairsOrigin(entity: column.entity, relationship: column.relationship, isInverted: false)) {
       findings.add(
         .wrongDiscriminators,
-        "\(column.wrong) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
+        "\(column.wrong.grouped) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
           + "(column \(column.column))", at: Place(entity: column.entity, property: column.relationship),
         hint: "the store is inconsistent: restore a backup, or set \(column.column) to the target's Z_ENT")
     }

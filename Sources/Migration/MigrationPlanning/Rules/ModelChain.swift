@@ -48,7 +48,7 @@ enum ModelChain {
           .versionOrder, "the declared order of versions does not fit the models, which were given one by one",
           at: Place(file: parts.last?.path),
           hint: "declare every version once, oldest first: " + all.map { "\"\($0)\"" }.joined(separator: ", ")
-            + ". Or declare none, to take the order in which the models were given.")
+            + ". Or declare none, to take the order in which the models were given")
       }
       versions = declaredOrder.compactMap { name in versions.first { $0.name == name } }
     }

@@ -10,6 +10,11 @@ extension HopdError.Code {
   package static let ambiguousModel = HopdError.Code("ambiguous-model", exit: .dataError)
   /// No given version has the store's hashes.
   package static let unknownVersion = HopdError.Code("unknown-version", exit: .dataError)
+  /// No given version has the store's hashes, and the store has more than the current version: a newer app may have
+  /// made it.
+  package static let perhapsNewer = HopdError.Code("perhaps-newer", exit: .dataError)
+  /// The store has nothing in common with the given versions.
+  package static let foreignStore = HopdError.Code("foreign-store", exit: .dataError)
   /// The store's version is after the target.
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
   /// The target version is not in the model.

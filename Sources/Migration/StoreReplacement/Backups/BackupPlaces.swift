@@ -30,7 +30,7 @@ extension BackupSet {
     guard status.owner == geteuid() || status.owner == 0 || owners.contains(status.owner) else {
       throw HopdError(
         .backupFolderUnsafe,
-        "the folder of backups belongs to another user (number \(status.owner)), who could forge backups",
+        "the folder of backups belongs to another user (\(AccountName.ofUser(status.owner))), who could forge backups",
         at: place,
         hint: "look at what is in it, then move it away; hopd makes its own")
     }

@@ -142,9 +142,13 @@ package struct StagingArea: Sendable {
     guard needed.overflow || free < needed.partialValue else { return }
     let missing = needed.overflow ? Int64.max : needed.partialValue - free
     throw HopdError(
-      .noSpace, "not enough space: \(needed.partialValue) bytes are needed, \(free) are free",
+      .noSpace,
+      "not enough space: \(ByteCount.text(needed.overflow ? .max : needed.partialValue)) are needed, "
+        + "\(ByteCount.text(free)) are free",
       at: Place(store: location.database),
-      hint: "free at least \(missing / 1_048_576 + 1) MiB on the file system of \(directory.printable)")
+      hint: "free at least \(ByteCount.text(missing)) on the file system of \(directory.printable); "
+        + "hopctl backups \(location.directory.quotedForShell) lists the backups there, "
+        + "hopctl prune \(location.directory.quotedForShell) --keep 1 --dry-run what could go")
   }
 
   /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.

@@ -109,15 +109,24 @@ struct ExplainCommand: HopctlCommand {
       try explainWay(location, found, checker, request, command, &explanation)
     case .unknown:
       explanation.nearest = nearest(to: found, at: location, in: catalog)
-      explanation.next = found.explanation?.hint ?? "add the model that the store was made with: --models PATH"
-    case .newer: explanation.next = found.explanation?.hint ?? "give a newer model"
+      explanation.hint = found.explanation?.hint
+      explanation.next = withOtherModels
+    case .newer:
+      explanation.hint = found.explanation?.hint
+      explanation.next = withOtherModels
     case .damaged:
       explanation.next = "hopctl backups \(path.quotedForShell), then hopctl restore \(path.quotedForShell)"
-    case .notAStore, .encrypted, .xmlStore, .binaryStore:
-      explanation.next = found.explanation?.hint ?? "name another file"
+    case .xmlStore:
+      explanation.next = "hopctl migrate \(command) --output NEW.sqlite"
+    case .notAStore, .encrypted, .binaryStore:
+      explanation.hint = found.explanation?.hint
+      explanation.next = "hopctl scan \(location.directory.quotedForShell) \(words)"
     }
     return explanation
   }
+
+  /// The command to repeat once there is a model that fits.
+  private var withOtherModels: String { "hopctl explain \(path.quotedForShell) --models MODEL" }
 
   /// The models to compare the store with: those on the command line, those of its watch with the watch's rules, or
   /// those that lie beside it.
@@ -160,9 +169,8 @@ struct ExplainCommand: HopctlCommand {
     } catch let error as HopdError {
       explanation.error = error
       explanation.findings = checker.findings(of: error)
-      explanation.next =
-        explanation.findings.isEmpty
-        ? error.hint ?? "hopctl plan \(command)" : "one of the ways out above, then hopctl plan \(command)"
+      explanation.hint = explanation.findings.isEmpty ? error.hint : "take one of the ways out above first"
+      explanation.next = "hopctl plan \(command)"
     }
   }
 

@@ -23,6 +23,8 @@ struct Explanation {
   /// The findings that stop the migration, each with its remedies.
   var findings: [CheckFinding] = []
   var error: HopdError?
+  /// What only a person can do before the next command helps.
+  var hint: String?
   /// The command to type next.
   var next = ""
 
@@ -47,7 +49,7 @@ struct Explanation {
   var json: JSONObject {
     [
       "path": path, "state": state, "version": version, "target": target, "way": way, "nearest": nearest.map(\.json),
-      "hops": hops.map(\.json), "findings": findings.map(\.json), "error": error?.json, "next": next,
+      "hops": hops.map(\.json), "findings": findings.map(\.json), "error": error?.json, "hint": hint, "next": next,
     ]
   }
 
@@ -61,7 +63,11 @@ struct Explanation {
           + "app fails (134130) until it has the version again, or the store is migrated")
     }
     if !way.isEmpty { lines.append("  the way: \(way.joined(separator: ", "))") }
-    lines += nearest.flatMap(Self.lines) + findings.flatMap(Self.lines)
+    lines += nearest.flatMap(Self.lines)
+    if !nearest.isEmpty, nearest.allSatisfy({ $0.difference == nil }) {
+      lines.append("  the store holds no copy of its model, so which properties differ is not known")
+    }
+    lines += findings.flatMap(Self.lines)
     for hop in hops where !findings.contains(where: { $0.error.place.hop == hop.title }) {
       lines.append("  hop \(hop.title): missing")
       lines += hop.reasons.map(Self.line)
@@ -70,6 +76,7 @@ struct Explanation {
       lines.append("  \(error.message)")
       lines += error.reasons.map(Self.line)
     }
+    if let hint { lines.append("hint: \(hint)") }
     return lines + ["next: \(next)"]
   }
 
@@ -81,7 +88,7 @@ struct Explanation {
       findings.isEmpty && error == nil
         ? "at \(version ?? "?"), on its way to \(target ?? "?")"
         : "at \(version ?? "?"), and cannot go to \(target ?? "?")"
-    case "unknown": "no version fits"
+    case "unknown": error?.code == .perhapsNewer ? "no version fits; perhaps newer than the models" : "no version fits"
     default: state
     }
   }
@@ -101,8 +108,7 @@ struct Explanation {
           switch part {
           case .missing(let entity): "    \(entity): the version has it, the store does not"
           case .extra(let entity): "    \(entity): the store has it, the version does not"
-          case .different(let entity):
-            "    \(entity): differs; the store holds no copy of its model, so the property is not known"
+          case .different(let entity): "    \(entity): differs"
           }
         }
     }

@@ -42,7 +42,9 @@ extension RecordedState {
     [
       "running": process != nil, "process": process, "program": facts[.program],
       "started": Self.time(facts[.started]), "stopped": Self.time(facts[.stopped]), "paused": facts[.paused],
-      "note": facts[.note], "waits": lines(.waits), "unserved": lines(.unserved), "outdated": outdated,
+      "note": facts[.note], "waits": lines(.waits), "unserved": lines(.unserved),
+      "unservedReasons": JSONObject(unserved.map { ($0.watch, $0.reason) }), "skipped": lines(.skipped),
+      "outdated": outdated,
       "configuration": lines(.configuration), "changed": changes.map(\.json),
     ]
   }

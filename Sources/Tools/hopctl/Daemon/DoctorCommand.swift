@@ -57,7 +57,9 @@ struct DoctorCommand: HopctlCommand {
     uname(&system)
     let release = withUnsafeBytes(of: &system.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
     let machine = withUnsafeBytes(of: &system.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-    let distribution = (try? LinuxFileSystem().read("/etc/os-release", limit: 1 << 16)).flatMap { bytes in
+    // Debian has a symbolic link there, which the reader of files refuses.
+    let file = (try? FilePath("/etc/os-release").resolved()) ?? "/etc/os-release"
+    let distribution = (try? LinuxFileSystem().read(file, limit: 1 << 16)).flatMap { bytes in
       String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
     }
     return [
@@ -77,7 +79,7 @@ struct DoctorCommand: HopctlCommand {
       line("open files", String(files.rlim_cur)),
       line("inotify watches", read("/proc/sys/fs/inotify/max_user_watches") ?? "?"),
       line(
-        "leases", lease == "1" ? "on" : lease,
+        "leases", lease == "1" ? "the kernel gives them" : lease == "0" ? "switched off" : lease,
         lease == "0" ? "stores are replaced in place only: sysctl fs.leases-enable=1" : nil),
       pressure(),
     ]
@@ -89,7 +91,7 @@ struct DoctorCommand: HopctlCommand {
     let isReported = ["/proc/pressure/io", "/sys/fs/cgroup/io.pressure"].contains { read(FilePath($0)) != nil }
     let isWanted = (try? load())?.configuration.throttle.isSet ?? false
     return line(
-      "pressure", isReported ? "told" : "not told by this kernel",
+      "pressure", isReported ? "reported by the kernel" : "not reported by this kernel",
       isWanted && !isReported ? "[throttle] has no effect: start the kernel with psi=1" : nil)
   }
 
@@ -97,7 +99,7 @@ struct DoctorCommand: HopctlCommand {
     let state: RecordedState
     do { state = try daemon.recorded() } catch {
       let error = ErrorReport.hopdError(error)
-      return [line("state", error.code.name, error.hint)]
+      return [line("state", error.message, error.hint)]
     }
     var lines = [
       line("hopd", state.facts[.program] ?? "unknown"),
@@ -133,7 +135,8 @@ struct DoctorCommand: HopctlCommand {
     let unserved = state.lines(.unserved).count
     if unserved > 0 { lines.append(line("watches not served", String(unserved), "hopctl status")) }
     if let waits = state.facts[.waits] {
-      lines.append(line("waits", waits.contains("pressure above") ? "for lower pressure" : "for its hour"))
+      lines.append(
+        line("waits", waits.contains("pressure above") ? "for lower pressure" : "for the hours of its window"))
     }
     if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume, once the reason is gone")) }
     let counts = StoreText.sum(((try? state.reader.counts()) ?? [:]).values)

@@ -53,8 +53,11 @@ struct ListCommand: HopctlCommand {
         if !failure.command.isEmpty { try output.line("    next: \(failure.command)") }
       }
     }
+    // They have no state, so they are in no state's list.
+    let skipped = conditions.isEmpty ? recorded.lines(.skipped) : []
+    try output.lines(skipped.map { "skipped: \($0)" })
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }
-    try output.object(["running": recorded.process != nil, "stores": stores.map(\.json)])
+    try output.object(["running": recorded.process != nil, "stores": stores.map(\.json), "skipped": skipped])
   }
 
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {

@@ -254,18 +254,28 @@ struct SetCommand: HopctlCommand {
       off: no pressure halts migrations). A reload keeps what was set; a restart returns to the configuration.
       """)
 
-  @Argument(help: ArgumentHelp("One of the keys above.", valueName: "key"), completion: .list(SetCommand.keys))
-  var key: String
+  @Argument(
+    help: ArgumentHelp("One of the keys above; without it the keys are listed.", valueName: "key"),
+    completion: .list(SetCommand.keys))
+  var key: String?
 
   @Argument(
     help: "As the configuration writes it, without quotes: 4, 128MiB, debug.",
     completion: .custom { words, _, _ in SetCommand.values(after: words) })
-  var value: String
+  var value: String?
 
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
+    guard let key else {
+      try output.lines(Self.keys)
+      return try output.object(["keys": Self.keys])
+    }
+    guard let value else {
+      throw HopdError(
+        .usage, "no value was given for \(key.printableLine)", hint: "hopctl set KEY VALUE, such as jobs 4")
+    }
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"
     try output.line("\(key) = \(value), it was \(Self.readable(before)); until hopd restarts")

@@ -130,14 +130,20 @@ struct RecordedState {
     for path in try reader.paths(named: location.lastComponent.map { FilePath($0.string).printable } ?? "") {
       if let other = try? StoreArgument.location(of: path), other.database == location { return path }
     }
-    throw HopdError(
-      .notFound, "hopd does not know this store", at: Place(store: location),
-      hint: "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
+    throw UnknownStore(location: location, configurationFiles: lines(.configuration).map { FilePath($0) }).error
   }
 
   /// The lines of a fact; none if it is not recorded.
   func lines(_ fact: ServiceFact) -> [String] {
     facts[fact]?.split(separator: "\n").map { String($0) } ?? []
+  }
+
+  /// The watches that are not served, each with the reason; an older hopd records none.
+  var unserved: [(watch: String, reason: String)] {
+    let (watches, reasons) = (lines(.unserved), lines(.unservedReasons))
+    return watches.enumerated().map { number, watch in
+      (watch, number < reasons.count ? reasons[number] : "`journalctl -t hopd HOPD_WATCH=\(watch)` says why")
+    }
   }
 
   /// A key with its value from `hopctl set`, which lasts until hopd restarts, and its configured value.

@@ -41,7 +41,8 @@ struct StatusCommand: HopctlCommand {
     try output.line(state.headline)
     if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })
-    try output.lines(state.lines(.unserved).map { "not served: \($0) (`journalctl -t hopd HOPD_WATCH=\($0)`)" })
+    for (watch, reason) in state.unserved { try output.line("not served: \(watch): \(reason)") }
+    try output.lines(state.lines(.skipped).map { "skipped: \($0)" })
     if let note = state.facts[.note] { try output.line(note) }
     for change in state.changes {
       try output.line("set until hopd restarts: \(change.key) = \(change.value) (configured: \(change.configured))")

@@ -92,7 +92,7 @@ enum StoreText {
       "\(BackupRecord.time(job.ended))", result(job.result), "\(versions(job.from, job.to))",
       job.rows > 0 ? "\(MessageFormatter.count(job.rows, "row", "rows"))" : "",
       job.result == "migrated" ? "\(MessageFormatter.duration(Double(job.microseconds) / 1e6))" : "",
-      job.requester == "user 0" ? "root" : "\(job.requester)", "\(job.path)",
+      ["user 0", "user root"].contains(job.requester) ? "root" : "\(job.requester)", "\(job.path)",
     ]
   }
 

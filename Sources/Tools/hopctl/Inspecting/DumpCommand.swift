@@ -71,6 +71,11 @@ struct DumpCommand: HopctlCommand {
       let dump = StoreDump(
         reader: reader, schema: schema, external: try ExternalDataDirectory(of: location), binary: try form())
       let written = try dump.write { try StandardStreams.write($0, to: .output) }
+      if written.shortened > 0, !output.quiet {
+        let values = MessageFormatter.count(written.shortened, "binary value", "binary values")
+        StandardStreams.report(
+          "note: \(values) of more than 64 bytes stand there by length and SHA-256: --binary base64 writes them whole")
+      }
       if written.missingFiles > 0 {
         output.warn([
           HopdError(

@@ -8,20 +8,57 @@ import PersistentStore
 import StoreReplacement
 import SystemPackage
 
-/// `hopctl identify STORE`.
+/// `hopctl identify STORE…`.
 struct IdentifyCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "identify", abstract: "Says which version a store has; changes nothing.",
-    discussion: "Exit status 0 for a store that is current or behind, 65 for one that cannot be migrated as it is.")
+    discussion: """
+      Exit status 0 for a store that is current or behind, 65 for one that cannot be migrated as it is. Of several \
+      stores each has its report, and the first status that is not 0 counts; --json prints an object with `stores`. \
+      hopctl scan does it for folders.
+      """)
 
-  @OptionGroup var store: StoreArgument
+  @Argument(help: "The stores' SQLite files.", completion: .file())
+  var stores: [String]
+
   @OptionGroup var models: ModelOptions
   @OptionGroup var wanted: WantedVersion
   @OptionGroup var evidence: EvidenceOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location()
+    if let only = stores.first, stores.count == 1 {
+      let (object, explanation) = try report(only)
+      try output.object(object)
+      guard let explanation else { return }
+      ErrorReport.report(explanation)
+      throw Finished(status: .dataError)
+    }
+    var objects: [JSONObject] = []
+    var failure: ExitStatus?
+    for store in stores {
+      do {
+        let (object, explanation) = try report(store)
+        objects.append(object)
+        guard let explanation else { continue }
+        ErrorReport.report(explanation)
+        failure = failure ?? .dataError
+      } catch {
+        // One that cannot be read does not keep the others from being told.
+        let error = ErrorReport.hopdError(error)
+        ErrorReport.report(error)
+        objects.append(["store": FilePath(store).printable, "error": error.json])
+        failure = failure ?? error.code.exit
+      }
+    }
+    try output.object(["stores": objects])
+    if let failure { throw Finished(status: failure) }
+  }
+
+  /// Prints the lines about a store. Returns its object, and why its state is neither current nor behind.
+  private func report(_ path: String) throws -> (object: JSONObject, explanation: HopdError?) {
+    let location = try StoreArgument.location(of: path)
+    let text = FilePath(path).printable
     let evidence = try evidence.begin(location.store, output)
     let loaded = try models.load(
       for: location.store, withMappings: true, allowsOlder: wanted.allowOlder, search: .everywhere)
@@ -29,7 +66,7 @@ struct IdentifyCommand: HopctlCommand {
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
       location.store, catalog: loaded.catalog, target: wanted.target(loaded.watch))
-    try output.line("\(store.text): " + IdentifyCommand.sentence(found))
+    try output.line("\(text): " + IdentifyCommand.sentence(found))
     let isSwiftData =
       found.metadata != nil
       && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
@@ -47,7 +84,7 @@ struct IdentifyCommand: HopctlCommand {
     let pin = try PinShape.of(location, found, output)
     if found.version != nil {
       let options = loaded.found == nil ? " \(models.words)" : ""
-      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell)\(options))")
+      try output.line("  not checked: its pages and rows (hopctl verify \(text.quotedForShell)\(options))")
     }
     var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
@@ -64,14 +101,7 @@ struct IdentifyCommand: HopctlCommand {
     if let app { object += ["app": app.json] }
     if let statement = try evidence?.finish() { object += statement }
     if let found = loaded.found { object += ["models": found.json()] }
-    // Why the state is neither current nor behind.
-    try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
-    switch found.state {
-    case .current, .behind: return
-    case .newer, .unknown, .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore:
-      if let explanation = found.explanation { ErrorReport.report(explanation) }
-      throw Finished(status: .dataError)
-    }
+    return (found.explanation.map { object + ["error": $0.json] } ?? object, found.explanation)
   }
 
   /// "Library 2 (behind; target Library 4)".

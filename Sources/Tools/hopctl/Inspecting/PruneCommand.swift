@@ -12,7 +12,8 @@ struct PruneCommand: HopctlCommand {
     commandName: "prune", abstract: "Removes backups.",
     discussion: """
       Name a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
-      only backups of migrations, of stores that still exist; backups of restores go by --keep-for or by name.
+      only backups of migrations, of stores that still exist; backups of restores go by --keep-for or by name. \
+      Without --dry-run and --yes it says what would go, and asks.
       """)
 
   @Argument(help: "Backups, stores (which may be gone), or folders of stores.", completion: .file())
@@ -21,7 +22,7 @@ struct PruneCommand: HopctlCommand {
   @Flag(name: .customLong("dry-run"), help: "Say what would be removed; change nothing.")
   var dryRun = false
 
-  @Flag(help: "Remove it.")
+  @Flag(help: "Do not ask. Needed without a terminal.")
   var yes = false
 
   @Flag(help: "Also all backups of stores that are gone, or have another store under their name.")
@@ -32,10 +33,34 @@ struct PruneCommand: HopctlCommand {
 
   func validate() throws {
     if paths.isEmpty { throw ValidationError("Name backups, stores, or folders of stores.") }
-    if dryRun == yes { throw ValidationError("Give --dry-run to see what would be removed, or --yes to remove it.") }
+    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
   }
 
   func execute() throws {
+    if dryRun || yes { return try finish(try run(removes: yes), removes: yes) }
+    guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
+      throw HopdError(
+        .usage, "removing backups needs --yes where there is no terminal to ask",
+        hint: "give --dry-run to see what would be removed, or --yes to remove it")
+    }
+    let asked = try run(removes: false)
+    guard !asked.removed.isEmpty else { return try finish(asked, removes: false) }
+    try tell(asked.removed, removes: false)
+    try StandardStreams.write("Remove them? Nothing brings them back. [y/N] ", to: .error)
+    let answer = readLine(strippingNewline: true)?.lowercased()
+    guard answer == "y" || answer == "yes" else {
+      StandardStreams.report("hopctl: no backup is removed, as you answered")
+      throw Finished(status: .failure)
+    }
+    try finish(try run(removes: true), removes: true)
+  }
+
+  private typealias Found = (
+    removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], problems: [HopdError]
+  )
+
+  /// Finds the backups that the command line selects, and with `removes` removes them.
+  private func run(removes: Bool) throws -> Found {
     let files = LinuxFileSystem()
     var removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)] = []
     var problems: [HopdError] = []
@@ -50,7 +75,7 @@ struct PruneCommand: HopctlCommand {
           hint: "give --keep, --keep-for or --orphans, or name a backup; hopctl backups lists them")
       }
       let treat: (BackupSet) throws -> Bool = { backups in
-        removed += try prune(backups, rule, named).map { (backups.location, $0) }
+        removed += try prune(backups, rule, named, removes: removes).map { (backups.location, $0) }
         return true
       }
       switch target {
@@ -62,12 +87,30 @@ struct PruneCommand: HopctlCommand {
         _ = try treat(BackupSet(location: location, generation: folder, files: files))
       }
     }
-    try report(removed, problems)
-    if let first = problems.first { throw Finished(status: first.code.exit) }
+    return (removed, problems)
   }
 
-  /// Returns the backups of a store that the command line selects; with `--yes` they are removed.
-  private func prune(_ backups: BackupSet, _ rule: BackupRule, _ named: FilePath?) throws -> [BackupRemoval] {
+  private func finish(_ found: Found, removes: Bool) throws {
+    try tell(found.removed, removes: removes)
+    for problem in found.problems { ErrorReport.report(problem) }
+    let objects = found.removed.map { store, removal -> JSONObject in
+      let (generation, record) = (removal.generation, removal.generation.record)
+      return [
+        "store": store.database.string, "backup": generation.directory.string, "from": record?.from.name,
+        "madeBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
+      ]
+    }
+    try output.object([
+      "dryRun": !removes, "removed": objects, "bytes": Self.bytes(found.removed),
+      "problems": found.problems.map(\.json),
+    ])
+    if let first = found.problems.first { throw Finished(status: first.code.exit) }
+  }
+
+  /// Returns the backups of a store that the command line selects; with `removes` they are removed.
+  private func prune(
+    _ backups: BackupSet, _ rule: BackupRule, _ named: FilePath?, removes: Bool
+  ) throws -> [BackupRemoval] {
     let isThere = try backups.isStoreThere()
     let uuid = isThere && orphans ? livingUUID(backups.location) : nil
     let plan: ([BackupGeneration]) throws -> [BackupRemoval] = { generations in
@@ -89,36 +132,26 @@ struct PruneCommand: HopctlCommand {
           !lost.contains { $0.generation == removal.generation }
         }
     }
-    return yes ? try backups.remove(plan) : try plan(try backups.settledGenerations())
+    return removes ? try backups.remove(plan) : try plan(try backups.settledGenerations())
   }
 
-  private func report(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], _ problems: [HopdError])
-    throws
-  {
-    let bytes = removed.reduce(0) { $0 &+ $1.removal.generation.bytes }
+  private static func bytes(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)]) -> Int64 {
+    removed.reduce(0) { $0 &+ $1.removal.generation.bytes }
+  }
+
+  /// Prints a line for each backup, and their sum.
+  private func tell(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], removes: Bool) throws {
     for (store, removal) in removed {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
       let size = MessageFormatter.bytes(removal.generation.bytes)
       try output.line(
-        "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
+        "\(removes ? "removed" : "would remove") \(removal.generation.directory.printable) "
           + "(\(PruneCommand.reason(removal.reason))\(version), \(size), of \(store.database.printable))")
     }
     let count = MessageFormatter.count(removed.count, "backup", "backups")
+    let bytes = MessageFormatter.bytes(Self.bytes(removed))
     try output.line(
-      yes
-        ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
-        : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
-    for problem in problems { ErrorReport.report(problem) }
-    let objects = removed.map { store, removal -> JSONObject in
-      let (generation, record) = (removal.generation, removal.generation.record)
-      return [
-        "store": store.database.string, "backup": generation.directory.string, "from": record?.from.name,
-        "madeBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
-      ]
-    }
-    try output.object([
-      "dryRun": dryRun, "removed": objects, "bytes": bytes, "problems": problems.map(\.json),
-    ])
+      removes ? "\(count) removed, \(bytes)" : "\(count) would go, \(bytes)" + (dryRun ? "; --yes removes" : ""))
   }
 
   private static func reason(_ reason: BackupRemovalReason) -> String {

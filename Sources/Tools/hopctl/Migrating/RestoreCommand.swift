@@ -50,6 +50,11 @@ struct RestoreCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     let files = LinuxFileSystem()
+    if try files.status(location.database)?.kind == .directory {
+      throw HopdError(
+        .notAStore, "this is a folder, and a restore takes one store", at: Place(store: location.database),
+        hint: "hopctl backups \(location.database.quotedForShell) lists the backups of the stores in it")
+    }
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     func choose() throws -> Choice {
       try self.chosen(location, BackupSet(location: location, rule: rule, files: files), files)

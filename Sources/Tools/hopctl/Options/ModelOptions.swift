@@ -199,7 +199,7 @@ struct ModelOptions: ParsableArguments {
   /// The error of a command that compares a store with models, where no model was found.
   private func unnamed(_ store: StoreLocation) -> HopdError {
     HopdError(
-      .usage, "the store is compared with models, and none was given", at: Place(store: store.database),
+      .noModels, "the store is compared with models, and none was given", at: Place(store: store.database),
       hint: "name the app's model with --models MODEL; or, for a store that hopd watches, --config /etc/hopd/hopd.toml")
   }
 

@@ -20,7 +20,7 @@ enum ErrorReport {
 
   /// Prints an error to standard error and, with `json`, also as `{"error":…}` to standard output.
   static func report(_ error: HopdError, json: Bool = false) {
-    StandardStreams.report(TerminalText("hopctl:", .bad) + " \(error)")
+    StandardStreams.report(TerminalText("hopctl:", .bad) + " \(ToldLines.removed(from: error))")
     if json { reportJSON(error) }
   }
 

@@ -42,7 +42,9 @@ struct NoteWriter {
     case .remark(let remark): return level >= .debug ? "debug: \(remark)" : nil
     case .decision(let sentence): return level >= .trace ? "trace: \(sentence)" : nil
     case .policyOutput(let policy, let mapping, let line):
-      return isQuiet ? nil : "policy \(policy), \(mapping): \(line)".escapingControls(keepingNewlines: false)
+      if isQuiet { return nil }
+      ToldLines.note(line)
+      return "policy \(policy), \(mapping): \(line)".escapingControls(keepingNewlines: false)
     }
   }
 }

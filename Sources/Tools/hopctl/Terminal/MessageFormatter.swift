@@ -1,5 +1,6 @@
 // Numbers, sizes and tables for people. Programs use --json instead.
 
+import Diagnostics
 import MigrationPlanning
 
 /// Text for people.
@@ -8,15 +9,7 @@ enum MessageFormatter {
   static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
 
   /// 1234567 as "1,234,567".
-  static func count(_ number: some BinaryInteger) -> String {
-    let digits = Array(String(number.magnitude))
-    var text = number < 0 ? "-" : ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return text
-  }
+  static func count(_ number: some BinaryInteger) -> String { number.grouped }
 
   /// "1 row", "2 rows".
   static func count(_ number: some BinaryInteger, _ one: String, _ many: String) -> String {
@@ -24,15 +17,7 @@ enum MessageFormatter {
   }
 
   /// Bytes in binary units: "12.3 MiB".
-  static func bytes(_ number: Int64) -> String {
-    var value = Double(number)
-    var unit = "B"
-    for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
-      value /= 1024
-      unit = next
-    }
-    return unit == "B" ? "\(number) B" : "\(oneDecimal(value)) \(unit)"
-  }
+  static func bytes(_ number: Int64) -> String { ByteCount.text(number) }
 
   /// Seconds as "0.4 s", "42 s", "3 min 20 s", "2 h 5 min".
   static func duration(_ seconds: Double) -> String {

@@ -130,7 +130,8 @@ struct MappedHopValidation {
       let keys = violation.keys.map(String.init).joined(separator: ", ")
       return HopdError(
         .invalidRows,
-        "\(violation.count) object\(violation.count == 1 ? "" : "s") \(rule.code.words(count: violation.count)) "
+        "\(violation.count.grouped) object\(violation.count == 1 ? "" : "s") "
+          + "\(rule.code.words(count: violation.count)) "
           + "(Core Data \(rule.code.rawValue)):"
           + " Z_PK \(keys)\(violation.count > violation.keys.count ? ", …" : "")"
           + (rules.rule(for: rule.entity) == .default && defaultValue(for: rule) == nil

@@ -34,7 +34,7 @@ struct MirroringInspection {
       "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and such stores are to "
         + "be refused",
       hint: "migrate it with its app, on a device that is signed in, or try it with its mirroring: "
-        + "`cloudkit = \"migrate\"`, --cloudkit migrate; `exclude` of the watch keeps hopd away from it")
+        + "`cloudkit = \"migrate\"`, --cloudkit migrate")
   }
 
   /// Inspects the mirroring of a store that `path` migrates to `final`.

@@ -1,0 +1,86 @@
+// Words that are no command: misspelt ones, the verbs of other tools, a file where a command belongs. The answer names
+// the command that was meant.
+
+import ArgumentParser
+import Diagnostics
+import Glibc
+import PersistentStore
+import SystemPackage
+
+/// A first word that names no command.
+struct UnknownCommand {
+  /// The word as typed.
+  let word: String
+  /// The command whose subcommands do not have it: "hopctl", or "hopctl model".
+  let parent: String
+  /// Names of those subcommands.
+  let siblings: [String]
+
+  /// Finds the first word of a command line that should name a command and names none.
+  init?(_ words: ArraySlice<String>) {
+    var command: any ParsableCommand.Type = Hopctl.self
+    var parent = "hopctl"
+    for word in words {
+      let children = command.configuration.subcommands
+      guard !children.isEmpty, !word.hasPrefix("-") else { return nil }
+      if let child = children.first(where: { $0.configuration.commandName == word }) {
+        command = child
+        parent += " \(word)"
+      } else if word == "help" {
+        // What follows is checked by itself.
+        return nil
+      } else {
+        (self.word, self.parent) = (word, parent)
+        siblings = children.compactMap { $0.configuration.commandName }
+        return
+      }
+    }
+    return nil
+  }
+
+  /// The verbs of other tools, and what does it here.
+  private static let verbs: [String: String] = [
+    "completion": "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish",
+    "completions": "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish",
+    "diff": "`hopctl model diff` compares models",
+    "info": "`hopctl identify STORE` tells version and rows of a store",
+    "inspect": "`hopctl identify STORE` tells version and rows of a store",
+    "log": "`hopctl history` lists the last jobs",
+    "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log",
+    "rollback": "`hopctl restore STORE` puts a backup back",
+    "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects",
+    "start": "`systemctl start hopd`",
+    "stop": "`systemctl stop hopd`",
+    "undo": "`hopctl restore STORE` puts a backup back",
+    "update": "`hopctl migrate STORE` takes a store to the current version",
+    "upgrade": "`hopctl migrate STORE` takes a store to the current version",
+    "validate": "`hopctl check MODEL` tries the hops of a model, `hopctl verify STORE` checks a store",
+    "version": "`hopctl --version` prints the version",
+  ]
+
+  /// The usage error that names what was meant.
+  var error: HopdError {
+    let isTop = parent == "hopctl"
+    let what = isTop ? "there is no command \(word.printableLine)" : "\(parent) has no command \(word.printableLine)"
+    if isTop, let verb = Self.verbs[word] { return HopdError(.usage, what, hint: verb) }
+    let near = NearestName.among(siblings, to: word)
+    if near == nil, isTop, word.contains(where: { "./".contains($0) }) || FilePath(word).linkStatus() != nil {
+      let path = FilePath(word)
+      let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(path.extension ?? "")
+      let isFolder = path.linkStatus().map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+      let command = isModel ? "check" : isFolder ? "scan" : "identify"
+      return HopdError(
+        .usage, "\(what): a command comes before the file", hint: "`hopctl \(command) \(word.quotedForShell)`")
+    }
+    return HopdError(
+      .usage, what + (near.map { ": did you mean \($0)?" } ?? ""), hint: "`\(parent) --help` lists the commands")
+  }
+
+  /// The answer to an option that other tools have, and a command here does not.
+  static func dryRun(_ words: ArraySlice<String>) -> HopdError? {
+    guard words.first == "migrate", words.contains("--dry-run") else { return nil }
+    return HopdError(
+      .usage, "migrate has no --dry-run",
+      hint: "`hopctl plan` says what it would do, and `hopctl rehearse` does it on a copy")
+  }
+}
