@@ -87,14 +87,9 @@ package struct RecoveryRunner {
       lostWriteAheadLogMode: false)
     let jobBackup = hasDirectory ? try intent.flatMap { try note($0, backups, in: &findings) } : nil
     if !leftovers.isEmpty {
-      // Taken before the store is opened: opening may fold a log in.
-      let mayResume = try intent.map {
-        $0.allowsResume(
-          planFingerprint: planFingerprint, source: try SourceFingerprint(of: location, files: files),
-          bootIdentifier: try files.bootIdentifier())
-      }
-      let areMine = leftovers.allSatisfy { $0.job == intent?.job }
-      findings.staged = mayResume == true && areMine ? .resumable : .stale
+      // Asked before the store is opened: opening may fold a log in.
+      let mayResume = try mayResume(intent, leftovers, of: location, planFingerprint: planFingerprint)
+      findings.staged = mayResume ? .resumable : .stale
     }
     var store: LockedStore?
     if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
@@ -128,6 +123,17 @@ package struct RecoveryRunner {
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
       error: explain(decision, location, record, old, leftovers, renamed), renamed: renamed)
+  }
+
+  /// Whether the record's job may continue with what is staged.
+  private func mayResume(
+    _ intent: ReplacementIntent?, _ leftovers: [StagingArea.Leftover], of location: CanonicalStoreLocation,
+    planFingerprint: String?
+  ) throws -> Bool {
+    guard let intent, leftovers.allSatisfy({ $0.job == intent.job }) else { return false }
+    return intent.allowsResume(
+      planFingerprint: planFingerprint, source: try SourceFingerprint(of: location, files: files),
+      bootIdentifier: try files.bootIdentifier())
   }
 
   private func requireUnchanged(_ intent: ReplacementIntent?, of location: CanonicalStoreLocation) throws {
