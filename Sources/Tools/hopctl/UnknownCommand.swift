@@ -38,31 +38,31 @@ struct UnknownCommand {
     return nil
   }
 
-  /// The verbs of other tools, and what does it here.
-  private static let verbs: [String: String] = [
-    "completion": "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish",
-    "completions": "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish",
-    "diff": "`hopctl model diff` compares models",
-    "info": "`hopctl identify STORE` tells version and rows of a store",
-    "inspect": "`hopctl identify STORE` tells version and rows of a store",
-    "log": "`hopctl history` lists the last jobs",
-    "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log",
-    "rollback": "`hopctl restore STORE` puts a backup back",
-    "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects",
-    "start": "`systemctl start hopd`",
-    "stop": "`systemctl stop hopd`",
-    "undo": "`hopctl restore STORE` puts a backup back",
-    "update": "`hopctl migrate STORE` takes a store to the current version",
-    "upgrade": "`hopctl migrate STORE` takes a store to the current version",
-    "validate": "`hopctl check MODEL` tries the hops of a model, `hopctl verify STORE` checks a store",
-    "version": "`hopctl --version` prints the version",
-  ]
+  /// Returns what a verb of other tools is here; nil for any other word.
+  private static func meaning(of verb: String) -> String? {
+    switch verb {
+    case "completion", "completions":
+      "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish"
+    case "diff": "`hopctl model diff` compares models"
+    case "info", "inspect": "`hopctl identify STORE` tells version and rows of a store"
+    case "log": "`hopctl history` lists the last jobs"
+    case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
+    case "rollback", "undo": "`hopctl restore STORE` puts a backup back"
+    case "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects"
+    case "start": "`systemctl start hopd`"
+    case "stop": "`systemctl stop hopd`"
+    case "update", "upgrade": "`hopctl migrate STORE` takes a store to the current version"
+    case "validate": "`hopctl check MODEL` tries the hops of a model, `hopctl verify STORE` checks a store"
+    case "version": "`hopctl --version` prints the version"
+    default: nil
+    }
+  }
 
   /// The usage error that names what was meant.
   var error: HopdError {
     let isTop = parent == "hopctl"
     let what = isTop ? "there is no command \(word.printableLine)" : "\(parent) has no command \(word.printableLine)"
-    if isTop, let verb = Self.verbs[word] { return HopdError(.usage, what, hint: verb) }
+    if isTop, let meaning = Self.meaning(of: word) { return HopdError(.usage, what, hint: meaning) }
     let near = NearestName.among(siblings, to: word)
     if near == nil, isTop, word.contains(where: { "./".contains($0) }) || FilePath(word).linkStatus() != nil {
       let path = FilePath(word)
