@@ -147,7 +147,11 @@ struct RandomShapes {
       if dice.chance(40), let other = plain.first(where: { $0.name != first.name }) {
         elements.append(FetchIndex.Element(propertyName: other.name, isAscending: dice.chance(50)))
       }
-      entities[index].fetchIndexes.append(FetchIndex(name: "by" + first.name, elements: elements))
+      // Partial ones have conditions of the forms that stores show.
+      let number = plain.first { [.integer16, .integer32, .integer64, .boolean].contains($0.type) }
+      let condition = dice.chance(50) ? number.map { dice.chance(50) ? "\($0.name) == 1" : "\($0.name) != nil" } : nil
+      entities[index].fetchIndexes.append(
+        FetchIndex(name: "by" + first.name, elements: elements, partialPredicate: condition))
     }
     let wide: Set<AttributeType> = [.string, .uri, .uuid, .integer64, .double, .date]
     if dice.chance(20), let key = plain.first(where: { wide.contains($0.type) }) {
