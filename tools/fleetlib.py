@@ -65,7 +65,7 @@ def judge(program, folder, stores, wanted, shards):
                 if store.name in name and any(word in name for word in ("staged", "intent", "-journal", "-wal"))]
         if left:
             raise Failed(f"{store}: left beside it: {left}")
-    report = json.loads(hopctl(program, "report", folder / "results", "--json"))
+    report = json.loads(hopctl(program, "fleet", "report", folder / "results", "--json"))
     behind = sum(version != VERSIONS[-1] for version in stores.values())
     if report["migratedTwice"] or report["failed"] or report["waiting"] or report["withoutResult"]:
         raise Failed(f"the report: {report}")

@@ -42,14 +42,14 @@ import Testing
     for bad in [
       #"hint: "chown \(user) \(path.printable) gives it""#, #""`df -i \(path.removingLastComponent().printable)`""#,
       #"hint: isRefused ? "a" : "then: hopctl prune \(folder.printable) removes it")"#,
-      #""hopctl next \(name.printableLine)""#, #""hopctl next \(path.printable.quotedForShell)""#,
+      #""hopctl retry --first \(name.printableLine)""#, #""hopctl retry --first \(path.printable.quotedForShell)""#,
       #""`chmod -R go+rX`, a group, or `setfacl -R -m u:\(user.name):rX \(barred.printable)`""#,
     ] { #expect(Self.arguments(in: bad).contains(where: { Self.hasPrintable($0) }), "\(bad)") }
     for good in [
       #"hint: "chown \(user) \(path.quotedForShell) gives it""#, #""remove \(folder.printable)""#,
       #""\(path.printable): chmod go-w \(path.quotedForShell)""#, #""hopctl: \(store.printable) is not restored""#,
-      #""`hopctl work` takes the lock over; else remove \(folder.printable)""#,
-      #""by hopctl unit-dropin from \(files.map(\.printable).joined(separator: ", "))""#,
+      #""`hopctl fleet run` takes the lock over; else remove \(folder.printable)""#,
+      #""by hopctl check-config --drop-in from \(files.map(\.printable).joined(separator: ", "))""#,
       #""the models \(model.printable) and tools \(path.printable)""#,
     ] { #expect(!Self.arguments(in: good).contains(where: { Self.hasPrintable($0) }), "\(good)") }
     #expect(Self.joined("a(\n  \"hopctl \"\n    + \"prune\")\nb") == ["a(", "  \"hopctl prune\")", "b"])

@@ -197,7 +197,7 @@ import Testing
     let place = try Place()
     let loaded = try place.load([("w", "a", "")])
     let found = try #require(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\n"])))
-    #expect(found.place.line == 3 && found.hint?.contains("hopctl unit-dropin") == true, "\(found)")
+    #expect(found.place.line == 3 && found.hint?.contains("hopctl check-config --drop-in") == true, "\(found)")
     #expect(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\nReadWritePaths=-\(place.root)\n"])) == nil)
   }
 
@@ -287,7 +287,7 @@ import Testing
     let found = try #require(error(try place.load([("w", "a", "")]), unit: unit))
     #expect(found.hint?.contains("/etc/systemd/system/hopd@tenant.service.d/watches.conf") == true, "\(found)")
     #expect(found.hint?.contains("systemctl restart hopd@tenant`") == true, "\(found)")
-    #expect(found.hint?.contains("hopctl unit-dropin \(place.root)/hopd.toml") == true, "\(found)")
+    #expect(found.hint?.contains("hopctl check-config --drop-in --install \(place.root)/hopd.toml") == true, "\(found)")
   }
 
   private func removeTree(_ path: String) {

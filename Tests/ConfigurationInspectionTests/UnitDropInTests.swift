@@ -1,6 +1,7 @@
 // The drop-in that hopctl prints: what it names, and that a unit that has it may write there.
 
 import Diagnostics
+import DurableFiles
 import Glibc
 import HopdConfiguration
 import SystemPackage
@@ -63,6 +64,30 @@ import Testing
     #expect(dropIn.mounted == ["/srv/a", "/srv/c", "/backup/c"])
     #expect(dropIn.writable == ["/srv/a", "/srv/c", "/backup/c", "/var/lib/prometheus/node-exporter"])
     #expect(!dropIn.text.contains("ProtectHome") && !dropIn.text.contains("PrivateTmp"))
+  }
+
+  @Test("An installed drop-in is where systemd reads it, for everyone, and replaces the one before")
+  func installation() throws {
+    var template = Array("/tmp/hopd-units-XXXXXX".utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    let units = FilePath(platformString: template)
+    let folder = units.appending("hopd@tenant.service.d")
+    defer {
+      remove(folder.appending("watches.conf").string)
+      remove(folder.string)
+      remove(units.string)
+    }
+    for text in ["[Service]\n# a longer text that is replaced\n", "[Service]\n"] {
+      let path = try UnitDropIn.install(text, for: "hopd@tenant.service", below: units, files: LinuxFileSystem())
+      #expect(path == folder.appending("watches.conf"))
+      #expect(try String(decoding: LinuxFileSystem().read(path, limit: 4096), as: UTF8.self) == text)
+      var status = stat()
+      #expect(stat(path.string, &status) == 0 && status.st_mode & 0o777 == 0o644)
+      #expect(stat(folder.string, &status) == 0 && status.st_mode & 0o777 == 0o755)
+    }
+    #expect(UnitFile.name(serving: nil) == "hopd.service")
+    #expect(UnitFile.name(serving: "/etc/hopd/tenant.toml") == "hopd@tenant.service")
+    #expect(UnitFile.name(serving: "/home/me/hopd.toml") == nil)
   }
 
   @Test func modelsBelowHomeMustBeSeen() throws {

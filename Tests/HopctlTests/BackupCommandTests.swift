@@ -29,7 +29,7 @@ struct BackupCommandTests {
     let restored = try room.run("restore", store, "--yes")
     try #require(restored.status == 0, "\(restored.errors)")
     #expect(restored.output.contains("pinned: restored to Zoo") && restored.output.contains("in place of Zoo 10"))
-    #expect(restored.output.contains("hopctl release"))
+    #expect(restored.output.contains("hopctl resume"))
 
     // Looking says that it is pinned, and changes nothing.
     let before = try room.snapshot()
@@ -134,17 +134,18 @@ struct BackupCommandTests {
     #expect(second.releasedPin == nil)
   }
 
-  @Test func releaseWithoutMigrating() throws {
+  @Test func unpinningWithoutMigrating() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
     #expect(try room.run("restore", store, "--yes", "--no-pin", "--json").json().pin == .null)
     #expect(try room.run("restore", store, "--yes", "--json").json().pin?.restored?.text == "Zoo 10")
-    let released = try room.run("release", store, "--json")
-    #expect(released.status == 0)
-    #expect(try released.json().released == .boolean(true))
-    let again = try room.run("release", store)
-    #expect(again.status == 0 && again.output.contains("not pinned"))
+    let unpinned = try room.run("resume", store, "--json")
+    #expect(unpinned.status == 0, "\(unpinned.errors)")
+    #expect(try unpinned.json().unpinned == .boolean(true))
+    #expect(try unpinned.json().pin?.restored?.text == "Zoo 10")
+    // Only the running hopd can end a pause.
+    #expect(try room.run("resume", store).status == 7)
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().pin == .null)
   }
 

@@ -22,7 +22,7 @@ struct BatchTests {
     let room = try Room()
     let stores = try ["a.sqlite", "b.sqlite"].map { try room.store($0) }
     let list = try list(room, "# a remark\n\n\(stores[0])\r\n\(stores[1])")
-    let words = ["work", "--manifest", list, "--models", room.model]
+    let words = ["fleet", "run", "--manifest", list, "--models", room.model]
     let first = try room.run(words: words)
     #expect(first.status == 0 && first.output.contains("2 migrated, 0 current already"), "\(first.errors)")
     let again = try room.run(words: words)
@@ -36,7 +36,7 @@ struct BatchTests {
     let bad = room.path("stores/bad.sqlite")
     try room.file("stores/bad.sqlite", "this is no store")
     let list = try list(room, [good, bad, missing, late].joined(separator: "\n"))
-    let mixed = try room.run(words: ["work", "--manifest", list, "--models", room.model])
+    let mixed = try room.run(words: ["fleet", "run", "--manifest", list, "--models", room.model])
     #expect(mixed.status == 65 && mixed.output.contains("2 migrated, 0 current already, 2 failed"))
     #expect(mixed.errors.contains("bad.sqlite") && mixed.errors.contains("missing.sqlite"))
     let found = try room.run("identify", late, "--models", room.model, "--json").json()
@@ -66,7 +66,7 @@ struct BatchTests {
       target = "Zoo 2"
       """)
     let list = try list(room, [all, half, outside].map { "\($0)/a.sqlite" }.joined(separator: "\n"))
-    let outcome = try room.run("work", "--manifest", list, "--config", room.path("hopd.toml"))
+    let outcome = try room.run("fleet", "run", "--manifest", list, "--config", room.path("hopd.toml"))
     #expect(outcome.status == 65 && outcome.output.contains("2 migrated"), "\(outcome.errors)")
     #expect(outcome.errors.contains("outside/a.sqlite") && outcome.errors.contains("is in no watch"))
     for (folder, version) in [(all, "Zoo 10"), (half, "Zoo 2"), (outside, "Zoo")] {

@@ -57,7 +57,7 @@ struct DocumentedCommandsTests {
       for command in try Self.commands(in: document) {
         let words = command.split(separator: " ").map(String.init).dropFirst()
         let first = try #require(words.first)
-        let verb = ["model", "mapping"].contains(first) ? Array(words.prefix(2)) : [first]
+        let verb = ["model", "mapping", "fleet"].contains(first) ? Array(words.prefix(2)) : [first]
         let text = try help(verb)
         #expect(text.contains("USAGE: hopctl \(verb.joined(separator: " "))"), "\(document): \(command)")
         for word in words where word.hasPrefix("--") {

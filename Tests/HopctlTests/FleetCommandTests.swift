@@ -25,7 +25,8 @@ struct FleetCommandTests {
 
   private func scan(_ room: Room, _ more: String...) throws -> Outcome {
     try room.run(
-      words: ["scan", room.path("fleet"), "--models", room.model, "--output", room.path("manifest.ndjson")] + more)
+      words: ["fleet", "scan", room.path("fleet"), "--models", room.model, "--output", room.path("manifest.ndjson")]
+        + more)
   }
 
   private func text(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
@@ -49,7 +50,7 @@ struct FleetCommandTests {
     #expect(first.state?.text == "behind" && first.version?.text == "Zoo" && first.targetVersion?.text == "Zoo 10")
     #expect(first.hops?.list.count == 2 && first.storeUUID?.text?.hasSuffix("100000000000") == true)
     #expect((first.need?.disk?.int ?? 0) > (first.size?.int ?? 0))
-    #expect(try text(html).contains("<h1>hopctl scan</h1>"))
+    #expect(try text(html).contains("<h1>hopctl fleet scan</h1>"))
     #expect(
       try FileManager.default.subpathsOfDirectory(atPath: room.path("fleet")).allSatisfy { !$0.hasSuffix("-wal") })
   }
@@ -103,7 +104,7 @@ struct FleetCommandTests {
     for file in [store, room.path("list")] {
       let before = try Data(contentsOf: URL(filePath: file))
       let outcome = try room.run(
-        "work", "--manifest", room.path("list"), "--models", room.model, "--results", file)
+        "fleet", "run", "--manifest", room.path("list"), "--models", room.model, "--results", file)
       #expect(outcome.status == 73 && outcome.errors.contains("another kind"), "\(outcome.errors)")
       #expect(try Data(contentsOf: URL(filePath: file)) == before)
     }
@@ -114,16 +115,16 @@ struct FleetCommandTests {
     try fleet(room, 12)
     #expect(try scan(room).status == 0)
     let words = [
-      "work", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--canary", "3", "--results",
+      "fleet", "run", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--canary", "3", "--results",
       room.path("results.ndjson"),
     ]
     let first = try room.run(words: words)
     #expect(first.status == 10 && first.output.contains("3 migrated") && first.output.contains("--continue"))
     let second = try room.run(words: words + ["--continue"])
     #expect(second.status == 0)
-    let report = try room.run("report", room.path("results.ndjson"), "--json").json()
+    let report = try room.run("fleet", "report", room.path("results.ndjson"), "--json").json()
     #expect(report.migrated?.int == 8 && report.current?.int == 4 && report.migratedTwice?.int == 0)
-    #expect(try room.run("scan", room.path("fleet"), "--models", room.model).output.contains("100 %"))
+    #expect(try room.run("fleet", "scan", room.path("fleet"), "--models", room.model).output.contains("100 %"))
   }
 
   @Test func whatGoesIsToldOnceForAllStores() throws {
@@ -135,7 +136,7 @@ struct FleetCommandTests {
       #expect(scanned.output.contains(words), "\(scanned.output)")
     }
     let worked = try room.run(
-      "work", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--results",
+      "fleet", "run", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--results",
       room.path("results.ndjson"))
     #expect(worked.status == 0)
     let lines = worked.output.split(separator: "\n").filter { $0.hasPrefix("  dropped ") }
@@ -145,7 +146,7 @@ struct FleetCommandTests {
     }
     let sum = results.compactMap { $0.dropped?.int }.reduce(0, +)
     #expect(sum > 0 && results.last?.outcome?.drops != nil)
-    #expect(try !room.run("scan", room.path("fleet"), "--models", room.model).output.contains("drops"))
+    #expect(try !room.run("fleet", "scan", room.path("fleet"), "--models", room.model).output.contains("drops"))
   }
 
   @Test func exitStatusesAreAContract() throws {
@@ -153,7 +154,7 @@ struct FleetCommandTests {
     try fleet(room, 6)
     try room.sql(room.path("fleet/2/tenant 2.sqlite"), "DELETE FROM Z_METADATA")
     func work(_ more: String...) throws -> Outcome {
-      try room.run(words: ["work", room.path("fleet"), "--models", room.model] + more)
+      try room.run(words: ["fleet", "run", room.path("fleet"), "--models", room.model] + more)
     }
     // Busy: the same command again may migrate it.
     let holder = try room.start(
@@ -163,16 +164,16 @@ struct FleetCommandTests {
     let busy = try work("--results", room.path("results.ndjson"))
     kill(holder.process, SIGKILL)
     #expect(busy.status == 75 && busy.output.contains("1 waiting") && busy.output.contains("1 failed"))
-    let report = try room.run("report", room.path("results.ndjson"))
+    let report = try room.run("fleet", "report", room.path("results.ndjson"))
     #expect(report.status == 75 && report.output.contains("1 store waiting"), "\(report.output)")
     try room.sql(room.path("fleet/1/tenant 1.sqlite"), "DELETE FROM Z_METADATA")
     try #require(try wait(until: { try work().status == 65 }))
     let gate = try work("--max-failures", "0", "--jobs", "1")
     #expect(gate.status == 65 && gate.output.contains("--max-failures"))
     for words in [["--deadline", "soon"], ["--shard", "3/2"], ["--max-failures", "-1"], ["--canary", "0"]] {
-      #expect(try room.run(words: ["work", room.path("fleet"), "--models", room.model] + words).status == 64)
+      #expect(try room.run(words: ["fleet", "run", room.path("fleet"), "--models", room.model] + words).status == 64)
     }
-    #expect(try room.run("work", "--models", room.model).status == 64)
+    #expect(try room.run("fleet", "run", "--models", room.model).status == 64)
     #expect(try work("--shard", "auto").status == 64)
   }
 
@@ -181,22 +182,23 @@ struct FleetCommandTests {
     let room = try Room()
     for text in ["", "# nothing\n"] {
       try room.file("list", text)
-      let outcome = try room.run("work", "--manifest", room.path("list"), "--models", room.model)
+      let outcome = try room.run("fleet", "run", "--manifest", room.path("list"), "--models", room.model)
       #expect(outcome.status == 65 && outcome.errors.contains("the manifest names no store"), "\(outcome.errors)")
     }
     try FileManager.default.createDirectory(atPath: room.path("fleet"), withIntermediateDirectories: true)
-    let scan = try room.run("scan", room.path("fleet"), "--models", room.model, "--json")
+    let scan = try room.run("fleet", "scan", room.path("fleet"), "--models", room.model, "--json")
     try room.file("list", scan.output)
-    #expect(try room.run("work", "--manifest", room.path("list"), "--models", room.model).status == 0)
+    #expect(try room.run("fleet", "run", "--manifest", room.path("list"), "--models", room.model).status == 0)
     #expect(
-      try room.run("scan", room.path("fleet"), "--models", room.model, "--output", room.path("list of a scan")).status
+      try room.run("fleet", "scan", room.path("fleet"), "--models", room.model, "--output", room.path("list of a scan"))
+        .status
         == 0)
-    #expect(try room.run("work", "--manifest", room.path("list of a scan"), "--models", room.model).status == 0)
+    #expect(try room.run("fleet", "run", "--manifest", room.path("list of a scan"), "--models", room.model).status == 0)
     for text in ["", "{\"event\":\"begin\",\"run\":\"a"] {
       try room.file("results.ndjson", text)
-      let report = try room.run("report", room.path("results.ndjson"))
+      let report = try room.run("fleet", "report", room.path("results.ndjson"))
       #expect(report.status == 75 && report.output.contains("no worker has reported"), "\(report.output)")
-      #expect(try room.run("report", room.path("results.ndjson"), "--json").json().runs?.int == 0)
+      #expect(try room.run("fleet", "report", room.path("results.ndjson"), "--json").json().runs?.int == 0)
     }
   }
 
@@ -217,7 +219,7 @@ struct FleetCommandTests {
     #expect(try text(room.path("manifest.ndjson")).split(separator: "\n").count == 5)
     #expect(try scan(room, "--resume", "--json").lines().count == 1, "a store that did not change was looked at again")
     for source in [[room.path("fleet")], ["--manifest", room.path("manifest.ndjson")]] {
-      let work = try room.run(words: ["work"] + source + ["--models", room.model])
+      let work = try room.run(words: ["fleet", "run"] + source + ["--models", room.model])
       #expect(work.status == 65 && work.output.contains("2 failed"), "\(work.output)")
       #expect(work.errors.contains("not UTF-8"), "\(work.errors)")
     }
@@ -250,7 +252,8 @@ struct FleetCommandTests {
       try #require(rounds < 60, "seed \(seed): the workers never end")
       let workers = try open.sorted().map { shard in
         let words = [
-          "work", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--shard", "\(shard)/3", "--jobs",
+          "fleet", "run", "--manifest", room.path("manifest.ndjson"), "--models", room.model, "--shard", "\(shard)/3",
+          "--jobs",
           "2", "--results", room.path("results"), "--state-directory", room.path("state-\(shard)"), "-q",
         ]
         return (shard, try room.start(words))
@@ -262,10 +265,10 @@ struct FleetCommandTests {
       }
       for (shard, started) in workers where try room.wait(started).status == 0 { open.remove(shard) }
     }
-    let report = try room.run("report", room.path("results"), "--json").json()
+    let report = try room.run("fleet", "report", room.path("results"), "--json").json()
     #expect(report.migratedTwice?.int == 0 && report.withoutResult?.int == 0 && report.failed?.int == 0, "seed \(seed)")
     #expect((report.migrated?.int ?? 0) + (report.current?.int ?? 0) == count, "seed \(seed)")
-    let found = try room.run("scan", room.path("fleet"), "--models", room.model, "--json").lines()
+    let found = try room.run("fleet", "scan", room.path("fleet"), "--models", room.model, "--json").lines()
     #expect(found.last?.summary?.stores?.int == count)
     #expect(found.dropLast().allSatisfy { $0.state?.text == "current" }, "seed \(seed)")
   }

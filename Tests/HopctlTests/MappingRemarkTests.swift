@@ -15,8 +15,9 @@ struct MappingRemarkTests {
   func unusedPolicy() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
-    for command in ["plan", "rehearse", "migrate"] {
-      let reported = try room.run(command, store, "--models", room.model, "--policy", "Nobody=/bin/true")
+    for command in [["plan"], ["migrate", "--rehearse"], ["migrate"]] {
+      let reported = try room.run(
+        words: command + [store, "--models", room.model, "--policy", "Nobody=/bin/true"])
       #expect(reported.status == 0, "\(reported.errors)")
       #expect(
         count("--policy binds Nobody, which no mapping model", in: reported.errors) == 1,
@@ -53,13 +54,13 @@ struct MappingRemarkTests {
     #expect(migrated.status == 0 && count("is not used", in: migrated.output + migrated.errors) == 1, "\(migrated)")
   }
 
-  @Test("A remark on the models is made once by migrate and rehearse")
+  @Test("A remark on the models is made once by migrate, also of a rehearsal")
   func once() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
     try room.file("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", "<?xml version=\"1.0\"?><model></model>")
-    for command in ["rehearse", "migrate"] {
-      let reported = try room.run(command, store, "--models", room.model, "--to", "Zoo 10")
+    for command in [["migrate", "--rehearse"], ["migrate"]] {
+      let reported = try room.run(words: command + [store, "--models", room.model, "--to", "Zoo 10"])
       #expect(reported.status == 0, "\(reported.errors)")
       let lines = reported.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") }
       #expect(!lines.isEmpty && Set(lines).count == lines.count, "\(command): \(reported.errors)")

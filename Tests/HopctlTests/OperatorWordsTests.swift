@@ -7,14 +7,14 @@ import Testing
 
 @Suite("What an operator reads")
 struct OperatorWordsTests {
-  @Test("A release says that hopd migrates the store again")
-  func release() throws {
+  @Test("Unpinning says that hopd migrates the store again")
+  func unpinning() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
     #expect(try room.run("restore", store, "--yes").status == 0)
-    let released = try room.run("release", store)
-    #expect(released.status == 0 && released.output.contains("hopd migrates it again"), "\(released.output)")
+    let released = try room.run("resume", store)
+    #expect(released.status == 0 && released.output.contains("hopd migrates it again"), "\(released)")
     #expect(!released.output.contains("does not migrate") && released.output.contains("hopctl retry"))
   }
 
@@ -73,8 +73,13 @@ struct OperatorWordsTests {
     for (words, meant) in [
       (["info", store], "hopctl identify"), (["show", store], "hopctl dump"), (["diff"], "hopctl model diff"),
       (["log"], "hopctl history"), (["version"], "hopctl --version"), (["upgrade", store], "hopctl migrate"),
-      (["completion"], "--generate-completion-script"), ([store], "hopctl identify \(store)"),
-      ([room.model], "hopctl check \(room.model)"), (["migrate", store, "--dry-run"], "hopctl rehearse"),
+      (["completion"], "--generate-completion-script"), (["release", store], "hopctl resume STORE"),
+      (["cancel", store], "hopctl pause STORE --now"), (["next", store], "hopctl retry STORE --first"),
+      (["unit-dropin"], "hopctl check-config --drop-in"), (["work", "."], "hopctl fleet run"),
+      (["scan", "."], "hopctl fleet scan"), (["report", "results"], "hopctl fleet report"),
+      (["rehearse", store], "hopctl migrate STORE --rehearse"), ([room.path.string], "hopctl fleet scan"),
+      ([store], "hopctl identify \(store)"),
+      ([room.model], "hopctl check \(room.model)"), (["migrate", store, "--dry-run"], "hopctl migrate --rehearse"),
       (["model", "frobnicate"], "hopctl model --help"),
     ] {
       let told = try room.run(words: words)

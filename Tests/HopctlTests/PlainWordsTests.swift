@@ -182,11 +182,12 @@ struct PlainWordsTests {
   func rulesOfNobody() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
-    for command in ["plan", "migrate", "rehearse"] {
-      let outcome = try room.run(command, store, "--models", room.model, "--invalid-rows", "Animals=skip")
+    for command in [["plan"], ["migrate"], ["migrate", "--rehearse"]] {
+      let words = command + [store, "--models", room.model, "--invalid-rows"]
+      let outcome = try room.run(words: words + ["Animals=skip"])
       #expect(outcome.status == 64, "\(command)")
       #expect(outcome.errors.contains("did you mean Animal?"), "\(outcome.errors)")
-      let far = try room.run(command, store, "--models", room.model, "--invalid-rows", "Tag=skip")
+      let far = try room.run(words: words + ["Tag=skip"])
       #expect(far.status == 64 && far.errors.contains("Animal, Bird, Keeper"), "\(far.errors)")
     }
     // A rule that no row needs is no reason to say anything, and changes nothing.

@@ -148,12 +148,52 @@ struct RunningDaemonTests {
     #expect(retry.status == 0 && retry.output.contains("nothing to do, it is at its target"), "\(retry)")
     #expect(!retry.output.contains("tried again now"))
     // Not the one that hopd looks at again just now.
-    let next = try daemon.run("next", other)
+    let next = try daemon.run("retry", other, "--first")
     #expect(next.status == 0 && next.output.contains("nothing to do, it is at its target"), "\(next)")
     #expect(try daemon.run("retry", store, "--json").json().stores?.list == [])
     try daemon.waits { try daemon.state(of: store) == "current" }
     let none = try daemon.run("retry", "--failed")
     #expect(none.output.contains("nothing to try again"), "\(none)")
+  }
+
+  @Test("resume of a store that is pinned and paused ends both and says so")
+  func pinAndPause() throws {
+    let daemon = try Running { room in
+      let held = try room.store("held.sqlite")
+      try #require(try room.run("migrate", held, "--models", room.model).status == 0)
+      try #require(try room.run("restore", held, "--yes").status == 0)
+    }
+    let held = daemon.room.path("stores/held.sqlite")
+    try daemon.waits { try daemon.state(of: held) == "held-back" }
+    #expect(try daemon.run("pause", held).status == 0)
+    let both = try daemon.run("resume", held)
+    #expect(both.status == 0 && both.output.hasPrefix("unpinned: \(held) (restored to Zoo at "), "\(both)")
+    #expect(both.output.contains("paused no more: \(held)\nnothing is paused\n"), "\(both)")
+    let neither = try daemon.run("resume", held)
+    #expect(neither.status == 64 && neither.errors.contains("is not paused"), "\(neither)")
+    #expect(try daemon.run("retry", held).status == 0)
+    try daemon.waits { try daemon.state(of: held) == "current" }
+    // Without a pause, the pin alone is what resume ends.
+    try #require(try daemon.run("restore", held, "--yes").status == 0)
+    let pin = try daemon.run("resume", held, "--json")
+    #expect(pin.status == 0, "\(pin)")
+    #expect(try pin.json().unpinned == .boolean(true) && pin.json().changed?.list == [])
+  }
+
+  @Test("pause --now and retry --first take one store")
+  func oneStore() throws {
+    let daemon = try Running { try $0.store("old.sqlite", version: "Zoo 10") }
+    let store = daemon.room.path("stores/old.sqlite")
+    try daemon.waits { try daemon.state(of: store) == "current" }
+    let stopped = try daemon.run("pause", store, "--now")
+    #expect(stopped.status == 0, "\(stopped)")
+    #expect(stopped.output.hasPrefix("paused; it was not being migrated: \(store)"), "\(stopped)")
+    #expect(try daemon.run("pause", "--now").status == 64)
+    #expect(try daemon.run("pause", "zoo", "--now").status == 66)
+    #expect(try daemon.run("retry", "--failed", "--first").status == 64)
+    #expect(try daemon.run("retry", store, store, "--first").status == 64)
+    let json = try daemon.run("retry", store, "--first", "--json").json()
+    #expect(json.order?.text == "retry" && json.stores?.list == [.string(store)])
   }
 
   @Test("A paused store that is retried is told as paused")
@@ -189,9 +229,9 @@ struct RunningDaemonTests {
     let held = daemon.room.path("stores/held.sqlite")
     try daemon.waits { try daemon.state(of: held) == "held-back" }
     let reported = try daemon.run("status", held).output
-    #expect(reported.contains("next: hopctl release \(held)"), "\(reported)")
+    #expect(reported.contains("next: hopctl resume \(held)"), "\(reported)")
     #expect(!reported.contains("held-back: "), "\(reported)")
-    #expect(try daemon.room.run("release", held).status == 0)
+    #expect(try daemon.room.run("resume", held).status == 0)
     let released = try daemon.run("status", held).output
     #expect(
       released.contains("next: hopctl retry \(held) --state-directory \(daemon.room.path("state"))"), "\(released)")

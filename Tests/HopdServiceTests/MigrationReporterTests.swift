@@ -179,8 +179,8 @@ import Testing
     reporter.failed(MigrationFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
     let hint = try #require(log.entries.first?[.hint])
     #expect(
-      hint.contains("systemctl restart hopd") && hint.contains("hopctl unit-dropin") && hint.contains("/srv"), "\(hint)"
-    )
+      hint.contains("systemctl restart hopd") && hint.contains("hopctl check-config --drop-in --install")
+        && hint.contains("/srv"), "\(hint)")
   }
 
   @Test func anInterruptedRunSaysThatItGoesOn() throws {

@@ -135,7 +135,7 @@ struct BackupClassTests {
     var other = try #require(restored.pin)
     other.storeUUID = "A"
     #expect(!other.isOf(storeUUID: "B", digest: "one"))
-    #expect(other.refusal(world.location.database).hint?.contains("hopctl release") == true)
+    #expect(other.refusal(world.location.database).hint?.contains("hopctl resume") == true)
     // A restore of the same version over it does not forget what the first one had replaced.
     #expect(try world.restore(backup, job: "c3").pin?.replaced == [two])
     #expect(try pins.remove())
@@ -177,7 +177,7 @@ struct BackupClassTests {
     #expect((before != nil) == hadPin)
   }
 
-  @Test("A pin that cannot be read stops hopd, and hopctl release removes it")
+  @Test("A pin that cannot be read stops hopd, and hopctl resume removes it")
   func unreadable() throws {
     let world = try TestWorld(.wal)
     let backup = try #require(try world.migrate(files: world.plain).backup)

@@ -101,7 +101,7 @@ package struct ConfigurationInspection {
       if let reason = unit?.hiding(path) {
         return HopdError(
           .configurationInvalid, "\(path.printable) \(reason)", at: loaded.place(of: key),
-          hint: "move it to /srv or /etc/hopd; `hopctl unit-dropin` prints what shows it to the service where it is")
+          hint: "move it to /srv or /etc/hopd; `hopctl check-config --drop-in --install` shows it to the service there")
       }
       guard let barred = user.firstUnreadable(below: path) else { return nil }
       return HopdError(
@@ -160,7 +160,7 @@ package struct ConfigurationInspection {
     if let reason = unit?.obstacle(to: directory) {
       return obstacle(
         "\(name) \(reason)",
-        "`hopctl unit-dropin\(fileWord)` prints the drop-in that allows it: put it into "
+        "`hopctl check-config --drop-in --install\(fileWord)` writes the drop-in that allows it to "
           + "/etc/systemd/system/\(unitName).d/watches.conf, then `systemctl daemon-reload && systemctl restart "
           + "\((unitName.hasSuffix(".service") ? String(unitName.dropLast(8)) : unitName).quotedForShell)`")
     }

@@ -67,6 +67,18 @@ package struct UnitDropIn: Sendable, Hashable {
     return lines.joined(separator: "\n") + "\n"
   }
 
+  /// Writes the text of a drop-in where systemd reads those of a unit, and returns the file's path. An earlier drop-in
+  /// of hopctl is replaced as a whole.
+  package static func install(
+    _ text: String, for unit: String, below directory: FilePath = "/etc/systemd/system", files: some DurableFileSystem
+  ) throws -> FilePath {
+    let folder = directory.appending("\(unit).d")
+    try files.ensureDirectory(folder, mode: 0o755)
+    let path = folder.appending("watches.conf")
+    try files.writeDurably(Array(text.utf8), to: path, mode: 0o644)
+    return path
+  }
+
   /// Removes paths that are below another one; the order stays.
   private static func outermost(_ paths: [FilePath]) -> [FilePath] {
     var kept: [FilePath] = []

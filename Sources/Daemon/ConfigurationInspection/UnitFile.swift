@@ -51,12 +51,17 @@ package struct UnitFile: Sendable {
   /// The installed unit whose hopd reads a configuration: `hopd.service` for the installed configuration (nil) and for
   /// /etc/hopd/hopd.toml, `hopd@NAME.service` for /etc/hopd/NAME.toml. Nil for any other file.
   package static func serving(_ configuration: FilePath?, root: FilePath = "/") -> UnitFile? {
-    guard let configuration else { return installed(root: root) }
+    name(serving: configuration, root: root).flatMap { installed(root: root, name: $0) }
+  }
+
+  /// The name of that unit, installed or not.
+  package static func name(serving configuration: FilePath?, root: FilePath = "/") -> String? {
+    guard let configuration else { return "hopd.service" }
     let folder = root.appending("etc").appending("hopd")
     guard configuration.removingLastComponent() == folder, configuration.extension == "toml",
       let name = configuration.stem
     else { return nil }
-    return installed(root: root, name: name == "hopd" ? "hopd.service" : "hopd@\(name).service")
+    return name == "hopd" ? "hopd.service" : "hopd@\(name).service"
   }
 
   /// Parses the texts of a unit and its drop-ins, in their order.

@@ -6,7 +6,7 @@ import HopdService
 
 @main struct Hopd: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "hopd", abstract: "Migrates the Core Data stores of watched directories.",
+    commandName: "hopd", abstract: "Migrate Core Data stores in watched directories",
     version: HopdVersion.text)
 
   @Option(name: .customLong("config"), help: "Use this configuration file instead of the installed ones.")

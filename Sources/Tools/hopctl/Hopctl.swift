@@ -12,11 +12,19 @@ import SystemPackage
 struct Hopctl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hopctl",
-    abstract: "Migrates Core Data stores, and controls the daemon hopd.",
+    abstract: "Migrate Core Data stores and control the hopd daemon",
     discussion: """
-      Exit status: 0 done or nothing to do, 6 no models, 7 hopd does not run, 10 work to do (plan --check, recover), \
-      64 usage, 65 the store or model breaks a rule, 66 not there, 69 busy, 73/74 disk, 75 try again, 77 no \
-      permission, 78 configuration.
+      Exit status:
+        0 success        6 not configured    7 hopd not running   10 work to do
+        64 usage error   65 invalid store or model                66 file not found
+        69 store in use  70 internal error   73 cannot create output
+        74 I/O error     75 temporary failure, retry              77 permission denied
+        78 configuration error
+
+      Options of every command:
+        --json           Print JSON
+        -q, --quiet      Print only errors
+        --no-progress    Hide the progress bar
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     groupedSubcommands: [
@@ -28,27 +36,26 @@ struct Hopctl: ParsableCommand {
       CommandGroup(
         name: "Store",
         subcommands: [
-          IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, RehearseCommand.self, VerifyCommand.self,
-          RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
-          DumpCommand.self,
+          IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, VerifyCommand.self, RestoreCommand.self,
+          BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self, DumpCommand.self,
         ]),
-      CommandGroup(name: "Fleet", subcommands: [ScanCommand.self, WorkCommand.self, ReportCommand.self]),
+      CommandGroup(name: "Fleet", subcommands: [FleetCommand.self]),
       CommandGroup(
         name: "Daemon",
         subcommands: [
           StatusCommand.self, ListCommand.self, HistoryCommand.self, TopCommand.self, RetryCommand.self,
-          PauseCommand.self, ResumeCommand.self, CancelCommand.self, NextCommand.self, ReleaseCommand.self,
-          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, UnitDropInCommand.self, DoctorCommand.self,
+          PauseCommand.self, ResumeCommand.self, ReloadCommand.self, SetCommand.self, CheckConfigCommand.self,
+          DoctorCommand.self,
         ]),
     ])
 
   /// The output of `hopctl` without arguments.
   private static let examples = """
-    hopctl check    Library.xcdatamodeld                       # does every version reach the current one?
-    hopctl migrate  old.sqlite --models Library.xcdatamodeld   # takes one store to the current version
-    hopctl list     --state failed                             # which of hopd's stores need somebody, and why
+    hopctl check   Library.xcdatamodeld                       # test every model version
+    hopctl migrate old.sqlite --models Library.xcdatamodeld   # migrate one store
+    hopctl list    --state failed                             # list stores that need attention
 
-    hopctl --help lists all commands, hopctl help COMMAND explains one.
+    Run 'hopctl --help' for all commands, 'hopctl help COMMAND' for one.
     """
 
   static func main() {

@@ -1,5 +1,5 @@
-// Words that are no command: misspelt ones, the verbs of other tools, a file where a command belongs. The answer names
-// the command that was meant.
+// Words that are no command: misspelt ones, former names, the verbs of other tools, a file where a command belongs. The
+// answer names the command that was meant.
 
 import ArgumentParser
 import Diagnostics
@@ -38,22 +38,30 @@ struct UnknownCommand {
     return nil
   }
 
-  /// Returns what a verb of other tools is here; nil for any other word.
+  /// Returns what a former name or a verb of other tools is here; nil for any other word.
   private static func meaning(of verb: String) -> String? {
     switch verb {
+    case "cancel": "`hopctl pause STORE --now` stops the migration of a store"
     case "completion", "completions":
       "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish"
     case "diff": "`hopctl model diff` compares models"
     case "info", "inspect": "`hopctl identify STORE` tells version and rows of a store"
     case "log": "`hopctl history` lists the last jobs"
     case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
+    case "next": "`hopctl retry STORE --first` puts a store in front of the queue"
+    case "rehearse": "`hopctl migrate STORE --rehearse` migrates a temporary copy"
+    case "release": "`hopctl resume STORE` unpins a restored store"
+    case "report": "`hopctl fleet report` summarizes the results of all workers"
     case "rollback", "undo": "`hopctl restore STORE` puts a backup back"
+    case "scan": "`hopctl fleet scan DIR` finds stores and records their versions"
     case "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects"
     case "start": "`systemctl start hopd`"
     case "stop": "`systemctl stop hopd`"
+    case "unit-dropin": "`hopctl check-config --drop-in` prints the drop-in of the unit"
     case "update", "upgrade": "`hopctl migrate STORE` takes a store to the current version"
     case "validate": "`hopctl check MODEL` tries the hops of a model, `hopctl verify STORE` checks a store"
     case "version": "`hopctl --version` prints the version"
+    case "work": "`hopctl fleet run` migrates a fleet of stores"
     default: nil
     }
   }
@@ -68,7 +76,7 @@ struct UnknownCommand {
       let path = FilePath(word)
       let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(path.extension ?? "")
       let isFolder = path.linkStatus().map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
-      let command = isModel ? "check" : isFolder ? "scan" : "identify"
+      let command = isModel ? "check" : isFolder ? "fleet scan" : "identify"
       return HopdError(
         .usage, "\(what): a command comes before the file", hint: "`hopctl \(command) \(word.quotedForShell)`")
     }
@@ -81,6 +89,6 @@ struct UnknownCommand {
     guard words.first == "migrate", words.contains("--dry-run") else { return nil }
     return HopdError(
       .usage, "migrate has no --dry-run",
-      hint: "`hopctl plan` says what it would do, and `hopctl rehearse` does it on a copy")
+      hint: "`hopctl plan` says what it would do, and `hopctl migrate --rehearse` does it on a copy")
   }
 }

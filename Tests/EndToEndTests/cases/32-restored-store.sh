@@ -18,7 +18,7 @@ sleep 10
 same 'version of the restored store' "$OLD" "$(version_of "$S")"
 same 'entries' 1 "$(count MESSAGE_ID="$(message_id storeHeldBack)" HOPD_STORE="$S")"
 same 'result' held-back "$(values HOPD_RESULT MESSAGE_ID="$(message_id storeHeldBack)" HOPD_STORE="$S")"
-hopctl release "$S" >/dev/null
+hopctl resume "$S" >/dev/null
 wait_for 60 'migrated again' is_version "$S" "$NEW"
 twice() { [ "$(count "$M" HOPD_STORE="$S")" = 2 ]; }
 wait_for 15 "journal: migrated twice" twice

@@ -1,4 +1,4 @@
-# about: orders over the control socket: retry, pause, resume, cancel, next, set, reload, top, doctor; a foreign Varlink client; hostile ones
+# about: orders over the control socket: retry, pause, resume, set, reload, top, doctor; a foreign Varlink client; hostile ones
 # needs: systemd
 export RESCAN=1h CHUNK_TIME=20ms CHUNK_ROWS=2000
 export JOBS=1
@@ -22,9 +22,9 @@ systemctl restart hopd
 wait_for 30 'a paused after a restart' has_state a.sqlite paused
 is_version "$STORES/a.sqlite" "$OLD" || fail 'a paused store was migrated'
 matches 'status' 'paused: test' "$(hopctl status)"
-# next: the later one goes first
+# retry --first: the later one goes first
 # (after a start a store is known once it has been quiet)
-wait_for 20 next hopctl next "$STORES/b.sqlite"
+wait_for 20 first hopctl retry "$STORES/b.sqlite" --first
 hopctl resume test >/dev/null || fail resume
 wait_migrated "$STORES/a.sqlite"; wait_migrated "$STORES/b.sqlite"
 same 'the first of the two' "$STORES/b.sqlite" "$(values HOPD_STORE MESSAGE_ID="$(message_id storeMigrated)" \
@@ -46,7 +46,7 @@ rc=0; hopctl retry "$STORES/nothing.sqlite" >/dev/null 2>"$ROOM/out" || rc=$?
 same 'status of retry of an unknown store' 66 "$rc"
 said orderGiven '' HOPD_ASKER='user root' || fail 'orders are not in the journal'
 
-# cancel: stops at a checkpoint, resume goes on
+# pause --now: stops at a checkpoint, resume goes on
 hopctl set jobs 2 >"$ROOM/out" || fail set
 matches 'set' 'jobs = 2, it was 1' "$(cat "$ROOM/out")"
 matches 'status' 'jobs = 2 .configured: 1.' "$(hopctl status)"
@@ -58,8 +58,8 @@ big_store "$STORES/big.sqlite"
 wait_for 60 'big.sqlite at work' in_the_middle
 hopctl top --once >"$ROOM/out" || fail top
 matches 'top' "big\.sqlite" "$(cat "$ROOM/out")"
-hopctl cancel "$STORES/big.sqlite" >"$ROOM/out" || fail cancel
-matches 'cancel' 'stops at its next checkpoint' "$(cat "$ROOM/out")"
+hopctl pause "$STORES/big.sqlite" --now >"$ROOM/out" || fail 'pause --now'
+matches 'pause --now' 'stops at its next checkpoint' "$(cat "$ROOM/out")"
 wait_for 30 'cancelled' has_state big.sqlite paused
 same 'result of the job' interrupted "$(hopctl history "$STORES/big.sqlite" --json | json jobs.0.result)"
 [ "$(content_of "$STORES/big.sqlite")" = "$before" ] || fail 'the cancelled store has changed'

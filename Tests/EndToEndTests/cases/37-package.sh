@@ -40,7 +40,7 @@ block() {
 block 1
 cat "$ROOM/block2" >>/etc/hopd/hopd.toml
 if hopctl check-config >"$ROOM/check" 2>&1; then fail 'check-config does not miss the drop-in'; fi
-matches 'the hint' 'hopctl unit-dropin' "$(cat "$ROOM/check")"
+matches 'the hint' 'hopctl check-config --drop-in' "$(cat "$ROOM/check")"
 block 3
 block 4
 matches 'hopctl status' 'hopd.* runs since' "$(cat "$ROOM/log")"
@@ -56,7 +56,7 @@ install -d -o hopd -g hopd /srv/tenant
 sed '/^\[\[watch/,$s/library/tenant/; s#/srv/tenant/stores#/srv/tenant#; s#/srv/tenant/models#/srv/library/models#' \
     /etc/hopd/hopd.toml | sed -n '/^\[\[watch/,$p' >/etc/hopd/tenant.toml
 mkdir -p /etc/systemd/system/hopd@.service.d
-hopctl unit-dropin /etc/hopd/tenant.toml >/etc/systemd/system/hopd@.service.d/watches.conf
+hopctl check-config --drop-in /etc/hopd/tenant.toml >/etc/systemd/system/hopd@.service.d/watches.conf
 systemctl daemon-reload
 systemctl enable --now hopd@tenant
 same 'its state directory' 'hopd 750' "$(stat -c '%U %a' /var/lib/hopd-tenant)"

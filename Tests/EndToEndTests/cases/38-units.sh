@@ -1,4 +1,4 @@
-# about: unit-dropin makes odd paths writable, hopd@ has its own state, hopd-batch@ migrates a list in the same sandbox
+# about: check-config --drop-in makes odd paths writable, hopd@ has its own state, hopd-batch@ migrates a list in the same sandbox
 # needs: systemd
 rm -f /etc/systemd/system/hopd.service.d/10-test.conf
 odd="$ROOM/st ores 100% \"q\" 'it' %h"
@@ -18,9 +18,12 @@ rescan = "3s"
 directory = $(toml "$backups")
 TOML
 if hopctl check-config >"$ROOM/check" 2>&1; then fail 'check-config does not see that the unit may not write'; fi
-matches 'the hint' 'hopctl unit-dropin' "$(cat "$ROOM/check")"
-mkdir -p /etc/systemd/system/hopd.service.d
-hopctl unit-dropin >/etc/systemd/system/hopd.service.d/watches.conf
+matches 'the hint' 'hopctl check-config --drop-in' "$(cat "$ROOM/check")"
+hopctl check-config --drop-in --install >"$ROOM/out" || fail 'check-config --drop-in --install'
+matches 'where it is' '^installed: /etc/systemd/system/hopd.service.d/watches.conf' "$(cat "$ROOM/out")"
+matches 'what to type next' '^next: systemctl restart hopd' "$(cat "$ROOM/out")"
+same 'the printed one' "$(hopctl check-config --drop-in)" "$(cat /etc/systemd/system/hopd.service.d/watches.conf)"
+same 'its mode' 644 "$(stat -c %a /etc/systemd/system/hopd.service.d/watches.conf)"
 systemctl daemon-reload
 # systemd reads the paths as they are.
 same 'systemd complains' '' "$(journalctl -q --no-pager -b -o cat _PID=1 -g 'watches.conf' || true)"
@@ -40,7 +43,7 @@ make_store "$ROOM/batch/current.sqlite" "$NEW" 20 3
 printf '[[watch]]\nname = "batch"\ndirectory = "%s"\nmodels = ["%s"]\n' "$ROOM/batch" "$MODELS" >/etc/hopd/hopd.toml
 printf '# two stores\n%s\n\n%s\n' "$ROOM/batch/old.sqlite" "$ROOM/batch/current.sqlite" >/etc/hopd/batch/night.list
 mkdir -p /etc/systemd/system/hopd-batch@.service.d
-hopctl unit-dropin >/etc/systemd/system/hopd-batch@.service.d/watches.conf
+hopctl check-config --drop-in >/etc/systemd/system/hopd-batch@.service.d/watches.conf
 systemctl daemon-reload
 systemctl start hopd-batch@night || fail "the batch: $(journalctl -q --no-pager -o cat -u hopd-batch@night | tail -n 5)"
 is_version "$ROOM/batch/old.sqlite" "$NEW" || fail 'the batch did not migrate the old store'
@@ -71,10 +74,13 @@ wait_for 20 'the busy store is migrated' is_version "$ROOM/batch/busy.sqlite" "$
 install -d -o hopd -g hopd "$ROOM/tenant"
 printf '[[watch]]\nname = "tenant"\ndirectory = "%s"\nmodels = ["%s"]\nsettle = "300ms"\n' \
     "$ROOM/tenant" "$MODELS" >/etc/hopd/tenant.toml
-mkdir -p /etc/systemd/system/hopd@tenant.service.d
 if hopctl check-config /etc/hopd/tenant.toml >"$ROOM/check" 2>&1; then fail 'an instance without its drop-in is ok'; fi
 matches 'the hint for an instance' 'hopd@tenant.service.d' "$(cat "$ROOM/check")"
-hopctl unit-dropin /etc/hopd/tenant.toml >/etc/systemd/system/hopd@tenant.service.d/watches.conf
+hopctl check-config --drop-in --install /etc/hopd/tenant.toml >"$ROOM/out" || fail 'the drop-in of an instance'
+matches 'the unit to restart' '^next: systemctl restart hopd@tenant' "$(cat "$ROOM/out")"
+cp /etc/hopd/tenant.toml "$ROOM/elsewhere.toml"
+rc=0; hopctl check-config --drop-in --install "$ROOM/elsewhere.toml" >/dev/null 2>&1 || rc=$?
+same 'a configuration of no unit' 64 "$rc"
 systemctl daemon-reload
 hopctl check-config /etc/hopd/tenant.toml >"$ROOM/check" 2>&1 || fail "the instance: $(cat "$ROOM/check")"
 install -d -m 700 /root/models && cp -R "$MODEL" /root/models/

@@ -76,7 +76,7 @@ used_as 0 list --state failed
 same 'failed' 10 "$(grep -c "^  *$STORES\|$STORES/.*sqlite" "$W/out" | awk '{print ($1 >= 10) ? 10 : $1}')"
 used_as 0 top --once; matches top 'big.sqlite' "$(cat "$W/out")"; matches top 'halted' "$(cat "$W/out")"
 used_as 0 history "$STORES/c2.sqlite"; matches history migrated "$(cat "$W/out")"
-used_as 0 next "$STORES/q3.sqlite"
+used_as 0 retry "$STORES/q3.sqlite" --first
 used_as 0 retry --failed
 used_as 0 reload
 used_as 0 check-config
@@ -84,12 +84,12 @@ used_as 0 check-config --print
 used_as 1 doctor
 used_as 0 backups "$STORES/c2.sqlite"; matches backups 'hopd-backups' "$(cat "$W/out")"
 used_as 0 prune "$STORES" --dry-run --keep 1
-used_as 0 cancel "$STORES/big.sqlite"
+used_as 0 pause "$STORES/big.sqlite" --now
 wait_for 30 'cancelled' has_state "$STORES/big.sqlite" paused
 wait_for 60 'the others have their turn' all_have current "$STORES"/q*.sqlite
 first=$(values HOPD_STORE MESSAGE_ID="$(message_id storeMigrated)" | grep '/q[0-9]' | head -n 1)
 same 'the first of them' "$STORES/q3.sqlite" "$first"
-used_as 0 release "$STORES/r1.sqlite"
+used_as 0 resume "$STORES/r1.sqlite"
 wait_for 60 'released' has_state "$STORES/r1.sqlite" current
 has_state "$STORES/r2.sqlite" held-back || fail 'r2 is no longer held back'
 hopctl resume "$STORES/big.sqlite" >/dev/null
@@ -100,7 +100,7 @@ cp "$STORES/p1.sqlite" "$W/one.sqlite"
 export HOPD_STATE_DIRECTORY=$W/state; mkdir -p "$W/state"
 used_as 0 identify "$W/one.sqlite" --models "$MODEL"
 used_as 0 plan "$W/one.sqlite" --models "$MODEL"
-used_as 0 rehearse "$W/one.sqlite" --models "$MODEL"
+used_as 0 migrate "$W/one.sqlite" --models "$MODEL" --rehearse
 used_as 0 explain "$W/one.sqlite" --models "$MODEL"
 used migrate "$W/one.sqlite" --models "$MODEL" --progress json >"$W/out" 2>"$W/progress" || fail migrate
 matches 'the last line of progress' '"part" ?: ?"done"' "$(grep fraction "$W/progress" | tail -n 1)"
@@ -112,11 +112,11 @@ used_as 0 check "$MODEL"
 used_as 0 explain "$MODEL" --graph mermaid
 used_as 0 model list "$MODEL"
 used_as 0 mapping infer "$MODEL" "$OLD" 'Library 2'
-used_as 0 scan "$W/new.sqlite" --models "$MODEL"
-used_as 0 work "$W" --models "$MODEL" --results "$W/results.ndjson"
-used_as 0 report "$W/results.ndjson"
+used_as 0 fleet scan "$W/new.sqlite" --models "$MODEL"
+used_as 0 fleet run "$W" --models "$MODEL" --results "$W/results.ndjson"
+used_as 0 fleet report "$W/results.ndjson"
 unset HOPD_STATE_DIRECTORY
-used_as 0 unit-dropin
+used_as 0 check-config --drop-in
 # Every verb of the help was used, and a mistyped one is named.
 hopctl --help | sed -nE 's/^  ([a-z][a-z-]*) {2,}.*/\1/p' | sort -u >"$W/verbs"
 sort -u "$W/used" >"$W/all"

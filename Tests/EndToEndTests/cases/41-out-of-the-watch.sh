@@ -93,7 +93,7 @@ wait_for 30 'the watch is served again' restored
 cp -a "$ROOT/alice/alice.sqlite" "$ROOT/alice/in/last.sqlite"
 wait_migrated "$ROOT/alice/in/last.sqlite"
 
-# hopctl work, by root, over the tenant's folder.
+# hopctl fleet run, by root, over the tenant's folder.
 for i in 1 2 3 4 5 6; do
     cp "$ROOT/old" "$ROOT/alice/in/sub/bob.sqlite"
     for k in 1 2 3 4; do cp "$ROOT/old" "$ROOT/alice/in/a$k.sqlite"; done
@@ -106,10 +106,10 @@ while time.monotonic() < end:
 END
     loop=$!
     systemctl stop hopd
-    hopctl work "$ROOT/alice/in" --models "$MODEL" -q --backup none --state-directory "$ROOM/work-state" \
+    hopctl fleet run "$ROOT/alice/in" --models "$MODEL" -q --backup none --state-directory "$ROOM/work-state" \
         >/dev/null 2>&1 || true
     kill "$loop"; wait "$loop" 2>/dev/null || true
     [ -L "$ROOT/alice/in/sub" ] && { rm "$ROOT/alice/in/sub"; mv "$ROOT/alice/in/link" "$ROOT/alice/in/sub"; }
     rm -rf "$ROOT/alice/in/link" "$ROOT"/alice/in/sub/bob.sqlite "$ROOT"/alice/in/sub/.bob* "$ROOT"/alice/in/a?.sqlite
-    untouched "hopctl work, round $i"
+    untouched "hopctl fleet run, round $i"
 done

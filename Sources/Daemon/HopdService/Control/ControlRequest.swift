@@ -33,8 +33,8 @@ enum ControlRequest: Sendable {
     case .pause(let name): "pause \(name.map { FilePath($0.name).printable } ?? "everything")"
     case .resume(let name, let global):
       "resume \(name.map { FilePath($0.name).printable } ?? "everything")" + (global ? " alone" : "")
-    case .cancel(let store): "cancel \(FilePath(store.name).printable)"
-    case .next(let store): "next \(FilePath(store.name).printable)"
+    case .cancel(let store): "pause \(FilePath(store.name).printable) now"
+    case .next(let store): "retry \(FilePath(store.name).printable) first"
     case .reload: "reload"
     case .set(let key, let value): "set \(key) \(value)"
     }

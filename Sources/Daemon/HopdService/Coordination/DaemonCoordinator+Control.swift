@@ -97,6 +97,7 @@ extension DaemonCoordinator {
     let isRunning = running[named.key]?.ticket.step == .migrate
     let isCurrent = stand(of: store) == .current
     if !isRunning {
+      suspects.clear(named.key)
       scheduler.order(named.key, first: true)
       if !isCurrent {
         requesters[named.key] = requester

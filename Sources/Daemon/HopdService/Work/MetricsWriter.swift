@@ -112,7 +112,7 @@ package final class MetricsWriter: Sendable {
       fields: [
         .error: error.code.name, .directory: folder,
         .hint: error.isReadOnlyFileSystem
-          ? "the unit may not write to \(folder): `hopctl unit-dropin` prints the drop-in that allows it"
+          ? "the unit may not write to \(folder): `hopctl check-config --drop-in --install` allows it"
           : error.firstHint ?? "the folder must be there and writable for hopd",
       ])
   }

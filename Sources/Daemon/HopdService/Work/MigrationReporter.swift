@@ -334,8 +334,8 @@ package struct MigrationReporter: Sendable {
       return
         "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the "
         + "directory was made "
-        + "or mounted after hopd started: `systemctl restart hopd`. If not, `hopctl unit-dropin` prints the drop-in "
-        + "for \(directory)"
+        + "or mounted after hopd started: `systemctl restart hopd`. If not, `hopctl check-config --drop-in --install` "
+        + "writes the drop-in for \(directory)"
     }
     if let hint = error.hint(inWatch: subject.watch) { return hint }
     if error.code == .noPermission {

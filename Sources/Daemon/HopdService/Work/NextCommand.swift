@@ -34,7 +34,7 @@ struct NextCommand {
     case .noSpace: return "df -h \(folder)"
     case .noPermission: return "ls -la \(store) && ls -lad \(folder)"
     case .inputOutput: return "journalctl -k -p err -b"
-    case .pinned: return "hopctl release \(store)"
+    case .pinned: return "hopctl resume \(store)"
     case .storeIncomplete, .notFound: return "ls -la \(folder)"
     case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
     case .storeEndsService, .internalError: return "journalctl -x \(entry)"
@@ -50,16 +50,14 @@ struct NextCommand {
     }
   }
 
-  /// Prints the drop-in of the unit into its place, and starts the unit anew with it. For a configuration that belongs
-  /// to no unit it only prints.
+  /// Installs the drop-in of the unit, and starts the unit anew with it. For a configuration that belongs to no unit it
+  /// only prints.
   private var dropIn: String {
-    let print = "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.quotedForShell)")
+    let (command, file) = ("hopctl check-config --drop-in", isInstalled ? "" : " \(configuration.quotedForShell)")
     let isInstance = configuration.removingLastComponent() == "/etc/hopd" && configuration.extension == "toml"
-    guard isInstalled || isInstance else { return print }
+    guard isInstalled || isInstance else { return command + file }
     let name = isInstalled || configuration.stem == "hopd" ? "hopd" : "hopd@\(configuration.stem ?? "")"
-    let folder = FilePath("/etc/systemd/system/\(name).service.d")
-    return "mkdir -p \(folder.quotedForShell) && \(print) >\(folder.appending("watches.conf").quotedForShell)"
-      + " && systemctl daemon-reload && systemctl restart \(name.quotedForShell)"
+    return "\(command) --install\(file) && systemctl daemon-reload && systemctl restart \(name.quotedForShell)"
   }
 
   private var state: String {

@@ -68,7 +68,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// How a store is released.
   package static func release(_ store: FilePath) -> String {
-    "hopctl migrate migrates it now; hopctl release \(store.quotedForShell) lets hopd migrate it; hopd also "
+    "hopctl migrate migrates it now; hopctl resume \(store.quotedForShell) lets hopd migrate it; hopd also "
       + "migrates it when the watch gets another target"
   }
 
@@ -87,7 +87,7 @@ package struct PinStore: Sendable {
   private var record: DurableRecord<RestorePin> {
     DurableRecord(
       "the pin of a restore", at: path, newestFormat: RestorePin.currentFormat,
-      hints: ("hopctl release \(backups.location.database.quotedForShell) removes it", "use the newer hopd"),
+      hints: ("hopctl resume \(backups.location.database.quotedForShell) removes it", "use the newer hopd"),
       files: files)
   }
   /// The file.

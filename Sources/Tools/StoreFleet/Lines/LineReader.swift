@@ -70,7 +70,7 @@ package struct LineReader: ~Copyable {
       guard buffer.count < Self.longest else {
         throw HopdError(
           .badManifest, "a line is longer than a mebibyte", at: Place(file: path, line: number + 1),
-          hint: "name the file that `hopctl scan` wrote, or a list with one path a line")
+          hint: "name the file that `hopctl fleet scan` wrote, or a list with one path a line")
       }
       try fill()
     }
@@ -151,12 +151,12 @@ package struct Manifest: ~Copyable {
       if lines.endsTorn, allowsTornEnd { return nil }
       throw bad(lines.endsTorn ? "the last line is cut off" : "the line is not a JSON object", cause: error)
     }
-    throw bad("the line is not what `hopctl scan` writes")
+    throw bad("the line is not what `hopctl fleet scan` writes")
   }
 
   private func bad(_ message: String, cause: (any Error)? = nil) -> HopdError {
     HopdError(
       .badManifest, message, at: Place(file: lines.path, line: lines.number), cause: cause,
-      hint: "write the manifest again: hopctl scan DIR --output FILE")
+      hint: "write the manifest again: hopctl fleet scan DIR --output FILE")
   }
 }

@@ -1,5 +1,5 @@
 // The lines that a worker writes: one when its run begins, one for each store, one when the run ends. A run without a
-// last line was killed, and `hopctl report` reports that.
+// last line was killed, and `hopctl fleet report` reports that.
 
 import Glibc
 

@@ -1,5 +1,5 @@
-// A manifest: one line of JSON for each store of a fleet, as `hopctl scan` writes it and `hopctl work` reads it. Only
-// the path is required; the other fields save an inspection of the store.
+// A manifest: one line of JSON for each store of a fleet, as `hopctl fleet scan` writes it and `hopctl fleet run` reads
+// it. Only the path is required; the other fields save an inspection of the store.
 
 import Diagnostics
 import DurableFiles

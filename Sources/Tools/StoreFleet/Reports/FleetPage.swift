@@ -16,7 +16,7 @@ package enum FleetPage {
         """
     }
     return page(
-      "hopctl scan", "\(summary.stores) stores, \(summary.bytes) bytes",
+      "hopctl fleet scan", "\(summary.stores) stores, \(summary.bytes) bytes",
       table("Versions", ["Version", "Stores", "Bytes", "Way", "Share"], rows)
         + notes(groups.compactMap { group in group.error.map { (group.example, $0) } }))
   }
@@ -56,7 +56,7 @@ package enum FleetPage {
       """
     }
     return page(
-      "hopctl report",
+      "hopctl fleet report",
       report.runs == 0
         ? "no worker has reported" : "\(report.fleet) stores in \(report.shards.count) shards",
       table("Stores", ["Result", "Stores", "Share"], rows)

@@ -74,8 +74,8 @@ package struct FleetReportBuilder {
         add(line)
       } else if !lines.endsTorn, !found.contains(0) {
         throw HopdError(
-          .badManifest, "the line is not a result of `hopctl work`", at: Place(file: path, line: lines.number),
-          hint: "name the files that `hopctl work --results` wrote")
+          .badManifest, "the line is not a result of `hopctl fleet run`", at: Place(file: path, line: lines.number),
+          hint: "name the files that `hopctl fleet run --results` wrote")
       }
     }
   }

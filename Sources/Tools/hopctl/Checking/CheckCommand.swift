@@ -13,7 +13,7 @@ import SystemPackage
 /// `hopctl check MODEL…`.
 struct CheckCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check", abstract: "Tries every version of a model: does a store of it reach the current one?",
+    commandName: "check", abstract: "Test migrations from every model version",
     discussion: """
       For each version, check makes a store with rows of every kind in a scratch folder, migrates one copy at once and \
       one hop by hop, verifies both and compares them. It writes nothing else.
@@ -24,10 +24,10 @@ struct CheckCommand: HopctlCommand {
 
   @OptionGroup var subject: CheckSubject
   @OptionGroup var extent: CheckExtent
-  @OptionGroup var lock: LockOptions
-  @OptionGroup var reports: ReportOptions
-  @OptionGroup var mapping: MappingOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Lock options") var lock: LockOptions
+  @OptionGroup(title: "Report options") var reports: ReportOptions
+  @OptionGroup(title: "Migration options") var mapping: MappingOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let stop = StopOnSignals.start()

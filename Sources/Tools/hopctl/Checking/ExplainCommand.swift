@@ -14,17 +14,17 @@ import SystemPackage
 /// `hopctl explain STORE|MODEL`.
 struct ExplainCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "explain", abstract: "Says why a store or a model is stuck, part by part, and what to type next.",
+    commandName: "explain", abstract: "Explain why a store or model cannot be migrated",
     discussion: """
-      For a store that fits no version it shows the nearest versions, entity by entity, and property by property if \
-      the store holds its own model. For a store without a way it shows the missing hops, and why they are missing. \
-      For a model it shows every hop that cannot be inferred, or draws all of them. It changes nothing.
+      For a store that matches no version, shows the closest versions and how each entity differs, property by \
+      property if the store contains its own model. For a store without a migration path, shows the missing hops and \
+      why. For a model, shows every hop that cannot be inferred, or draws all of them. Read-only.
       """)
 
   @Argument(help: "A store, or a model.", completion: .file())
   var path: String
 
-  @OptionGroup var source: ModelOptions
+  @OptionGroup(title: "Model options") var source: ModelOptions
 
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
@@ -41,7 +41,7 @@ struct ExplainCommand: HopctlCommand {
       valueName: "dir"), completion: .file())
   var stores: [String] = []
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if graph == nil, !stores.isEmpty { throw ValidationError("--stores goes with --graph.") }
@@ -120,7 +120,7 @@ struct ExplainCommand: HopctlCommand {
       explanation.next = "hopctl migrate \(command) --output NEW.sqlite"
     case .notAStore, .encrypted, .binaryStore:
       explanation.hint = found.explanation?.hint
-      explanation.next = "hopctl scan \(location.directory.quotedForShell) \(words)"
+      explanation.next = "hopctl fleet scan \(location.directory.quotedForShell) \(words)"
     }
     return explanation
   }

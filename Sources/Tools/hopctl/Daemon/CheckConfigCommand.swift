@@ -10,7 +10,7 @@ import SystemPackage
 struct CheckConfigCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-config",
-    abstract: "Checks the daemon's configuration and opens what it names: every mistake with file and line.",
+    abstract: "Validate the daemon's configuration",
     discussion: """
       It opens models, mapping models, policy programs and directories; directories must exist, the service must be \
       able to write them, and to read the models. Without FILE it checks what is installed: /usr/lib/hopd and \
@@ -20,6 +20,11 @@ struct CheckConfigCommand: HopctlCommand {
       With --print it shows the files instead, like systemd-analyze cat-config: a comment line with the path, then the \
       file. Later files win. These are the files on the disk; hopctl status names those that the running hopd uses. \
       What hopctl set has changed in the running hopd follows as comments.
+
+      hopd.service may write only where its unit says so. With --drop-in it prints the settings that allow it to \
+      write the watched directories and those of backups and of the metrics file (ReadWritePaths=) and make it wait \
+      for their mounts (RequiresMountsFor=). With --install it writes them to \
+      /etc/systemd/system/hopd.service.d/watches.conf or, for /etc/hopd/NAME.toml, to that of hopd@NAME.service.
       """)
 
   @OptionGroup var source: ConfigurationArgument
@@ -27,13 +32,28 @@ struct CheckConfigCommand: HopctlCommand {
   @Flag(name: .customLong("print"), help: "Print the files in the order in which they count, and check nothing.")
   var prints = false
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @Flag(name: .customLong("drop-in"), help: "Print the drop-in that the unit needs for the watches.")
+  var dropIn = false
+
+  @Flag(help: "Write the drop-in of --drop-in where systemd reads it.")
+  var install = false
+
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   /// The maximum number of bytes to read of one file.
   private static let most = 4 << 20
 
+  func validate() throws {
+    if prints, dropIn { throw ValidationError("Give either --print or --drop-in, not both.") }
+    if install, !dropIn { throw ValidationError("--install belongs to --drop-in.") }
+  }
+
   func execute() throws {
+    if dropIn {
+      let unit = UnitDropInOutput(source: source, output: output)
+      return install ? try unit.install() : try unit.print()
+    }
     if prints { try printFiles() } else { try check() }
   }
 

@@ -12,14 +12,14 @@ import SystemPackage
 /// `hopctl doctor`.
 struct DoctorCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "doctor", abstract: "A report on this installation, to paste where you ask for help.",
+    commandName: "doctor", abstract: "Print a diagnostic report for bug reports",
     discussion: """
       It has versions, limits, file systems, rights and counts, but no name of a store, watch, directory or user, and \
       no value. A ! marks each finding; the status is 1 if there are any.
       """)
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   private struct Line {
     let topic: String

@@ -8,7 +8,7 @@ import SystemPackage
 /// `hopctl history [STORE]`.
 struct HistoryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "history", abstract: "Lists the jobs of hopd, the newest first; also while hopd is down.",
+    commandName: "history", abstract: "List finished jobs, newest first",
     discussion: """
       Columns: end, result, versions, rows, time, who asked for it, store. hopd keeps the last 20,000 jobs, for 400 \
       days; the journal has their entries (HOPD_JOB).
@@ -20,8 +20,8 @@ struct HistoryCommand: HopctlCommand {
   @Option(help: ArgumentHelp("How many jobs at most.", valueName: "number"))
   var limit: Int64 = 100
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if limit < 1 { throw ValidationError("--limit must be at least 1.") }

@@ -7,7 +7,7 @@ import SystemPackage
 /// `hopctl list`.
 struct ListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists the stores that hopd watches, with their state; also while hopd is down.",
+    commandName: "list", abstract: "List watched stores and their states",
     discussion: """
       Columns: state, version, since when, next attempt, store. States: current; waiting (to be inspected or \
       migrated); migrating; busy (another program uses it); retrying (it failed, and hopd tries again); failed (you \
@@ -27,8 +27,8 @@ struct ListCommand: HopctlCommand {
     completion: .custom { words, _, _ in DaemonOptions.watches(of: words) })
   var watch: String?
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let conditions = try (state + (failed ? ["failed"] : [])).map { try Self.condition($0) }

@@ -26,8 +26,11 @@ extension ControlValue {
 /// `hopctl retry STORE…|--failed`.
 struct RetryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "retry", abstract: "Lets hopd try stores again at once, as if they had never failed.",
-    discussion: "hopd inspects a refused store again; a store that waits for its next attempt gets it now.")
+    commandName: "retry", abstract: "Retry failed stores now",
+    discussion: """
+      hopd inspects a refused store again; a store that waits for its next attempt gets it now. With --first the store \
+      goes to the front of the queue, whether or not it has failed.
+      """)
 
   @Argument(help: ArgumentHelp("Stores in watched directories.", valueName: "store"), completion: .file())
   var stores: [String] = []
@@ -35,15 +38,20 @@ struct RetryCommand: HopctlCommand {
   @Flag(help: "All stores that failed, are busy, or are tried again later.")
   var failed = false
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @Flag(help: "Move the store to the front of the queue.")
+  var first = false
+
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if failed != stores.isEmpty { throw ValidationError("Name stores, or give --failed.") }
+    if first, stores.count != 1 { throw ValidationError("--first takes one store.") }
   }
 
   func execute() throws {
     let client = try daemon.client()
+    if first, let store = stores.first { return try prioritize(daemon.path(of: store), client) }
     let names = try stores.map { ControlValue.string(try daemon.path(of: $0)) }
     let answer = try client.call("Retry", failed ? ["failed": .boolean(true)] : ["stores": .array(names)])
     let tried = answer.texts("stores")
@@ -65,12 +73,24 @@ struct RetryCommand: HopctlCommand {
     try output.object(["order": "retry", "stores": tried, "found": words])
   }
 
+  private func prioritize(_ path: String, _ client: ControlClient) throws {
+    let state = try client.call("Next", ["store": .string(path)])["state"]?.text ?? ""
+    let what =
+      switch state {
+      case "running", "current": Self.sentence(state, daemon) ?? state
+      case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
+      default: "in front of the queue"
+      }
+    try output.line("\(FilePath(path).printable): \(what)")
+    try output.object(["order": "retry", "stores": [path], "running": state == "running"])
+  }
+
   /// The sentence about a store that had not failed.
   static func sentence(_ found: String, _ daemon: DaemonOptions) -> String? {
     switch found {
     case "current": "nothing to do, it is at its target; hopd only looks at it again"
     case "running": "at work already"
-    case "waiting": "waits for its turn already; hopctl next STORE\(daemon.words) puts it in front"
+    case "waiting": "waits for its turn already; hopctl retry STORE --first\(daemon.words) puts it in front"
     case "paused": "paused: hopctl resume\(daemon.words) ends that"
     default: nil
     }
@@ -80,11 +100,12 @@ struct RetryCommand: HopctlCommand {
 /// `hopctl pause [WATCH|STORE]`.
 struct PauseCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pause", abstract: "Halts migrations: of all stores, of one watch, or of one store.",
+    commandName: "pause", abstract: "Pause migrations",
     discussion: """
-      No migration begins, and those at work halt between two chunks. A store whose migration halts stays locked; \
-      hopctl cancel STORE unlocks it. The pause outlives restarts and reboots. hopctl resume ends it, and halted \
-      migrations continue. The file /run/hopd/pause halts all migrations while it exists.
+      No migration starts, and running ones pause after the current chunk. A store whose migration is paused stays \
+      locked; with --now its migration stops at the next checkpoint and the store is unlocked and unchanged. A pause \
+      persists across restarts until `hopctl resume`, which continues from the checkpoint. While /run/hopd/pause \
+      exists, all migrations are paused.
       """)
 
   @Argument(
@@ -93,19 +114,41 @@ struct PauseCommand: HopctlCommand {
   )
   var name: String?
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @Flag(help: "Stop the migration of the store at its next checkpoint and unlock the store.")
+  var now = false
+
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
+
+  func validate() throws {
+    if now, name == nil { throw ValidationError("--now takes a store.") }
+  }
 
   func execute() throws {
+    if now, let name { return try stop(name) }
     try PauseOrder(name: name, daemon: daemon, output: output).pause()
+  }
+
+  private func stop(_ store: String) throws {
+    let client = try daemon.client()
+    let path = try daemon.path(of: store)
+    let isRunning = try client.call("Cancel", ["store": .string(path)])["running"]?.truth ?? false
+    try output.line(
+      (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
+        + FilePath(path).printable)
+    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) continues it")
+    try output.object(["order": "pause", "stores": [path], "running": isRunning])
   }
 }
 
 /// `hopctl resume [WATCH|STORE]`.
 struct ResumeCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "resume", abstract: "Ends a pause; without a name, all of them.",
-    discussion: "It says what goes on, and what is still paused.")
+    commandName: "resume", abstract: "Resume paused migrations, unpin restored stores",
+    discussion: """
+      Without a name, ends all pauses. With STORE, ends the pause of that store and removes the pin that `hopctl \
+      restore` has set; a pin is removed even if hopd is not running. Prints what changed and what is still paused.
+      """)
 
   @Argument(
     help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"),
@@ -116,8 +159,8 @@ struct ResumeCommand: HopctlCommand {
   @Flag(help: "End the pause of all stores alone; watches and stores that were paused by name stay paused.")
   var global = false
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if global, name != nil { throw ValidationError("Give either a name or --global, not both.") }
@@ -146,14 +189,48 @@ private struct PauseOrder {
   }
 
   func resume(global: Bool) throws {
-    var parameters = try parameters()
-    if global { parameters["global"] = .boolean(true) }
-    let answer = try daemon.client().call("Resume", parameters)
-    let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
+    let store = namedStore()
+    let unpinning = try store.flatMap { try Unpinning(of: $0, output) }
+    try unpinning?.report(output, daemon)
+    var answer: ControlValue?
+    do {
+      let client = try daemon.client()
+      var parameters = try parameters()
+      if global { parameters["global"] = .boolean(true) }
+      answer = try client.call("Resume", parameters)
+    } catch let error as HopdError where unpinning != nil && Self.saysNotPaused(error) {
+      try reportPauseOnRecord()
+    } catch let error as HopdError where error.code == .notRunning && store?.database.linkStatus() != nil {
+      throw HopdError(
+        .notRunning, "the store is not pinned, and a pause ends only while hopd is running",
+        at: Place(store: store?.database), hint: error.hint)
+    }
+    let (paused, changed) = (answer?.texts("paused") ?? [], answer?.texts("changed") ?? [])
     try report(changed, as: "paused no more")
-    if paused.isEmpty { try output.line("nothing is paused") }
+    if answer != nil, paused.isEmpty { try output.line("nothing is paused") }
     try report(paused, as: "still paused")
-    try output.object(["order": "resume", "paused": paused, "changed": changed])
+    let common: JSONObject = ["order": "resume", "paused": paused, "changed": changed]
+    try output.object(common + (unpinning?.json ?? [:]))
+  }
+
+  /// Whether an error only means that there is no pause of the store to end, which is no failure if it was pinned.
+  private static func saysNotPaused(_ error: HopdError) -> Bool {
+    ["not-paused", HopdError.Code.notFound.name, HopdError.Code.notRunning.name].contains(error.code.name)
+  }
+
+  /// Reports a pause of the store that a stopped hopd has recorded, and that outlives the pin.
+  private func reportPauseOnRecord() throws {
+    guard let name, let path = try? daemon.path(of: name), let state = try? daemon.recorded(),
+      state.lines(.paused).contains(path)
+    else { return }
+    try report([path], as: "still paused")
+  }
+
+  /// The named store; nil without a name, and for the name of a watch.
+  private func namedStore() -> CanonicalStoreLocation? {
+    guard let name else { return nil }
+    if !name.contains("/"), (try? daemon.recorded().reader.counts()[name]) != nil { return nil }
+    return try? StoreArgument.location(of: name)
   }
 
   private func report(_ names: [String], as what: String) throws {
@@ -175,65 +252,15 @@ private struct PauseOrder {
   }
 }
 
-/// `hopctl cancel STORE`.
-struct CancelCommand: HopctlCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "cancel", abstract: "Stops the migration of a store at its next checkpoint, and pauses the store.",
-    discussion: "The store stays the complete old one. hopctl resume STORE continues from the checkpoint.")
-
-  @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
-  var store: String
-
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
-
-  func execute() throws {
-    let client = try daemon.client()
-    let path = try daemon.path(of: store)
-    let isRunning = try client.call("Cancel", ["store": .string(path)])["running"]?.truth ?? false
-    try output.line(
-      (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
-        + FilePath(path).printable)
-    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) continues it")
-    try output.object(["order": "cancel", "stores": [path], "running": isRunning])
-  }
-}
-
-/// `hopctl next STORE`.
-struct NextCommand: HopctlCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "next", abstract: "Puts a store in front of hopd's queue.")
-
-  @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
-  var store: String
-
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
-
-  func execute() throws {
-    let client = try daemon.client()
-    let path = try daemon.path(of: store)
-    let state = try client.call("Next", ["store": .string(path)])["state"]?.text ?? ""
-    let what =
-      switch state {
-      case "running", "current": RetryCommand.sentence(state, daemon) ?? state
-      case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
-      default: "in front of the queue"
-      }
-    try output.line("\(FilePath(path).printable): \(what)")
-    try output.object(["order": "next", "stores": [path], "running": state == "running"])
-  }
-}
-
 /// `hopctl reload`.
 struct ReloadCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",
-    abstract: "Lets hopd read its configuration and models again, and waits until it uses them.",
+    abstract: "Reload the configuration and models",
     discussion: "If anything is wrong, hopd keeps the old configuration, and the exit status is not 0.")
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let answer = try daemon.client().call("Reload", timeout: .seconds(300))
@@ -247,7 +274,7 @@ struct ReloadCommand: HopctlCommand {
 struct SetCommand: HopctlCommand {
   static let keys = ConfigurationKey.settable + ["throttle"]
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Changes a limit of the running hopd, until it restarts.",
+    commandName: "set", abstract: "Change a setting until the daemon restarts",
     discussion: """
       Keys: jobs (stores migrated at once), memory_limit (for the chunks of all jobs together; applies to migrations \
       that begin later), log_level, io_pressure, cpu_pressure and memory_pressure (as in [throttle]), throttle (on, or \
@@ -264,8 +291,8 @@ struct SetCommand: HopctlCommand {
     completion: .custom { words, _, _ in SetCommand.values(after: words) })
   var value: String?
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     guard let key else {

@@ -7,17 +7,17 @@ import SystemPackage
 struct StatusCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "What hopd does, and which stores need you: why, since when, and what to type next.",
+    abstract: "Show daemon status and stores that need attention",
     discussion: """
-      With STORE: the state of that store, and its last jobs. It reads hopd's record, so it also works while hopd is \
-      down. Exit status 7: hopd does not run; 66: hopd has no record here.
+      With STORE, shows that store and its latest jobs. Works while hopd is down. Exit status 7: hopd is not running; \
+      66: no state directory, or no such store in it.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
   var store: String?
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   /// The most failed stores to list one by one.
   private static let most = 20

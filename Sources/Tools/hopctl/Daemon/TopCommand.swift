@@ -8,7 +8,7 @@ import SystemPackage
 /// `hopctl top`.
 struct TopCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "top", abstract: "Shows the stores at work each second: rows, rows per second, time to go.",
+    commandName: "top", abstract: "Show running migrations, updated every second",
     discussion: """
       On a terminal it redraws the table until Ctrl-C; elsewhere, or with --once, it prints it once. With --json each \
       status is a line.
@@ -17,8 +17,8 @@ struct TopCommand: HopctlCommand {
   @Flag(help: "Print it once and end.")
   var once = false
 
-  @OptionGroup var daemon: DaemonOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let client = try daemon.client()

@@ -1,4 +1,4 @@
-// One run of `hopctl work`: its lines in the results file, the progress output, and the summary.
+// One run of `hopctl fleet run`: its lines in the results file, the progress output, and the summary.
 
 import Diagnostics
 import DurableFiles

@@ -9,17 +9,17 @@ import SystemPackage
 /// `hopctl backups [STORE|DIRECTORY]`.
 struct BackupsCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "backups", abstract: "Lists the backups of a store, or of all stores of a directory; changes nothing.",
+    commandName: "backups", abstract: "List backups",
     discussion: """
-      It also lists those of stores that are gone. The last column says what removes a backup: a rule (from --config, \
-      --keep or --keep-for; else keep = 1), or only hopctl prune.
+      Includes backups of deleted stores. The last column shows what will remove a backup: a retention rule (from \
+      --config, --keep or --keep-for; default keep = 1), or only hopctl prune. Read-only.
       """)
 
   @Argument(help: "A store, which may be gone, or a folder of stores; else this folder.", completion: .file())
   var path = "."
 
   @OptionGroup var options: BackupOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let files = LinuxFileSystem()

@@ -13,10 +13,10 @@ import SystemPackage
 /// `hopctl create STORE --models … --model-version V`.
 struct CreateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "create", abstract: "Makes a store of a version as Core Data would, empty or with sample objects.")
+    commandName: "create", abstract: "Create a store, empty or with sample data")
 
   @OptionGroup var store: StoreArgument
-  @OptionGroup var models: ModelOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
 
   @Option(name: .customLong("model-version"), help: "The version of the model.")
   var modelVersion: String
@@ -27,8 +27,8 @@ struct CreateCommand: HopctlCommand {
   @Option(help: "The same seed makes the same store.")
   var seed: UInt64?
 
-  @OptionGroup var layout: LayoutOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Layout options") var layout: LayoutOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     guard (0...100_000_000_000).contains(rows) else {

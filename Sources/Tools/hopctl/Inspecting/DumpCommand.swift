@@ -10,10 +10,10 @@ import SystemPackage
 struct DumpCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump",
-    abstract: "Prints every object as a line of JSON, in an order that only depends on the content.",
+    abstract: "Print all objects of a store as JSON lines",
     discussion:
-      "It changes nothing. The output has users' values: take care where you send it. What is not in it is named, and "
-      + "then the exit status is 65.")
+      "Output order depends only on the contents. Read-only. The output contains user data. Parts that are missing "
+      + "from it are named on standard error, and then the exit status is 65.")
 
   @OptionGroup var store: StoreArgument
   @Option(
@@ -26,9 +26,9 @@ struct DumpCommand: HopctlCommand {
       "Directory for --binary files; it is made if missing. Each value is a file named by its SHA-256.",
       valueName: "directory"))
   var files: String?
-  @OptionGroup var models: ModelOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
   @OptionGroup var evidence: EvidenceOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     guard (binary == .files) == (files != nil) else {

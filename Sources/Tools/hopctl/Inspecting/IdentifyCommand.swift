@@ -11,20 +11,20 @@ import SystemPackage
 /// `hopctl identify STORE…`.
 struct IdentifyCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "identify", abstract: "Says which version a store has; changes nothing.",
+    commandName: "identify", abstract: "Show the model version of a store",
     discussion: """
-      Exit status 0 for a store that is current or behind, 65 for one that cannot be migrated as it is. Of several \
-      stores each has its report, and the first status that is not 0 counts; --json prints an object with `stores`. \
-      hopctl scan does it for folders.
+      Read-only. Exit status: 0 if the store is current or can be migrated, 65 if it cannot be migrated as is. Of \
+      several stores each has its report, and the first status that is not 0 counts; --json prints an object with \
+      `stores`. For directories use hopctl fleet scan.
       """)
 
   @Argument(help: "The stores' SQLite files.", completion: .file())
   var stores: [String]
 
-  @OptionGroup var models: ModelOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
   @OptionGroup var wanted: WantedVersion
   @OptionGroup var evidence: EvidenceOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     if let only = stores.first, stores.count == 1 {

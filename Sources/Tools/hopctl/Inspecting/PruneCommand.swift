@@ -9,7 +9,7 @@ import SystemPackage
 /// `hopctl prune [STORE|DIRECTORY|BACKUP…]`.
 struct PruneCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "prune", abstract: "Removes backups.",
+    commandName: "prune", abstract: "Delete backups",
     discussion: """
       Name a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
       only backups of migrations, of stores that still exist; backups of restores go by --keep-for or by name. \
@@ -29,7 +29,7 @@ struct PruneCommand: HopctlCommand {
   var orphans = false
 
   @OptionGroup var options: BackupOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if paths.isEmpty { throw ValidationError("Name backups, stores, or folders of stores.") }

@@ -11,10 +11,10 @@ import SystemPackage
 /// `hopctl verify STORE`.
 struct VerifyCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Checks whether a file is a proper store of a known version; changes nothing.")
+    commandName: "verify", abstract: "Check the integrity of a store", discussion: "Read-only.")
 
   @OptionGroup var store: StoreArgument
-  @OptionGroup var models: ModelOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
 
   @Option(name: .customLong("verify"), help: "How thoroughly; full compares every index with its table.")
   var depth: VerificationDepth = .quick
@@ -26,7 +26,7 @@ struct VerifyCommand: HopctlCommand {
   var exact = false
 
   @OptionGroup var evidence: EvidenceOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let location = try store.location().store

@@ -14,21 +14,26 @@ import SystemPackage
 /// `hopctl migrate STORE`.
 struct MigrateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "migrate", abstract: "Migrates a store to the current version of its model.",
+    commandName: "migrate", abstract: "Migrate a store to the current model version",
     discussion: """
-      It replaces the store when the new one is complete, verified and durable, and keeps the old one beside it. An \
-      interrupted run leaves the store as it was, and the next run continues from the checkpoint. If a restore has \
-      pinned the store, this command releases it. With --output it also makes a SQLite store of a Core Data XML store.
+      Replaces the store once the new one is complete, verified and synced to disk, and keeps the old one as a backup. \
+      If interrupted, the store is unchanged and the next run continues from the last checkpoint. Also unpins the \
+      store. With --rehearse it migrates a temporary copy, policies included, prints the same report and deletes the \
+      copy. With --output it also makes a SQLite store of a Core Data XML store.
       """)
 
   @OptionGroup var store: StoreArgument
-  @OptionGroup var models: ModelOptions
-  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
+  @OptionGroup(title: "Migration options") var options: RequestOptions
 
   @Option(name: .customLong("output"), help: "Write a migrated copy here and only read the store.", completion: .file())
   var copy: String?
 
-  @OptionGroup var replacement: ReplaceOptions
+  @Flag(help: "Migrate and verify a temporary copy; the store is only read.")
+  var rehearse = false
+
+  @OptionGroup(title: "Migration options") var scratch: ScratchOptions
+  @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
   @Option(help: ArgumentHelp("How many old stores are kept, or none.", valueName: "keep|none"))
   var backup: BackupCount?
@@ -37,12 +42,20 @@ struct MigrateCommand: HopctlCommand {
   var verify: VerificationDepth?
 
   @OptionGroup var state: StateOptions
-  @OptionGroup var progress: ProgressOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var progress: ProgressOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
+
+  func validate() throws {
+    if rehearse, copy != nil || backup != nil || replacement.replace != nil {
+      throw ValidationError("--rehearse replaces nothing, so it takes no --output, --backup or --replace.")
+    }
+    if scratch.directory != nil, !rehearse { throw ValidationError("--scratch belongs to --rehearse.") }
+  }
 
   func execute() throws {
     let location = try store.location()
     let (loaded, remarks) = try options.load(models, for: location.store, output)
+    if rehearse { return try runOnCopy(location, loaded, remarks) }
     if ConvertedStore.isNeeded(for: location.store) {
       guard copy != nil else {
         throw HopdError(
@@ -68,6 +81,21 @@ struct MigrateCommand: HopctlCommand {
         + (copy == nil ? "it continues from the last checkpoint" : "a copy starts over")
     ) { show throws(MigrationFailure) in
       try MigrationPipeline().run(request, stop: StopOnSignals.start(), observer: show)
+    }
+  }
+
+  private func runOnCopy(
+    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError]
+  ) throws {
+    // A rehearsal replaces nothing, so it needs no state directory for an intent record.
+    var request = try options.request(location, loaded, stateDirectory: "")
+    if let verify { request.verification = verify }
+    let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
+    try MigrationOutput(output: output).run(
+      request, remarks, bar, verb: "rehearsed", interrupted: "the store is as it was, and nothing is left of the copy"
+    ) { [request] show throws(MigrationFailure) in
+      try MigrationPipeline().rehearse(
+        request, scratch: scratch.directory, stop: StopOnSignals.start(), observer: show)
     }
   }
 

@@ -13,14 +13,14 @@ import SystemPackage
 /// `hopctl plan STORE`.
 struct PlanCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "plan", abstract: "Says what a migration would do; changes nothing.",
-    discussion: "Exit status with --check: 0 nothing to do, 10 work to do, 65 cannot be migrated.")
+    commandName: "plan", abstract: "Show what a migration would do",
+    discussion: "Read-only. With --check, exit status: 0 nothing to do, 10 migration needed, 65 cannot be migrated.")
 
   @OptionGroup var store: StoreArgument
-  @OptionGroup var models: ModelOptions
-  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
+  @OptionGroup(title: "Migration options") var options: RequestOptions
 
-  @OptionGroup var replacement: ReplaceOptions
+  @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
   @Flag(help: "Exit with 10 if there is work to do.")
   var check = false
@@ -33,7 +33,7 @@ struct PlanCommand: HopctlCommand {
         Such a chain is run up to its first policy into a scratch folder, because only then its rows can be looked at.
         """))
   var noScan = false
-  @OptionGroup var scratch: ScratchOptions
+  @OptionGroup(title: "Migration options") var scratch: ScratchOptions
 
   @Flag(
     help: ArgumentHelp(
@@ -42,7 +42,7 @@ struct PlanCommand: HopctlCommand {
         "With --json the same plan is the same text, spread over lines, fit to be kept and compared in reviews."))
   var stable = false
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()

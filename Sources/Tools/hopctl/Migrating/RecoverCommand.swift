@@ -12,7 +12,7 @@ import SystemPackage
 /// `hopctl recover DIRECTORY`.
 struct RecoverCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recover", abstract: "Explains what a crash left in a directory, and repairs it with --yes.",
+    commandName: "recover", abstract: "Inspect and repair interrupted migrations",
     discussion: """
       You need it only to see what happened: hopd does the same at its start, and every migration begins with it. \
       Stores without traces of an interrupted job are not listed.
@@ -39,7 +39,7 @@ struct RecoverCommand: HopctlCommand {
   var discard = false
 
   @OptionGroup var state: StateOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let files = LinuxFileSystem()

@@ -12,11 +12,11 @@ import SystemPackage
 /// `hopctl restore STORE`.
 struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Puts a backup back in the store's place.",
+    commandName: "restore", abstract: "Restore a store from a backup",
     discussion: """
-      The present store becomes a backup itself, so you can undo a restore. Only hopctl prune or keep_for removes such \
-      a backup, never keep. The restored store is pinned to its version: hopd does not migrate it to the version that \
-      it had, until you type hopctl migrate or hopctl release, or the watch gets another target.
+      The current store becomes a backup, so a restore can be undone. That backup is never removed by `keep`, only by \
+      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it back to the replaced \
+      version until you run `hopctl migrate` or `hopctl resume`, or the target of the watch changes.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -42,10 +42,10 @@ struct RestoreCommand: HopctlCommand {
       """)
   var anyway = false
 
-  @OptionGroup var replacement: ReplaceOptions
+  @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
   @OptionGroup var state: StateOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()

@@ -9,7 +9,7 @@ import SystemPackage
 /// `hopctl mapping infer PATH FROM TO`.
 struct MappingInferCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "infer", abstract: "Writes the inferred mapping between two versions as a text mapping.",
+    commandName: "infer", abstract: "Generate a text mapping from an inferred hop",
     discussion: """
       A hop that can be inferred needs no mapping model. This command shows what inference does, as a start for a \
       mapping model that differs from it. docs/MAPPINGS.md says how to continue.
@@ -32,7 +32,7 @@ struct MappingInferCommand: HopctlCommand {
   @Flag(help: "Write also what cannot be inferred, as comments that begin with TODO.")
   var skeleton = false
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if let file, !file.hasSuffix(TextMapping.fileNameEnd) {

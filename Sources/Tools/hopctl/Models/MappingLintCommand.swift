@@ -6,7 +6,7 @@ import SystemPackage
 /// `hopctl mapping lint FILE --models …`.
 struct MappingLintCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lint", abstract: "Finds what a mapping model leaves behind, and what in it does nothing.",
+    commandName: "lint", abstract: "Check a mapping model for data loss and dead rules",
     discussion: """
       It finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads \
       (dropped-value), entities without an entity mapping (unmapped-entity), policies that never run (unused-policy), \
@@ -40,7 +40,7 @@ struct MappingLintCommand: HopctlCommand {
   @Flag(help: "Any finding makes the exit status 65.")
   var strict = false
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let subject = try MappingSubject(file: file, models: models, mappings: mappings)

@@ -9,7 +9,7 @@ import SystemPackage
 /// `hopctl mapping show FILE --models …`.
 struct MappingShowCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Shows what a mapping model does, expression by expression.",
+    commandName: "show", abstract: "Print the contents of a mapping model",
     discussion: """
       It fills in what Xcode's compiler would fill in. It warns of what a migration could not follow: names that lead \
       nowhere, and expressions that are not supported. A mapping model that fits no two versions is shown for the \
@@ -34,7 +34,7 @@ struct MappingShowCommand: HopctlCommand {
   @Flag(help: "Show it as a text mapping, which hopd follows in the same way.")
   var text = false
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let subject = try MappingSubject(file: file, models: models, mappings: mappings)

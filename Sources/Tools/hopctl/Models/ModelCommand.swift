@@ -7,7 +7,7 @@ import SystemPackage
 /// `hopctl model …`: commands about models.
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "model", abstract: "Shows models: versions, hashes, the tables they make.",
+    commandName: "model", abstract: "Inspect model versions, hashes and schemas",
     subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self])
 
   /// Reads the only model at or below `path`: a model, a store that holds its own, or a folder of either.

@@ -9,7 +9,7 @@ import SystemPackage
 /// `hopctl model diff A B`, `hopctl model diff MODEL FROM TO`.
 struct ModelDiffCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Says what differs between two versions, and what a hop does to rows.",
+    commandName: "diff", abstract: "Compare two model versions",
     discussion: """
       Two words name a model each: .xcdatamodel, .mom, a store that holds its model, or a bundle, of which diff takes \
       the current version. With three words the first is a model, and the others are two of its versions.
@@ -21,7 +21,7 @@ struct ModelDiffCommand: HopctlCommand {
   @Flag(help: "A section of Markdown.")
   var markdown = false
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     guard (2...3).contains(words.count) else { throw ValidationError("Give two models, or a model and two versions.") }

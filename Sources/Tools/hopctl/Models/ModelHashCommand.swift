@@ -5,12 +5,12 @@ import ManagedObjectModel
 /// `hopctl model hash PATH`.
 struct ModelHashCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "hash", abstract: "Shows the version hashes that stores of each version carry.")
+    commandName: "hash", abstract: "Print the version hashes of each model version")
 
   @Argument(help: "A model.", completion: .file())
   var path: String
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let bundle = try ModelCommand.bundle(at: path)

@@ -7,13 +7,13 @@ import SystemPackage
 /// `hopctl model list PATH…`.
 struct ModelListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists models and their versions, oldest first.",
+    commandName: "list", abstract: "List models and their versions, oldest first",
     discussion: "It takes whatever --models takes; versions that are named one by one are one model.")
 
   @Argument(help: "Models, stores that hold their model, or folders of them.", completion: .file())
   var paths: [String]
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     var catalog = try ModelCatalog.load(paths.map { FilePath($0) })

@@ -8,7 +8,7 @@ import SystemPackage
 /// `hopctl model schema PATH --model-version NAME`.
 struct ModelSchemaCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "schema", abstract: "Shows the SQL that Core Data runs to make an empty store.",
+    commandName: "schema", abstract: "Print the SQL schema of an empty store",
     discussion: "Without --json the output is a script for sqlite3.")
 
   @Argument(help: "A model.", completion: .file())
@@ -17,8 +17,8 @@ struct ModelSchemaCommand: HopctlCommand {
   @Option(name: .customLong("model-version"), help: "The version; else the current one, or the only one.")
   var modelVersion: String?
 
-  @OptionGroup var layout: LayoutOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Layout options") var layout: LayoutOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let bundle = try ModelCommand.bundle(at: path)

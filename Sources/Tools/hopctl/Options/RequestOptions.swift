@@ -1,5 +1,5 @@
-// The request of plan, migrate and rehearse to the pipeline: the command line overrides the configuration, which
-// overrides the defaults. All three build it here, so a plan or a rehearsal describes the migration that would run.
+// The request of plan and migrate to the pipeline: the command line overrides the configuration, which
+// overrides the defaults. Both build it here, so a plan or a rehearsal describes the migration that would run.
 
 import ArgumentParser
 import ConfigurationInspection

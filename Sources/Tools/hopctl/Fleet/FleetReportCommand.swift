@@ -3,23 +3,24 @@ import Diagnostics
 import StoreFleet
 import SystemPackage
 
-/// `hopctl report FILE…`.
-struct ReportCommand: HopctlCommand {
+/// `hopctl fleet report FILE…`.
+struct FleetReportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "report", abstract: "Makes one report of what all workers of a fleet wrote.",
+    commandName: "report", abstract: "Summarize the results of all workers",
     discussion: """
       Exit status: 0 every store is current; 65 some failed and need you; 75 some wait or have no result, or a \
       shard or all workers never reported: run the workers again.
       """)
 
   @Argument(
-    help: ArgumentHelp("Results of `hopctl work`, or folders of them.", valueName: "file|dir"), completion: .file())
+    help: ArgumentHelp("Results of `hopctl fleet run`, or folders of them.", valueName: "file|dir"),
+    completion: .file())
   var files: [String]
 
   @Option(help: ArgumentHelp("Write one page for a browser.", valueName: "file"), completion: .file())
   var html: String?
 
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     var builder = FleetReportBuilder()

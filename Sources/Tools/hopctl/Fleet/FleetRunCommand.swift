@@ -12,25 +12,25 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// `hopctl work`.
-struct WorkCommand: HopctlCommand {
+/// `hopctl fleet run`.
+struct FleetRunCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "work", abstract: "Migrates a share of a fleet: one task of Slurm, Kubernetes or GNU parallel.",
+    commandName: "run", abstract: "Migrate one shard of a fleet of stores",
     discussion: """
-      Takes the stores of a manifest (`hopctl scan --output`) that belong to its shard to the current version. Stores \
-      that are current are left alone, so the same command may run again at any time: after a kill, after SIGTERM, on \
-      another machine. Every result is a line in --results.
+      Migrates the stores of a manifest (`hopctl fleet scan --output`) that belong to this shard. Current stores are \
+      skipped, so the command can be repeated at any time: after a kill, after SIGTERM, or on another machine. Every \
+      result is a line in --results.
 
-      Exit status: 0 all stores are current, 65 a person has to look at those that failed, 75 the same command goes on \
-      (stopped, busy stores, no space), 10 the canary is done and the rest waits for --continue.
+      Exit status: 0 all stores are current; 65 some stores failed; 75 incomplete, run again (stopped, busy stores, no \
+      space); 10 canary finished, run again with --continue.
       """)
 
   @OptionGroup var share: ShareOptions
-  @OptionGroup var models: ModelOptions
-  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
+  @OptionGroup(title: "Migration options") var options: RequestOptions
   @OptionGroup var limits: WorkLimits
   @OptionGroup var jobs: JobsOption
-  @OptionGroup var replacement: ReplaceOptions
+  @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
   @Option(
     help: ArgumentHelp(
@@ -45,7 +45,7 @@ struct WorkCommand: HopctlCommand {
   var verify: VerificationDepth?
 
   @OptionGroup var state: StateOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
     let stop = StopOnSignals.start()
@@ -68,7 +68,7 @@ struct WorkCommand: HopctlCommand {
     }
     let outcome = try session.run(limits.order.sorted(stores), isCanary: false, mayEnd: false)
     try file?.finish()
-    if let name = file?.path.string { try output.line("  hopctl report \(name.quotedForShell)") }
+    if let name = file?.path.string { try output.line("  hopctl fleet report \(name.quotedForShell)") }
     throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software)
   }
 
@@ -95,7 +95,8 @@ struct ShareOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The stores of the fleet: what `hopctl scan` wrote, or a list of paths; - is standard input.", valueName: "file"),
+      "The stores of the fleet: what `hopctl fleet scan` wrote, or a list of paths; - is standard input.",
+      valueName: "file"),
     completion: .file())
   var manifest: String?
 
@@ -132,7 +133,7 @@ struct ShareOptions: ParsableArguments {
       guard fleet > 0 || isOfAScan else {
         throw HopdError(
           .badManifest, "the manifest names no store", at: Place(file: FilePath(manifest)),
-          hint: "look whether the command that wrote it ended well; hopctl scan DIR --output FILE writes one")
+          hint: "look whether the command that wrote it ended well; hopctl fleet scan DIR --output FILE writes one")
       }
     } else {
       var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })

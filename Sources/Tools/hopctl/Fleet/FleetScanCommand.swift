@@ -8,14 +8,14 @@ import MigrationPlanning
 import StoreFleet
 import SystemPackage
 
-/// `hopctl scan DIR…`.
-struct ScanCommand: HopctlCommand {
+/// `hopctl fleet scan DIR…`.
+struct FleetScanCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "scan", abstract: "Says which versions the stores of a fleet have; changes nothing.",
+    commandName: "scan", abstract: "Find stores and record their model versions",
     discussion: """
-      It writes a line of JSON to --output for every Core Data store below the folders: a manifest for `hopctl work`. \
-      It skips hidden files and links. --resume continues a killed scan. With --json the lines go to standard output, \
-      and the last one is the summary.
+      Writes a line of JSON to --output for every Core Data store below the directories: a manifest for `hopctl fleet \
+      run`. Skips hidden files and links. --resume continues a killed scan. With --json the lines go to standard \
+      output, and the last one is the summary. Read-only.
       """)
 
   @Argument(help: ArgumentHelp("Folders, or single stores.", valueName: "dir"), completion: .directory)
@@ -27,8 +27,8 @@ struct ScanCommand: HopctlCommand {
       valueName: "file"), completion: .file())
   var manifest: String?
 
-  @OptionGroup var models: ModelOptions
-  @OptionGroup var options: RequestOptions
+  @OptionGroup(title: "Model options") var models: ModelOptions
+  @OptionGroup(title: "Migration options") var options: RequestOptions
 
   @Option(
     name: .customLong("output"), help: ArgumentHelp("Write the manifest to this file.", valueName: "file"),
@@ -42,7 +42,7 @@ struct ScanCommand: HopctlCommand {
   var html: String?
 
   @OptionGroup var jobs: JobsOption
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if folders.isEmpty == (manifest == nil) {
@@ -125,7 +125,7 @@ struct ScanCommand: HopctlCommand {
     for text in FleetText.lines(of: summary, seconds: seconds) { try output.line(text) }
     if let file, summary.groups.contains(where: { $0.state == "behind" && $0.hops != nil }) {
       try output.line(
-        "next: hopctl work --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
+        "next: hopctl fleet run --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
     }
     if output.json { try StandardStreams.write(LineFile.bytes(of: LastLine(summary: summary)), to: .output) }
   }

@@ -1,0 +1,79 @@
+// The list of commands as somebody reads it who types hopctl for the first time.
+
+import BlockingTests
+import SystemPackage
+import Testing
+
+@Suite("The list of commands", .blocking, .enabled(if: Program.isBuilt, Program.absence))
+struct CommandListTests {
+  /// The commands in a help text, by group, each with its line.
+  private func groups(_ help: String) -> [(title: String, commands: [String])] {
+    var found: [(title: String, commands: [String])] = []
+    var isList = false
+    for line in help.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.hasSuffix("SUBCOMMANDS:") {
+        found.append((String(line.dropLast(13)).trimmingSpaces, []))
+        isList = true
+      } else if line.isEmpty {
+        isList = false
+      } else if isList, !found.isEmpty {
+        found[found.count - 1].commands.append(String(line))
+      }
+    }
+    return found
+  }
+
+  @Test("hopctl --help has at most 26 commands in four groups, one line each in 80 columns")
+  func topLevel() throws {
+    let room = try Room()
+    let help = try room.run(words: ["--help"], variables: ["COLUMNS=80"])
+    try #require(help.status == 0, "\(help.errors)")
+    let groups = groups(help.output)
+    #expect(groups.map(\.title) == ["MODEL", "STORE", "FLEET", "DAEMON"])
+    let lines = groups.flatMap(\.commands)
+    #expect(lines.count <= 26 && lines.count > 20, "\(lines.count)")
+    for line in help.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+    // A wrapped abstract would be a line without a name.
+    for line in lines { #expect(line.hasPrefix("  ") && line.dropFirst(2).first?.isLowercase == true, "\(line)") }
+    for words in ["Exit status:", "65 invalid store or model", "78 configuration error", "--no-progress"] {
+      #expect(help.output.contains(words), "\(words)")
+    }
+  }
+
+  @Test(
+    "Abstracts are imperatives on one line, without a full stop", arguments: [[], ["model"], ["mapping"], ["fleet"]])
+  func abstracts(_ words: [String]) throws {
+    let room = try Room()
+    let help = try room.run(words: words + ["--help"], variables: ["COLUMNS=80"]).output
+    for line in groups(help).flatMap(\.commands) {
+      let parts = line.dropFirst(2).split(separator: " ", maxSplits: 1)
+      let abstract = (parts.last.map { String($0) } ?? "").trimmingSpaces
+      #expect(abstract.first?.isUppercase == true && !abstract.hasSuffix("."), "\(line)")
+      #expect(abstract.split(separator: " ").first?.hasSuffix("s") == false, "\(line)")
+    }
+  }
+
+  @Test("hopctl without arguments shows three commands and where the rest is")
+  func bare() throws {
+    let room = try Room()
+    let shown = try room.run(words: [])
+    #expect(shown.status == 0 && shown.output.hasSuffix("'hopctl help COMMAND' for one.\n"), "\(shown)")
+    #expect(shown.output.split(separator: "\n").filter { $0.hasPrefix("hopctl ") }.count == 3)
+  }
+
+  @Test("The help of a command shows its options by title")
+  func titles() throws {
+    let room = try Room()
+    let help = try room.run("migrate", "--help").output
+    for title in ["MODEL OPTIONS:", "MIGRATION OPTIONS:", "OUTPUT OPTIONS:"] {
+      #expect(help.contains(title), "\(title)")
+    }
+  }
+}
+
+extension String {
+  fileprivate var trimmingSpaces: String {
+    let rest = drop { $0 == " " }
+    return String(rest.reversed().drop { $0 == " " }.reversed())
+  }
+}
