@@ -192,6 +192,16 @@ import Testing
     #expect(remarks(try SmallStore(model, quoted).plan(catalog)).isEmpty)
   }
 
+  @Test("An index that the app made itself is left out with a warning that names it")
+  func appIndexIsReported() throws {
+    let catalog = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x")]), entity("B")])
+    let model = try catalog.model("V1")
+    let plan = try SmallStore(model, "CREATE INDEX RADAR_1 ON ZA (ZX); CREATE INDEX Z_A_old ON ZA (ZX)").plan(catalog)
+    #expect(plan.warnings.map(\.code) == [.indexLeftOut])
+    #expect(plan.warnings.first?.message.contains("RADAR_1 on ZA") == true)
+    #expect(!plan.hops.last!.destinationSchema.indexes.contains { $0.name == "RADAR_1" })
+  }
+
   /// A table that only looks like an R-Tree may belong to another program: dropping it would lose its data.
   @Test func tablesThatOnlyClaimToBeRTreesAreRefused() throws {
     let catalog = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x")]), entity("B")])

@@ -170,7 +170,7 @@ import Testing
     #expect(kept.first?.job == "\(many + 1)")
   }
 
-  @Test func tenThousandCurrentStoresTakeFewBytesAndFewMilliseconds() throws {
+  @Test func tenThousandCurrentStoresTakeFewBytes() throws {
     let room = try Room()
     let database = try StateDatabase(stateDirectory: room.path)
     let count = 10_000
@@ -182,9 +182,7 @@ import Testing
     var status = stat()
     #expect(stat(room.file.string, &status) == 0)
     #expect(Int(status.st_size) < 200 * count, "\(status.st_size) bytes")
-    let begin = ContinuousClock.now
     #expect(try StateReader(stateDirectory: room.path).stores(.init(conditions: [.failed])).count == count / 100)
-    #expect(ContinuousClock.now - begin < .milliseconds(50))
   }
 
   @Test func readersSeeAWholeStateWhileItIsWritten() throws {
@@ -205,10 +203,8 @@ import Testing
     let stays = try Connection(path: room.file, access: .shared(writes: false))
     try stays.execute("BEGIN")
     #expect(try stays.integer("SELECT count(*) FROM stores") == 1)
-    let begin = ContinuousClock.now
     for number in 0..<20 { _ = try database.write([.store(Self.store("/b\(number)", .current))], now: 2) }
     #expect(try StateReader(stateDirectory: room.path).stores().count == 21)
-    #expect(ContinuousClock.now - begin < .seconds(5))
     #expect(try stays.integer("SELECT count(*) FROM stores") == 1)
     try stays.execute("COMMIT")
     #expect(try stays.integer("SELECT count(*) FROM stores") == 21)

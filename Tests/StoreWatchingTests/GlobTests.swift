@@ -46,12 +46,10 @@ import Testing
     #expect(Glob("\\").matches(Array("\\".utf8)))
   }
 
-  @Test func manyStarsTakeNoLongTime() {
+  /// Trying every split of the name would never end.
+  @Test(.timeLimit(.minutes(1))) func manyStarsAreMatchedInPolynomialTime() {
     let pattern = Glob(String(repeating: "*a", count: 60) + "b")
     let name = [UInt8](repeating: UInt8(ascii: "a"), count: 255)
-    var matches = true
-    let time = ContinuousClock().measure { matches = pattern.matches(name) }
-    #expect(!matches)
-    #expect(time < .seconds(2))
+    #expect(!pattern.matches(name))
   }
 }

@@ -156,7 +156,8 @@ import Testing
     #expect(error?.message.contains("NUL") == true && error?.place.line == 1)
   }
 
-  @Test func aLongTextTakesLittleTime() throws {
+  /// Steps that grow with the square of the length would take hours.
+  @Test(.timeLimit(.minutes(5))) func aLongTextIsReadInLinearTime() throws {
     let texts = [
       "a = \"" + String(repeating: "x", count: 1 << 20) + "\"",
       "a = \"\"\"" + String(repeating: "\\\n \"\" ", count: 1 << 17) + "\"\"\"",
@@ -166,9 +167,6 @@ import Testing
       "a = 1" + String(repeating: "0", count: 1 << 20),
       (0..<15_000).map { "k\($0).x.y.z = 1\n" }.joined(),
     ]
-    for text in texts {
-      let time = ContinuousClock().measure { Self.parseOrRefuse(text.utf8) }
-      #expect(time < .seconds(5), "\(text.prefix(20))")
-    }
+    for text in texts { Self.parseOrRefuse(text.utf8) }
   }
 }

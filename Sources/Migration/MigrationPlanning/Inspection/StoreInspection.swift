@@ -68,6 +68,7 @@ struct StoreInspection {
       }
     }
     for object in objects where object.type == "trigger" { inspect(trigger: object) }
+    for object in objects where object.type == "index" && predicted.contains(object.table) { inspect(index: object) }
     for object in objects where object.type == "view" {
       refuse(.unknownView, "the view \(object.name)", "Core Data makes no views; drop it if it is not needed")
     }
@@ -94,7 +95,16 @@ struct StoreInspection {
     try inspectNumbers()
   }
 
-  // MARK: Triggers and R-Trees
+  // MARK: Indexes, triggers and R-Trees
+
+  /// Core Data's names begin with Z, those of indexes that its own migrations left behind too. SQLite's own indexes have
+  /// no text.
+  private mutating func inspect(index: SchemaObject) {
+    guard index.sql != nil, !index.name.hasPrefix("Z") else { return }
+    warnings.add(
+      .indexLeftOut,
+      "the index \(index.name) on \(index.table) is not Core Data's; it stays behind, and no data with it")
+  }
 
   private mutating func inspect(trigger: SchemaObject) {
     if rTrees.owns(trigger: trigger.name) || isOfFilteredCount(trigger) { return }
