@@ -129,6 +129,21 @@ import Testing
     #expect(advanced > reported.count { $0.chunkRows > 0 } * 3 / 4)
   }
 
+  @Test("Rows are counted while a chunk runs, and their number never falls")
+  func rowsWithinAChunk() throws {
+    let world = try World(.written, rows: 40_000)
+    world.request.engine.chunkRowsMax = 50_000
+    world.request.engine.chunkTime = .seconds(60)
+    var reported: [ChunkProgress] = []
+    _ = try MigrationPipeline().run(world.request, stop: StopSignal()) { event in
+      if case .progress(let progress) = event { reported.append(progress) }
+    }
+    let pairs = Array(zip(reported, reported.dropFirst()))
+    #expect(pairs.allSatisfy { $0.rows <= $1.rows })
+    // No chunk ended between the two reports, and still there are more rows.
+    #expect(pairs.contains { $0.rows < $1.rows && $1.chunkRows == 0 })
+  }
+
   @Test func aStoreThatIsCurrentTellsNothing() throws {
     let world = try World(.written)
     _ = try world.run()

@@ -10,8 +10,8 @@ struct ListCommand: HopctlCommand {
     commandName: "list", abstract: "Lists the stores that hopd watches, with their state; also while hopd is down.",
     discussion: """
       States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
-      failed, and hopd tries again); failed (you must change something first); held-back (a restore pinned it); paused. \
-      Other columns: watch, code, reason, attempts, command.
+      failed, and hopd tries again); failed (you must change something first); held-back (a restore pinned it); \
+      paused. Other columns: watch, code, reason, attempts, command.
       """)
 
   @Option(

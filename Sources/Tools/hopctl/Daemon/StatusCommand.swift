@@ -10,8 +10,8 @@ struct StatusCommand: HopctlCommand {
     abstract: "What hopd does, and which stores need you: why, since when, and what to type next.",
     discussion: """
       With STORE: the state of that store, and its last jobs. Stores that failed for one cause are one entry. It reads \
-      hopd's record, so it also works while hopd is down. Columns are those of the table of watches (watch, stores, and \
-      each state), with STORE those of history. Exit status 7: hopd does not run; 66: hopd has no record here.
+      hopd's record, so it also works while hopd is down. Columns are those of the table of watches (watch, stores, \
+      and each state), with STORE those of history. Exit status 7: hopd does not run; 66: hopd has no record here.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
@@ -33,7 +33,8 @@ struct StatusCommand: HopctlCommand {
   }
 
   private func report(_ state: RecordedState) throws {
-    let watches = try state.reader.counts().sorted { $0.key < $1.key }.map { WatchCounts(watch: $0.key, counts: $0.value) }
+    let watches = try state.reader.counts().sorted { $0.key < $1.key }
+      .map { WatchCounts(watch: $0.key, counts: $0.value) }
     let all = StoreText.sum(watches.map(\.counts))
     let seen = StoreCondition.allCases.filter { (all[$0] ?? 0) > 0 }.map(\.name)
     let table = try Table(WatchCounts.columns, shown: ["watch", "stores"] + seen, columns)

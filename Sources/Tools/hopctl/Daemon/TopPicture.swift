@@ -14,7 +14,7 @@ struct TopPicture: Sendable {
 
   private static let work: [Table<ControlValue>.Column] = [
     Table.Column(name: "%", isNumber: true) { "\(min(Int(min(max($0["fraction"]?.real ?? 0, 0), 1) * 100), 99))" },
-    Table.Column(name: "rows/s", isNumber: true, rank: 4) { job in
+    Table.Column(name: "rows/s", isNumber: true, rank: 3) { job in
       let pace = job["rowsPerSecond"]?.real ?? 0
       return "\(pace >= 1 && pace < 1e12 ? MessageFormatter.count(Int64(pace)) : "-")"
     },
@@ -29,7 +29,7 @@ struct TopPicture: Sendable {
       let words = [job["activity"]?.text ?? "", job["subject"]?.text ?? ""].filter { !$0.isEmpty }
       return "\(words.joined(separator: " "))"
     },
-    Table.Column(name: "versions", rank: 3) { "\(StoreText.versions($0["from"]?.text, $0["to"]?.text))" },
+    Table.Column(name: "versions", rank: 4) { "\(StoreText.versions($0["from"]?.text, $0["to"]?.text))" },
     Table.Column(name: "store", isPath: true) { "\($0["store"]?.text ?? "")" },
   ]
 

@@ -106,11 +106,11 @@ enum FleetText {
 
   /// The lines of a report.
   static func lines(of report: FleetReport) -> [String] {
-    let ended = report.shards.count { $0.state == .ended }
+    let ended = MessageFormatter.count(report.shards.count { $0.state == .ended })
     let shards =
       report.runs == 0
       ? "no worker has reported"
-      : report.shards.isEmpty ? "only a canary" : "\(MessageFormatter.count(ended)) of \(count(report.shards.count, "shard", "shards")) done"
+      : report.shards.isEmpty ? "only a canary" : "\(ended) of \(count(report.shards.count, "shard", "shards")) done"
     var lines = ["\(count(report.fleet, "store", "stores")), \(shards)"]
     let counts = [
       ("migrated", report.migrated, ""), ("current already", report.current, ""),
@@ -132,7 +132,9 @@ enum FleetText {
         }
       lines.append("  shard \(shard.shard)/\(shard.shards): \(why)")
     }
-    if open.count > mostShards { lines.append("  and \(MessageFormatter.count(open.count - mostShards)) more shards: see --json") }
+    if open.count > mostShards {
+      lines.append("  and \(MessageFormatter.count(open.count - mostShards)) more shards: see --json")
+    }
     lines += versions(report) + failures(report) + slowest(report)
     return lines
   }

@@ -20,7 +20,7 @@ struct Table<Row> {
   }
 
   /// The columns of the terminal that a path has before other columns are left out, and the fewest that it has.
-  private static var enough: Int { 24 }
+  private static var enough: Int { 20 }
   private static var fewest: Int { 8 }
   private static var gap: Int { 2 }
 

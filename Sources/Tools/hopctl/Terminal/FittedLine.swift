@@ -32,7 +32,8 @@ struct FittedLine {
   func text(columns: Int) -> String {
     var shown: [Int: String] = [:]
     var left = columns
-    for (index, part) in parts.enumerated().sorted(by: { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }) {
+    for index in parts.indices.sorted(by: { (parts[$0].rank, $0) < (parts[$1].rank, $1) }) {
+      let part = parts[index]
       let room = shown.isEmpty ? left : left - separator.columns
       var form = part.forms.first { $0.columns <= room }
       if form == nil, part.isCut, room >= Self.fewest { form = part.forms.last?.cut(to: room, at: .middle) }

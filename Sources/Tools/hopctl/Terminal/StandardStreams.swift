@@ -12,8 +12,8 @@ enum StandardStreams {
 
     var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The size of the terminal at this moment; nil if the stream is none. A terminal that does not know its size counts
-    /// as one of 24 rows of 80 columns.
+    /// The size of the terminal at this moment; nil if the stream is none. A terminal that does not know its size
+    /// counts as one of 24 rows of 80 columns.
     var size: (rows: Int, columns: Int)? {
       guard isTerminal else { return nil }
       var size = winsize()
