@@ -53,6 +53,7 @@ struct ScanCommand: HopctlCommand {
   }
 
   func execute() throws {
+    // A scan may take hours: a wrong column is refused before.
     _ = try FleetText.table(of: FleetSummary(), columns)
     let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)

@@ -5,7 +5,9 @@ struct ColumnsOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Print only a table of these columns, in this order.",
-      discussion: "Names are the titles in lower case, with - for a space; a wrong name lists all of them.",
+      discussion: """
+        Names are the titles in lower case, with - for a space; a wrong name lists all of them. --json has everything.
+        """,
       valueName: "a,b,c"))
   var columns: String?
 
