@@ -50,9 +50,8 @@ struct TopCommand: HopctlCommand {
     }
   }
 
-  /// The stores that wait; none if they cannot be listed.
+  /// The stores that wait, as many as hopd lists in one answer; none if they cannot be listed.
   private static func waiting(_ client: ControlClient) -> [ControlValue] {
-    let filter: [String: ControlValue] = ["states": .strings(["waiting"]), "limit": .integer(TopPicture.mostWaiting)]
-    return (try? client.call("ListStores", filter))?["stores"]?.list ?? []
+    (try? client.call("ListStores", ["states": .strings(["waiting"])]))?["stores"]?.list ?? []
   }
 }

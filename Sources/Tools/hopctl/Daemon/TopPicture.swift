@@ -5,9 +5,6 @@ import HopdControl
 
 /// The picture of one status.
 struct TopPicture: Sendable {
-  /// The most waiting stores to show.
-  static let mostWaiting: Int64 = 200
-
   let status: ControlValue
   /// Stores that wait, in the order of their paths.
   let waiting: [ControlValue]
