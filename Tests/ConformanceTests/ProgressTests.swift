@@ -23,7 +23,8 @@ import Testing
     let folder: FilePath
     var request: MigrationRequest
 
-    init(_ kind: Kind, rows: Int64 = 600) throws {
+    /// `versions` replace random models.
+    init(_ kind: Kind, rows: Int64 = 600, versions: [ManagedObjectModel]? = nil) throws {
       folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-progress-\(UUID().uuidString)")
       try FileManager.default.createDirectory(
         atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -39,14 +40,16 @@ import Testing
           .make(at: store, rows: rows, seed: 7)
       } else {
         let shapes = RandomShapes(seed: 7)
-        let versions = [
-          shapes.model("V1"), shapes.model("V2", modifier: "again"), shapes.model("V3", modifier: "once more"),
-        ]
+        let versions =
+          versions ?? [
+            shapes.model("V1"), shapes.model("V2", modifier: "again"), shapes.model("V3", modifier: "once more"),
+          ]
         let schema = StoreSchema(
           model: versions[0], frameworkVersion: 1344, naming: JoinTableNaming(shapes.namingEnds))
         try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: rows, seed: 7)
         catalog = ModelCatalog(bundles: [
-          ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
+          ModelBundle(
+            name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V\(versions.count)")
         ])
       }
       request = MigrationRequest(
@@ -127,6 +130,26 @@ import Testing
       if after.chunkRows > 0, after.share > before.share { advanced += 1 }
     }
     #expect(advanced > reported.count { $0.chunkRows > 0 } * 3 / 4)
+  }
+
+  @Test("Rows are counted while a chunk runs, and their number never falls")
+  func rowsWithinAChunk() throws {
+    let attributes = (1...8).map { Attribute(name: "a\($0)", type: .string, isOptional: true) }
+    let versions = ["V1", "V2"].map { name in
+      ManagedObjectModel(
+        name: name, entities: [Entity(name: "Item", versionHashModifier: name, attributes: attributes)])
+    }
+    let world = try World(.written, rows: 40_000, versions: versions)
+    world.request.engine.chunkRowsMax = 50_000
+    world.request.engine.chunkTime = .seconds(60)
+    var reported: [ChunkProgress] = []
+    _ = try MigrationPipeline().run(world.request, stop: StopSignal()) { event in
+      if case .progress(let progress) = event { reported.append(progress) }
+    }
+    let pairs = Array(zip(reported, reported.dropFirst()))
+    #expect(pairs.allSatisfy { $0.rows <= $1.rows })
+    // No chunk ended between the two reports, and still there are more rows.
+    #expect(pairs.contains { $0.rows < $1.rows && $1.chunkRows == 0 })
   }
 
   @Test func aStoreThatIsCurrentTellsNothing() throws {

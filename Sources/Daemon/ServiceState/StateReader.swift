@@ -161,6 +161,35 @@ package final class StateReader {
     return counts
   }
 
+  /// A cause for which stores are not at their target.
+  package struct Cause: Sendable, Hashable {
+    /// The stores' condition.
+    package let condition: StoreCondition
+    /// The code of their failure; nil if none is recorded.
+    package let code: String?
+    /// How many stores have it, and how many reasons they have.
+    package let stores: Int64
+    package let reasons: Int64
+    /// The first of them in the order of paths.
+    package let example: String
+  }
+
+  /// The causes of stores in these conditions, the most frequent first.
+  package func causes(of conditions: [StoreCondition]) throws(HopdError) -> [Cause] {
+    try rows(
+      """
+      SELECT s.state, x.code, count(*) AS stores, count(DISTINCT x.reason), min(s.path) FROM stores s
+        LEFT JOIN troubles x ON x.path = s.path
+        WHERE s.state IN (\(conditions.map { String($0.rawValue) }.joined(separator: ", ")))
+        GROUP BY s.state, x.code ORDER BY stores DESC, s.state, x.code
+      """
+    ) { row in
+      Cause(
+        condition: Self.condition(row, at: 0), code: row.text(at: 1), stores: row.integer(at: 2),
+        reasons: row.integer(at: 3), example: row.text(at: 4) ?? "")
+    }
+  }
+
   /// The time since which the longest-waiting store waits, in seconds since 1970; nil if none waits.
   package func oldestWaiting() throws(HopdError) -> Int64? {
     try rows("SELECT min(since) FROM stores WHERE state IN (1, 2)") {

@@ -11,6 +11,8 @@ package final class Connection {
   let handle: OpaquePointer
   let watch = ConnectionGuard()
   var progress: ProgressBox?
+  /// SQLite holds the address of its number.
+  var tally: RowTally?
   var functions: [AnyObject] = []
   /// The error that a registered function threw in its last failed call.
   var functionFailure: (any Error)?

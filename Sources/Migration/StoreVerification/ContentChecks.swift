@@ -86,7 +86,7 @@ struct ContentChecks {
     for (table, wanted) in expectation.rowsByJoinTable.sorted(by: { $0.key < $1.key }) {
       guard schema.joinTable(named: table) != nil else { continue }
       let found = try census.pairs(in: table)
-      if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted.grouped)") }
+      if found != wanted { problems.append("\(table) has \(found.grouped) pairs in place of \(wanted.grouped)") }
     }
     let exceptions =
       unknown.isEmpty ? "" : "; not compared, as no number is known ahead: \(unknown.sorted().joined(separator: ", "))"

@@ -45,8 +45,10 @@ struct ExternalDataChecks {
     }
     return VerificationCheck(
       name: "external-data", problems: problems,
-      fine: "\(total.inline) binary values in their columns, \(total.found) in files that are there"
-        + (total.missing == 0 ? "" : ", \(total.missing) in files that are missing"), isNoted: total.missing > 0)
+      fine: "\(total.inline.grouped) binary values in their columns, "
+        + "\(total.found.grouped) in files that are there"
+        + (total.missing == 0 ? "" : ", \(total.missing.grouped) in files that are missing"),
+      isNoted: total.missing > 0)
   }
 
   private func compare(
@@ -54,7 +56,7 @@ struct ExternalDataChecks {
   ) -> [String] {
     var problems: [String] = []
     func compare(_ what: String, _ found: Int64, _ wanted: Int64) {
-      if found != wanted { problems.append("\(name) has \(found) \(what) in place of \(wanted.grouped)") }
+      if found != wanted { problems.append("\(name) has \(found.grouped) \(what) in place of \(wanted.grouped)") }
     }
     compare("inline values", count.inline, wanted.inline)
     compare("bytes in inline values", count.inlineBytes, wanted.inlineBytes)

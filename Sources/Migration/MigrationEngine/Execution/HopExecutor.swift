@@ -84,7 +84,8 @@ package struct HopExecutor {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, control: control, mapped: mapped, references: references)
+        options: options, note: note, control: control, mapped: mapped, references: references,
+        running: RunningRows(connection.tallyRows()), names: SubjectNames(hop.destinationSchema))
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {
@@ -273,7 +274,8 @@ extension HopExecutor {
         }
         var runner = HopRunner(
           connection: connection, hop: hop, program: steps, isFinal: isFinal,
-          identity: identity, options: options, note: note, control: control, references: references)
+          identity: identity, options: options, note: note, control: control, references: references,
+          running: RunningRows(connection.tallyRows()), names: SubjectNames(hop.destinationSchema))
         defer { subject = runner.subject }
         let done = try runner.run(into: staged)
         return StagedStore(

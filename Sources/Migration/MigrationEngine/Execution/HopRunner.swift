@@ -39,6 +39,10 @@ struct HopRunner {
   var mapped: MappedRun?
   /// The facts known about references in the source tables.
   let references: ReferenceCache
+  /// The rows that running statements have written.
+  let running: RunningRows
+  /// The model's names of the steps' subjects.
+  let names: SubjectNames
   private(set) var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -135,14 +139,17 @@ struct HopRunner {
 
   mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
     let insert = try connection.prepare(copy.insert)
+    let running = self.running
     try runRanges(copy.rows.driver, statements: [copy.insert], update: update) { connection, low, end in
+      running.begin(.new)
       try insert.run([.integer(low), .integer(end)])
+      running.begin(.other)
       return (connection.changes, connection.changes)
     }
   }
 
   mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
-    let title = hop.title
+    let (title, running) = (hop.title, self.running)
     var statements: [(statement: Statement, action: HopProgram.Action)] = []
     for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
     try runRanges(
@@ -152,6 +159,7 @@ struct HopRunner {
       var touched: Int64 = 0
       for (statement, action) in statements {
         try statement.bind(action.isRanged ? [.integer(low), .integer(end)] : [])
+        running.begin(action.isCounted ? .new : action.effect.kind)
         if let refusal = action.refusal {
           if try statement.step() {
             let keys = (0..<statement.columnCount).map { statement.integer(at: $0) }
@@ -165,6 +173,7 @@ struct HopRunner {
           if action.isCounted { rows &+= connection.changes }
         }
       }
+      running.begin(.other)
       return (rows, touched)
     }
   }
@@ -231,10 +240,12 @@ struct HopRunner {
   mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
+    running.begin(statement.effect.kind)
     var done = checkpoint.next
     try connection.transaction {
       // Executes one statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)
+      running.begin(.other)
       done.seconds += (ContinuousClock.now - start).seconds
       try save(done, update)
     }
@@ -247,24 +258,25 @@ struct HopRunner {
 
   func progress(rows: Int64, isInStatement: Bool = false) -> HopProgress {
     HopProgress(
-      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks,
-      stage: share?.stage ?? .rows, share: share?.value ?? 0, isInStatement: isInStatement)
+      hop: hop.index, subject: names[subject], rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks,
+      stage: share?.stage ?? .rows, share: share?.value ?? 0, changed: running.changed, isInStatement: isInStatement)
   }
 
   func report(rows: Int64) throws(HopdError) {
+    running.commit(progress(rows: 0, isInStatement: true))
     guard control(progress(rows: rows)) else {
       throw HopdError(
-        .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
+        .interrupted, "stopped on request", at: Place(hop: hop.title, entity: names[subject]),
         hint: "the next start continues from the last checkpoint")
     }
   }
 
   /// Reports progress inside long statements, which may stop there.
   func watchLongStatements() {
-    let control = self.control
-    let beat = progress(rows: 0, isInStatement: true)
+    let (control, running) = (self.control, self.running)
+    running.commit(progress(rows: 0, isInStatement: true))
     // About every 10 ms: rarely enough to cost nothing, often enough for a watchdog and a stop.
-    connection.setProgressHandler(every: 200_000) { control(beat) }
+    connection.setProgressHandler(every: 200_000) { running.progress.map(control) ?? true }
   }
 }
 
@@ -321,6 +333,7 @@ extension HopRunner {
     var written: Int64 = 0
     var taken: Int64 = 0
     let (control, base, index, title, subject) = (self.control, checkpoint, hop.index, hop.title, self.subject)
+    let running = self.running
     var share = share
     let objects = Double(hop.entities.first { $0.mapping == step.subject }?.rows ?? 0)
     let context = PolicyStepContext(
@@ -330,9 +343,11 @@ extension HopRunner {
       written &+= rows
       taken &+= objectsTaken
       if objects > 0 { share?.reached(share: Double(taken) / objects) }
-      let progress = HopProgress(
-        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks,
-        stage: share?.stage ?? .rows, share: share?.value ?? 0)
+      var progress = HopProgress(
+        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: 0, chunks: base.chunks,
+        stage: share?.stage ?? .rows, share: share?.value ?? 0, changed: running.changed, isInStatement: true)
+      running.commit(progress)
+      (progress.chunkRows, progress.isInStatement) = (rows, false)
       guard control(progress) else {
         throw HopdError(
           .interrupted, "stopped on request", at: Place(hop: title, entity: subject),

@@ -16,17 +16,19 @@ package enum HopStage: Sendable, Hashable {
 package struct HopProgress: Sendable, Hashable {
   /// The position of the hop in the chain.
   package let hop: Int
-  /// The entity, join table or index that is processed.
+  /// The entity, relationship or index that is processed, by the model's names.
   package let subject: String
-  /// The rows written in this hop so far.
-  package let rows: Int64
+  /// The rows written in this hop so far, including those of the chunk that is being written.
+  package var rows: Int64
   /// The rows of the last chunk.
-  package let chunkRows: Int64
+  package var chunkRows: Int64
   /// The chunks committed in this hop so far.
   package let chunks: Int64
   /// The stage of the hop, and the share of it that is done.
   package var stage = HopStage.rows
   package var share = 0.0
+  /// The rows that this run has inserted or changed in this hop beyond `rows`, such as those of an UPDATE.
+  package var changed: Int64 = 0
   /// Whether a long statement is still running; otherwise the hop is between two chunks.
   package var isInStatement = false
 

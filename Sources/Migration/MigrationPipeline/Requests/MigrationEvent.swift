@@ -78,12 +78,14 @@ package struct PlanSummary: Sendable {
 package struct ChunkProgress: Sendable, Hashable {
   /// Hop at work, from 0.
   package let hop: Int
-  /// Entity, join table or index at work.
+  /// Entity, relationship or index at work, by the model's names.
   package let subject: String
-  /// Rows written over all hops so far, those of the chunk, and rows to write over all hops (an estimate).
+  /// Rows written over all hops so far, those of the last chunk, and rows to write over all hops (an estimate).
   package let rows: Int64
   package let chunkRows: Int64
   package let totalRows: Int64
+  /// Rows that this run has inserted or changed in the hop beyond `rows`.
+  package let changed: Int64
   /// The stage of the hop, and the share of it that is done.
   let stage: HopStage
   let share: Double
@@ -98,12 +100,12 @@ package struct MigrationProgress: Sendable, Hashable {
   package let hops: Int
   package let from: String
   package let to: String
-  /// Current entity, join table or index; empty outside of the hops.
+  /// Current entity, relationship or index, by the model's names; empty outside of the hops.
   package let subject: String
   /// Rows written over all hops so far, and rows to write over all hops (an estimate).
   package let rows: Int64
   package let totalRows: Int64
-  /// Rows a second in this run; nil while none are written.
+  /// Rows that this run writes or changes a second; nil while it has written none.
   package let rowsPerSecond: Double?
   /// Seconds that the run has worked, and seconds to go; nil where unknown.
   package let elapsed: Double

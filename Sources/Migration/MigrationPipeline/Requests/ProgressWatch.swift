@@ -15,6 +15,7 @@ struct ProgressWatch {
       .progress(
         ChunkProgress(
           hop: progress.hop, subject: progress.subject, rows: rowsBefore &+ progress.rows,
-          chunkRows: progress.chunkRows, totalRows: totalRows, stage: progress.stage, share: progress.share)))
+          chunkRows: progress.chunkRows, totalRows: totalRows, changed: progress.changed, stage: progress.stage,
+          share: progress.share)))
   }
 }

@@ -14,6 +14,8 @@ final class ProgressReporter {
   private var chunk: ChunkProgress?
   /// Rows that earlier runs have written.
   private var rowsBefore: Int64?
+  /// Rows that the hops before the current one have written beyond their new ones.
+  private var changedBefore: Int64 = 0
   private var lastReported: ContinuousClock.Instant?
   private var lastPart: WorkPart?
   /// How long the run has been paused: that time counts for no pace.
@@ -42,6 +44,7 @@ final class ProgressReporter {
     switch event {
     case .progress(let progress):
       if rowsBefore == nil { rowsBefore = progress.rows &- progress.chunkRows }
+      if let chunk, chunk.hop != progress.hop { changedBefore &+= chunk.changed }
       chunk = progress
       model?.advance(progress.stage.part, hop: progress.hop, stage: progress.stage, share: progress.share)
     case .verifying: model?.advance(.verifying)
@@ -69,13 +72,13 @@ final class ProgressReporter {
     let remaining = model.remaining(at: elapsed)
     self.model = model
     let rows = chunk?.rows ?? 0
-    let written = rows &- (rowsBefore ?? rows)
+    let written = rows &- (rowsBefore ?? rows) &+ changedBefore &+ (chunk?.changed ?? 0)
     return .advanced(
       MigrationProgress(
         part: model.part, hop: chunk?.hop ?? 0, hops: plan.hops, from: plan.from, to: plan.to,
         subject: model.part == .copying || model.part == .indexing ? chunk?.subject ?? "" : "", rows: rows,
         totalRows: max(rows, chunk?.totalRows ?? 0),
-        rowsPerSecond: model.part == .copying && elapsed > 0.2 ? Double(written) / elapsed : nil, elapsed: elapsed,
-        fraction: fraction, remaining: remaining))
+        rowsPerSecond: model.part == .copying && elapsed > 0.2 && written > 0 ? Double(written) / elapsed : nil,
+        elapsed: elapsed, fraction: fraction, remaining: remaining))
   }
 }

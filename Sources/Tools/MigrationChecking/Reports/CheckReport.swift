@@ -293,7 +293,8 @@ package struct CheckReport: Sendable {
       if count > 0 { parts.append("\(count) \(words)") }
     }
     if !stores.isEmpty {
-      parts.append("\(stores.count { [.passed, .current].contains($0.verdict) }) of \(stores.count) stores")
+      let good = stores.count { [.passed, .current].contains($0.verdict) }
+      parts.append("\(good.grouped) of \(stores.count.grouped) stores")
     }
     let warnings = models.reduce(0) { $0 + $1.warnings.count }
     if warnings > 0 { parts.append(warnings.counted("warning")) }

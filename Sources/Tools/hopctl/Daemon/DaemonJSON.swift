@@ -25,6 +25,16 @@ extension StoreFailure {
   }
 }
 
+extension StateReader.Cause {
+  /// A cause of one or more stores, with one of them.
+  func json(example: StoreRecord) -> JSONObject {
+    [
+      "state": condition.name, "code": code, "stores": stores, "example": example.path,
+      "reason": example.failure?.reason,
+    ]
+  }
+}
+
 extension JobRecord {
   /// A job that has ended.
   var json: JSONObject {

@@ -32,12 +32,11 @@ struct DoctorCommand: HopctlCommand {
 
   func execute() throws {
     let lines = programs() + kernel() + service() + configured()
-    let width = lines.map(\.topic.count).max() ?? 0
-    for line in lines {
-      let mark = line.finding == nil ? " " : "!"
-      let space = String(repeating: " ", count: width - line.topic.count)
-      try output.line("\(mark) \(line.topic)\(space)  \(line.fact)" + (line.finding.map { ": \($0)" } ?? ""))
-    }
+    try output.lines(
+      MessageFormatter.table(
+        lines.map { line in
+          ["\(line.finding == nil ? " " : "!") \(line.topic)", line.fact + (line.finding.map { ": \($0)" } ?? "")]
+        }, indent: ""))
     try output.object(["report": lines.map(\.json)])
     if lines.contains(where: { $0.finding != nil }) { throw Finished(status: .failure) }
   }
@@ -147,7 +146,7 @@ struct DoctorCommand: HopctlCommand {
       causes[store.failure?.code ?? "?", default: 0] += 1
     }
     for (code, count) in causes.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
-      lines.append(line("cause", "\(code) ×\(count)"))
+      lines.append(line("cause", "\(code) ×\(MessageFormatter.count(count))"))
     }
     return lines
   }
@@ -209,7 +208,7 @@ struct DoctorCommand: HopctlCommand {
     let mode = String(status.st_mode & 0o7777, radix: 8)
     let owner =
       status.st_uid == 0 ? "root" : getpwnam("hopd")?.pointee.pw_uid == status.st_uid ? "hopd" : "another user"
-    let room = "\(MessageFormatter.bytes(free)) and \(space.f_favail) inodes free"
+    let room = "\(MessageFormatter.bytes(free)) and \(MessageFormatter.count(space.f_favail)) inodes free"
     return line(
       topic, "\(fileSystem(of: path)), mode \(mode), owner \(owner), \(room)",
       isReadOnly ? "mounted read-only" : free < 64 << 20 ? "nearly full" : nil)

@@ -10,8 +10,8 @@ struct HistoryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "List finished jobs, newest first",
     discussion: """
-      Columns: end, result, versions, rows, time, who asked for it, store. hopd keeps the last 20,000 jobs, for 400 \
-      days; the journal has their entries (HOPD_JOB).
+      hopd keeps the last 20,000 jobs, for 400 days; the journal has their entries (HOPD_JOB). Other columns: began, \
+      watch, job, code, reason, backup.
       """)
 
   @Argument(help: ArgumentHelp("Only jobs of this store, which may be gone.", valueName: "store"), completion: .file())
@@ -21,6 +21,7 @@ struct HistoryCommand: HopctlCommand {
   var limit: Int64 = 100
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
@@ -28,13 +29,13 @@ struct HistoryCommand: HopctlCommand {
   }
 
   func execute() throws {
+    let table = try Table(
+      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "asked-by", "store"], columns)
     let recorded = try daemon.recorded()
     let path = try store.map { try name($0, recorded) }
     let jobs = try recorded.reader.jobs(of: path, limit: limit)
-    for (line, job) in zip(MessageFormatter.table(jobs.map { StoreText.cells($0) }, right: [3, 4], indent: ""), jobs) {
-      try output.line(line)
-      if let code = job.code { try output.line("    \(code): \(job.reason ?? "")") }
-      if let backup = job.backup { try output.line("    backup: \(backup)") }
+    try output.table(table, jobs) { job in
+      [job.code.map { "    \($0): \(job.reason ?? "")" }, job.backup.map { "    backup: \($0)" }].compactMap { $0 }
     }
     if jobs.isEmpty { try output.line(store == nil ? "no job yet" : "no job of this store yet") }
     try output.object(["running": recorded.process != nil, "jobs": jobs.map(\.json)])

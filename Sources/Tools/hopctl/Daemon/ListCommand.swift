@@ -9,9 +9,9 @@ struct ListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List watched stores and their states",
     discussion: """
-      Columns: state, version, since when, next attempt, store. States: current; waiting (to be inspected or \
-      migrated); migrating; busy (another program uses it); retrying (it failed, and hopd tries again); failed (you \
-      must change something first); held-back (a restore pinned it); paused.
+      States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
+      failed, and hopd tries again); failed (you must change something first); held-back (a restore pinned it); \
+      paused. Other columns: watch, code, reason, attempts, command.
       """)
 
   @Option(
@@ -22,15 +22,20 @@ struct ListCommand: HopctlCommand {
   @Flag(help: "The same as --state failed.")
   var failed = false
 
+  @Option(help: ArgumentHelp("Only stores with this code of a failure; may be repeated.", valueName: "code"))
+  var code: [String] = []
+
   @Option(
     help: ArgumentHelp("Only stores of this watch.", valueName: "name"),
     completion: .custom { words, _, _ in DaemonOptions.watches(of: words) })
   var watch: String?
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
+    let table = try Table(Self.columns, shown: ["state", "version", "since", "next-attempt", "store"], columns)
     let conditions = try (state + (failed ? ["failed"] : [])).map { try Self.condition($0) }
     let recorded = try daemon.recorded()
     if let watch, try recorded.reader.counts()[watch] == nil {
@@ -38,27 +43,34 @@ struct ListCommand: HopctlCommand {
       throw HopdError(
         .usage, "hopd knows no store of a watch \"\(watch)\"", hint: "watches with stores: \(names)")
     }
-    let stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
-    let rows: [[TerminalText]] = stores.map { store in
-      [
-        StoreText.word(store.condition), "\(StoreText.versions(store.version, store.target))",
-        "\(BackupRecord.time(store.failure?.since ?? store.since))",
-        "\(store.failure?.nextAttempt.map { BackupRecord.time($0) } ?? "-")", "\(store.path)",
-      ]
-    }
-    for (line, store) in zip(MessageFormatter.table(rows, indent: ""), stores) {
-      try output.line(line)
-      if let failure = store.failure {
-        try output.line("    " + StoreText.cause(store, failure))
-        if !failure.command.isEmpty { try output.line("    next: \(failure.command)") }
-      }
+    var stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
+    if !code.isEmpty { stores = stores.filter { store in code.contains { $0 == store.failure?.code } } }
+    try output.table(table, stores) { store in
+      guard let failure = store.failure else { return [] }
+      return ["    \(StoreText.cause(store, failure))"]
+        + (failure.command.isEmpty ? [] : ["    next: \(failure.command)"])
     }
     // They have no state, so they are in no state's list.
-    let skipped = conditions.isEmpty ? recorded.lines(.skipped) : []
-    try output.lines(skipped.map { "skipped: \($0)" })
+    let skipped = conditions.isEmpty && code.isEmpty ? recorded.lines(.skipped) : []
+    if !table.isChosen { try output.lines(skipped.map { "skipped: \($0)" }) }
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }
     try output.object(["running": recorded.process != nil, "stores": stores.map(\.json), "skipped": skipped])
   }
+
+  private static let columns: [Table<StoreRecord>.Column] = [
+    Table.Column(name: "state") { StoreText.word($0.condition) },
+    Table.Column(name: "version", rank: 1) { "\(StoreText.versions($0.version, $0.target))" },
+    Table.Column(name: "since", rank: 2) { "\(BackupRecord.time($0.failure?.since ?? $0.since))" },
+    Table.Column(name: "next-attempt", rank: 3) {
+      "\($0.failure?.nextAttempt.map { BackupRecord.time($0) } ?? "-")"
+    },
+    Table.Column(name: "store", isPath: true) { "\($0.path)" },
+    Table.Column(name: "watch") { "\($0.watch)" },
+    Table.Column(name: "code") { "\($0.failure?.code ?? "-")" },
+    Table.Column(name: "reason") { "\($0.failure?.reason ?? "-")" },
+    Table.Column(name: "attempts", isNumber: true) { "\(MessageFormatter.count($0.failure?.attempts ?? 0))" },
+    Table.Column(name: "command") { "\($0.failure?.command ?? "-")" },
+  ]
 
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {
     if let condition = StoreCondition(name: name) { return condition }

@@ -9,17 +9,19 @@ struct StatusCommand: HopctlCommand {
     commandName: "status",
     abstract: "Show daemon status and stores that need attention",
     discussion: """
-      With STORE, shows that store and its latest jobs. Works while hopd is down. Exit status 7: hopd is not running; \
-      66: no state directory, or no such store in it.
+      With STORE, shows that store and its latest jobs; otherwise stores that failed for the same cause are one entry. \
+      Works while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE those \
+      of history. Exit status 7: hopd is not running; 66: no state directory, or no such store in it.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
   var store: String?
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
+  @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
-  /// The most failed stores to list one by one.
+  /// The most causes to list one by one.
   private static let most = 20
   /// The most jobs of one store to list.
   private static let mostJobs: Int64 = 5
@@ -31,13 +33,58 @@ struct StatusCommand: HopctlCommand {
   }
 
   private func report(_ state: RecordedState) throws {
-    let counts = try state.reader.counts().sorted { $0.key < $1.key }
-    let all = StoreText.sum(counts.map(\.value))
-    let failing = try state.reader.stores(
-      StateReader.Filter(conditions: [.failed, .retrying, .heldBack], limit: 1000))
-    // Failures that only the operator can fix come first.
-    let attention =
-      failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
+    let watches = try state.reader.counts().sorted { $0.key < $1.key }
+      .map { WatchCounts(watch: $0.key, counts: $0.value) }
+    let all = StoreText.sum(watches.map(\.counts))
+    let seen = StoreCondition.allCases.filter { (all[$0] ?? 0) > 0 }.map(\.name)
+    let table = try Table(WatchCounts.columns, shown: ["watch", "stores"] + seen, columns)
+    let causes = try causes(state)
+    if table.isChosen {
+      try output.table(table, watches)
+    } else {
+      try head(state)
+      try output.line(StoreText.counts(all))
+      if watches.count > 1 { try output.table(table, watches, indent: 2) }
+      try tell(causes)
+    }
+    guard output.json else { return }
+    let failing = try state.reader.stores(StateReader.Filter(conditions: Self.troubles, limit: 1000))
+    let attention = failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
+    try output.object([
+      "daemon": state.json,
+      // Every state has a count, even 0.
+      "counts": JSONObject(StoreCondition.allCases.map { ($0.name, all[$0] ?? 0) }),
+      "watches": watches.map { watch in
+        ["watch": watch.watch, "counts": JSONObject(watch.counts.map { ($0.key.name, $0.value) })] as JSONObject
+      },
+      // Stores that are retried only after a change, and stores that are retried automatically.
+      "attention": attention.map(\.json),
+      "causes": causes.map { $0.cause.json(example: $0.example) },
+    ])
+  }
+
+  private static let troubles: [StoreCondition] = [.failed, .retrying, .heldBack]
+
+  /// The causes of failures, each with a store. Those that only the operator can fix come first.
+  private func causes(_ state: RecordedState) throws -> [(cause: StateReader.Cause, example: StoreRecord)] {
+    let all = try state.reader.causes(of: Self.troubles)
+    let sorted = all.filter { $0.condition == .failed } + all.filter { $0.condition != .failed }
+    // A store may be gone by now.
+    return try sorted.compactMap { cause in try state.reader.store(cause.example).map { (cause, $0) } }
+  }
+
+  /// Prints the causes of failures.
+  private func tell(_ causes: [(cause: StateReader.Cause, example: StoreRecord)]) throws {
+    try output.lines(causes.prefix(Self.most).flatMap { StoreText.lines($0.cause, example: $0.example, daemon) })
+    let rest = causes.dropFirst(Self.most).reduce(0) { $0 + $1.cause.stores }
+    guard rest > 0 else { return }
+    try output.line(
+      "and \(MessageFormatter.count(rest)) more: "
+        + "hopctl list --state failed --state retrying --state held-back\(daemon.words)")
+  }
+
+  /// Prints what is to be said of the daemon itself.
+  private func head(_ state: RecordedState) throws {
     try output.line(state.headline)
     if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })
@@ -48,38 +95,39 @@ struct StatusCommand: HopctlCommand {
       try output.line("set until hopd restarts: \(change.key) = \(change.value) (configured: \(change.configured))")
     }
     if let outdated = state.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit.quotedForShell)") }
-    try output.line(StoreText.counts(all))
-    if counts.count > 1 {
-      try output.lines(MessageFormatter.table(counts.map { [$0.key, StoreText.counts($0.value)] }))
-    }
-    try output.lines(attention.prefix(Self.most).flatMap { StoreText.lines($0, daemon) })
-    if attention.count > Self.most {
-      let rest = Int64(attention.count - Self.most)
-      try output.line(
-        "and \(MessageFormatter.count(rest)) more: "
-          + "hopctl list --state failed --state retrying --state held-back\(daemon.words)"
-      )
-    }
-    try output.object([
-      "daemon": state.json,
-      // Every state has a count, even 0.
-      "counts": JSONObject(StoreCondition.allCases.map { ($0.name, all[$0] ?? 0) }),
-      "watches": counts.map { watch, counts in
-        ["watch": watch, "counts": JSONObject(counts.map { ($0.key.name, $0.value) })] as JSONObject
-      },
-      // Stores that are retried only after a change, and stores that are retried automatically.
-      "attention": attention.map(\.json),
-    ])
   }
 
   private func report(_ name: String, _ state: RecordedState) throws {
+    let table = try Table(
+      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "asked-by"], columns)
     let path = try state.path(of: name)
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
-    if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
-    try output.lines(StoreText.lines(store, daemon))
-    try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
-    try output.lines(MessageFormatter.table(jobs.map { Array(StoreText.cells($0).dropLast()) }))
+    if !table.isChosen {
+      if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
+      try output.lines(StoreText.lines(store, daemon))
+      try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
+    }
+    try output.table(table, jobs, indent: table.isChosen ? 0 : 2)
     try output.object(["running": state.process != nil, "store": store.json, "jobs": jobs.map(\.json)])
   }
+}
+
+/// The stores of a watch, by state.
+private struct WatchCounts {
+  let watch: String
+  let counts: [StoreCondition: Int64]
+
+  static let columns: [Table<WatchCounts>.Column] =
+    [
+      Table.Column(name: "watch") { "\($0.watch)" },
+      Table.Column(name: "stores", isNumber: true) { watch in
+        "\(MessageFormatter.count(watch.counts.values.reduce(0, &+)))"
+      },
+    ]
+    + StoreCondition.allCases.enumerated().map { index, condition in
+      Table.Column(name: condition.name, isNumber: true, rank: StoreCondition.allCases.count - index) { watch in
+        "\(MessageFormatter.count(watch.counts[condition] ?? 0))"
+      }
+    }
 }

@@ -42,6 +42,20 @@ enum StoreText {
     failure.code == store.condition.name ? failure.reason : "\(failure.code): \(failure.reason)"
   }
 
+  /// Stores with one cause in a few lines: how many, the cause, one of them, and the command that lists all.
+  static func lines(
+    _ cause: StateReader.Cause, example: StoreRecord, _ daemon: DaemonOptions
+  ) -> [TerminalText] {
+    guard cause.stores > 1, let code = cause.code, let failure = example.failure else { return lines(example, daemon) }
+    let others = cause.reasons > 1 ? " (and other reasons)" : ""
+    let count = MessageFormatter.count(cause.stores, "store", "stores")
+    return [
+      word(cause.condition) + "  \(count): \(Self.cause(example, failure))\(others)",
+      "  for example \(example.path), since \(BackupRecord.time(failure.since))",
+      "  next: hopctl list --state \(cause.condition.name) --code \(code.quotedForShell)\(daemon.words)",
+    ]
+  }
+
   /// Whether the pin that held the store back is removed; false if this user cannot read it.
   private static func isReleased(_ path: String) -> Bool {
     do {
@@ -86,15 +100,28 @@ enum StoreText {
       + parts.joined(separator: ", ")
   }
 
-  /// The cells of a job in a table.
-  static func cells(_ job: JobRecord) -> [TerminalText] {
-    [
-      "\(BackupRecord.time(job.ended))", result(job.result), "\(versions(job.from, job.to))",
-      job.rows > 0 ? "\(MessageFormatter.count(job.rows, "row", "rows"))" : "",
-      job.result == "migrated" ? "\(MessageFormatter.duration(Double(job.microseconds) / 1e6))" : "",
-      ["user 0", "user root"].contains(job.requester) ? "root" : "\(job.requester)", "\(job.path)",
-    ]
-  }
+  /// The columns of a table of jobs.
+  static let jobColumns: [Table<JobRecord>.Column] = [
+    Table.Column(name: "ended") { "\(BackupRecord.time($0.ended))" },
+    Table.Column(name: "result") { result($0.result) },
+    Table.Column(name: "versions", rank: 1) { "\(versions($0.from, $0.to))" },
+    Table.Column(name: "rows", isNumber: true, rank: 2) {
+      "\($0.rows > 0 ? MessageFormatter.count($0.rows) : "")"
+    },
+    Table.Column(name: "time", isNumber: true, rank: 3) {
+      "\($0.result == "migrated" ? MessageFormatter.duration(Double($0.microseconds) / 1e6) : "")"
+    },
+    Table.Column(name: "asked-by", rank: 4) {
+      "\(["user 0", "user root"].contains($0.requester) ? "root" : $0.requester)"
+    },
+    Table.Column(name: "store", isPath: true) { "\($0.path)" },
+    Table.Column(name: "began") { "\(BackupRecord.time($0.began))" },
+    Table.Column(name: "watch") { "\($0.watch)" },
+    Table.Column(name: "job") { "\($0.job)" },
+    Table.Column(name: "code") { "\($0.code ?? "-")" },
+    Table.Column(name: "reason") { "\($0.reason ?? "-")" },
+    Table.Column(name: "backup", isPath: true) { "\($0.backup ?? "-")" },
+  ]
 
   /// The result of a job, with its mood.
   private static func result(_ name: String) -> TerminalText {

@@ -10,8 +10,8 @@ struct TopCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "top", abstract: "Show running migrations, updated every second",
     discussion: """
-      On a terminal it redraws the table until Ctrl-C; elsewhere, or with --once, it prints it once. With --json each \
-      status is a line.
+      On a terminal it shows a screen until you press q or Ctrl-C; elsewhere, or with --once, it prints the tables \
+      once. With --json each status is a line.
       """)
 
   @Flag(help: "Print it once and end.")
@@ -22,44 +22,36 @@ struct TopCommand: HopctlCommand {
 
   func execute() throws {
     let client = try daemon.client()
-    let isLive = !once && (output.json || isatty(STDOUT_FILENO) == 1)
-    guard isLive else {
+    let hasScreen = AlternateScreen.isPossible && !output.quiet
+    if once || !(output.json || hasScreen) {
       let status = try client.call("GetStatus")["status"] ?? .null
-      return try show(status, over: false)
+      if output.json { return try StandardStreams.write(JSONText.of(status) + "\n", to: .output) }
+      let picture = TopPicture(status: status, waiting: Self.waiting(client))
+      return try output.lines(picture.lines(width: StandardStreams.Stream.output.size?.columns))
     }
-    let stop = StopOnSignals.start()
-    // A stop signal is checked between two statuses, which arrive each second.
+    if output.json {
+      let stop = StopOnSignals.start()
+      // A stop signal is checked between two statuses, which arrive each second.
+      return try client.stream("Monitor", timeout: .seconds(60)) { answer in
+        if stop.isStopping { return false }
+        try StandardStreams.write(JSONText.of(answer["status"] ?? .null) + "\n", to: .output)
+        return true
+      }
+    }
+    // A connection has one call at a time.
+    let other = try daemon.client()
+    let screen = AlternateScreen()
+    screen.begin()
+    defer { screen.end() }
     try client.stream("Monitor", timeout: .seconds(60)) { answer in
-      if stop.isStopping { return false }
-      try show(answer["status"] ?? .null, over: !output.json)
+      let picture = TopPicture(status: answer["status"] ?? .null, waiting: Self.waiting(other))
+      screen.draw { rows, columns in picture.screen(rows: rows, columns: columns) }
       return true
     }
   }
 
-  private func show(_ status: ControlValue, over: Bool) throws {
-    if output.json { return try StandardStreams.write(JSONText.of(status) + "\n", to: .output) }
-    var lines = [status["line"]?.text ?? ""]
-    if let remaining = status["remaining"]?.real {
-      lines.append("queue: \(MessageFormatter.duration(remaining)) to go")
-    }
-    let work = status["work"]?.list ?? []
-    var rows = work.isEmpty ? [] : [["%", "ROWS/S", "ETA", "HOP", "ACTIVITY", "VERSIONS", "STORE"]]
-    for job in work {
-      let percent = Int(min(max(job["fraction"]?.real ?? 0, 0), 1) * 100)
-      rows.append([
-        "\(min(percent, 99))", MessageFormatter.count(Int64(job["rowsPerSecond"]?.real ?? 0)),
-        job["remaining"]?.real.map { MessageFormatter.duration($0) } ?? "",
-        job["hop"]?.whole.map { "\($0)/\(job["hops"]?.whole ?? 0)" } ?? "",
-        [job["activity"]?.text ?? "", job["subject"]?.text ?? ""].filter { !$0.isEmpty }.joined(separator: " "),
-        StoreText.versions(job["from"]?.text, job["to"]?.text), job["store"]?.text ?? "",
-      ])
-    }
-    lines += MessageFormatter.table(rows, right: [0, 1, 2], indent: "")
-    guard !output.quiet else { return }
-    let text = lines.map { $0.escapingControls(keepingNewlines: false) }
-    // Moves the cursor home, clears each line to its end, and clears everything below.
-    let drawn =
-      over ? "\u{1b}[H" + text.map { $0 + "\u{1b}[K\n" }.joined() + "\u{1b}[J" : text.joined(separator: "\n") + "\n"
-    try StandardStreams.write(drawn, to: .output)
+  /// The stores that wait, as many as hopd lists in one answer; none if they cannot be listed.
+  private static func waiting(_ client: ControlClient) -> [ControlValue] {
+    (try? client.call("ListStores", ["states": .strings(["waiting"])]))?["stores"]?.list ?? []
   }
 }

@@ -42,6 +42,7 @@ struct FleetScanCommand: HopctlCommand {
   var html: String?
 
   @OptionGroup var jobs: JobsOption
+  @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
@@ -52,6 +53,8 @@ struct FleetScanCommand: HopctlCommand {
   }
 
   func execute() throws {
+    // A scan may take hours: a wrong column is refused before.
+    _ = try FleetText.table(of: FleetSummary(), columns)
     let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)
     let stop = StopOnSignals.start()
@@ -72,7 +75,7 @@ struct FleetScanCommand: HopctlCommand {
         if output.json { try StandardStreams.write(LineFile.bytes(of: store), to: .output) }
       }
       summary.otherDatabases += round.otherDatabases
-      line.show("\(MessageFormatter.count(Int64(old + summary.stores))) stores")
+      line.show(FleetText.line(MessageFormatter.count(old + summary.stores, "store", "stores")))
     }
     var unreadable: [HopdError] = []
     do {
@@ -122,8 +125,16 @@ struct FleetScanCommand: HopctlCommand {
   }
 
   private func report(_ summary: FleetSummary, seconds: Double) throws {
-    for text in FleetText.lines(of: summary, seconds: seconds) { try output.line(text) }
-    if let file, summary.groups.contains(where: { $0.state == "behind" && $0.hops != nil }) {
+    let table = try FleetText.table(of: summary, columns)
+    if table.isChosen {
+      try output.table(table, summary.inOrder)
+    } else {
+      let stores = MessageFormatter.count(summary.stores, "store", "stores")
+      try output.line("\(stores), \(MessageFormatter.bytes(summary.bytes)), in \(MessageFormatter.duration(seconds))")
+      try output.table(table, summary.inOrder, indent: 2)
+      try output.lines(FleetText.lines(of: summary))
+    }
+    if !table.isChosen, let file, summary.groups.contains(where: { $0.state == "behind" && $0.hops != nil }) {
       try output.line(
         "next: hopctl fleet run --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
     }

@@ -10,25 +10,41 @@ enum FleetText {
   /// The most shards to list one by one.
   private static let mostShards = 20
 
-  /// The lines of a scan, with a histogram of versions.
-  static func lines(of summary: FleetSummary, seconds: Double) -> [String] {
-    var lines = [
-      "\(count(summary.stores, "store", "stores")), \(MessageFormatter.bytes(summary.bytes)), in "
-        + MessageFormatter.duration(seconds)
-    ]
-    let groups = summary.inOrder
-    let models = Set(groups.compactMap(\.model))
-    let most = groups.map(\.stores).max() ?? 1
-    lines += MessageFormatter.table(
-      groups.map { group in
-        let full = max(1, group.stores * barWidth / max(1, most))
-        return [
-          title(group, showsModel: models.count > 1), MessageFormatter.count(group.stores),
-          "\((group.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %",
-          MessageFormatter.bytes(group.bytes), group.way, String(repeating: "#", count: full),
-        ]
-      }, right: [1, 2, 3])
-    for group in groups {
+  /// The table of a scan: a histogram of versions.
+  static func table(
+    of summary: FleetSummary, _ columns: ColumnsOption
+  ) throws(HopdError) -> Table<FleetSummary.Group> {
+    let most = max(1, summary.groups.map(\.stores).max() ?? 1)
+    let showsModel = Set(summary.groups.compactMap(\.model)).count > 1
+    return try Table(
+      [
+        Table.Column(name: "version") { "\(title($0, showsModel: showsModel))" },
+        Table.Column(name: "stores", isNumber: true) { "\(MessageFormatter.count($0.stores))" },
+        Table.Column(name: "share", isNumber: true, rank: 1) {
+          "\(($0.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %"
+        },
+        Table.Column(name: "size", isNumber: true, rank: 3) { "\(MessageFormatter.bytes($0.bytes))" },
+        Table.Column(name: "way", rank: 2) { "\($0.way)" },
+        Table.Column(name: "histogram", rank: 4) {
+          "\(String(repeating: "#", count: max(1, $0.stores * barWidth / most)))"
+        },
+        Table.Column(name: "model") { "\($0.model ?? "-")" },
+        Table.Column(name: "state") { "\($0.state)" },
+        Table.Column(name: "example", isPath: true) { "\(FilePath($0.example).printable)" },
+      ], shown: ["version", "stores", "share", "size", "way", "histogram"], columns)
+  }
+
+  /// A progress line of parts, the most important one first.
+  static func line(_ parts: String...) -> FittedLine {
+    var line = FittedLine(separator: ", ")
+    for (rank, part) in parts.enumerated() { line.add(part, rank: rank) }
+    return line
+  }
+
+  /// The lines of a scan below its table.
+  static func lines(of summary: FleetSummary) -> [String] {
+    var lines: [String] = []
+    for group in summary.inOrder {
       guard let error = group.error else { continue }
       lines.append("  \(FilePath(group.example).printable): \(error.message)")
       if let hint = error.hint { lines.append("    hint: \(hint)") }
@@ -58,14 +74,17 @@ enum FleetText {
   /// The lines at the end of a run.
   static func lines(of outcome: RunOutcome, shard: Shard, isCanary: Bool) -> [String] {
     let tried = outcome.migrated + outcome.current + outcome.failed + outcome.waiting
-    var parts = ["\(outcome.migrated) migrated", "\(outcome.current) current already"]
-    if outcome.failed > 0 { parts.append("\(outcome.failed) failed") }
-    if outcome.waiting > 0 { parts.append("\(outcome.waiting) waiting") }
-    if outcome.untried > 0 { parts.append("\(outcome.untried) not tried") }
+    let counts = [
+      (outcome.migrated, "migrated"), (outcome.current, "current already"), (outcome.failed, "failed"),
+      (outcome.waiting, "waiting"), (outcome.untried, "not tried"),
+    ]
+    let parts = counts.enumerated().filter { $0.offset < 2 || $0.element.0 > 0 }.map {
+      "\(MessageFormatter.count($0.element.0)) \($0.element.1)"
+    }
     let subject = isCanary ? "canary" : shard.count > 1 ? "shard \(shard)" : "done"
     var lines = [
       "\(subject): \(parts.joined(separator: ", ")); \(MessageFormatter.duration(outcome.seconds)), "
-        + "\(Int(Double(tried) / max(outcome.seconds, 0.001))) stores a second"
+        + "\(MessageFormatter.count(Int64(Double(tried) / max(outcome.seconds, 0.001)))) stores a second"
     ]
     for (part, number) in (outcome.drops ?? [:]).sorted(by: { $0.key < $1.key }) {
       // Names of entities have no dot.
@@ -87,7 +106,7 @@ enum FleetText {
 
   /// The lines of a report.
   static func lines(of report: FleetReport) -> [String] {
-    let ended = report.shards.count { $0.state == .ended }
+    let ended = MessageFormatter.count(report.shards.count { $0.state == .ended })
     let shards =
       report.runs == 0
       ? "no worker has reported"
@@ -113,7 +132,9 @@ enum FleetText {
         }
       lines.append("  shard \(shard.shard)/\(shard.shards): \(why)")
     }
-    if open.count > mostShards { lines.append("  and \(open.count - mostShards) more shards: see --json") }
+    if open.count > mostShards {
+      lines.append("  and \(MessageFormatter.count(open.count - mostShards)) more shards: see --json")
+    }
     lines += versions(report) + failures(report) + slowest(report)
     return lines
   }

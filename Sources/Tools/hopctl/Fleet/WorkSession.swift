@@ -48,7 +48,8 @@ struct WorkSession {
     if outcome.stopped == .canary {
       try output.lines(stores.prefix(Self.reportedFailures).map { "    \($0.store.printableLine)" })
       if stores.count > Self.reportedFailures {
-        try output.line("    and \(stores.count - Self.reportedFailures) more, in the results")
+        let rest = MessageFormatter.count(stores.count - Self.reportedFailures)
+        try output.line("    and \(rest) more, in the results")
       }
     }
     return outcome
@@ -90,9 +91,11 @@ struct WorkSession {
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)
       let left = Double(count - tally.tried) / max(pace, 0.001)
       bar.show(
-        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(tally.tried)) of "
-          + "\(MessageFormatter.count(count, "store", "stores")), \(tally.failed) failed, "
-          + "\(MessageFormatter.count(Int64(pace))) a second, \(MessageFormatter.duration(left)) to go")
+        FleetText.line(
+          "\(isCanary ? "canary: " : "")\(MessageFormatter.count(tally.tried)) of "
+            + MessageFormatter.count(count, "store", "stores"),
+          "\(MessageFormatter.count(tally.failed)) failed", "\(MessageFormatter.duration(left)) to go",
+          "\(MessageFormatter.count(Int64(pace))) a second"))
     }
   }
 }

@@ -12,16 +12,18 @@ struct BackupsCommand: HopctlCommand {
     commandName: "backups", abstract: "List backups",
     discussion: """
       Includes backups of deleted stores. The last column shows what will remove a backup: a retention rule (from \
-      --config, --keep or --keep-for; default keep = 1), or only hopctl prune. Read-only.
+      --config, --keep or --keep-for; default keep = 1), or only hopctl prune. Other columns: store, backup. Read-only.
       """)
 
   @Argument(help: "A store, which may be gone, or a folder of stores; else this folder.", completion: .file())
   var path = "."
 
   @OptionGroup var options: BackupOptions
+  @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
+    let table = try Table(Self.columns, shown: ["created", "made-by", "versions", "size", "removed-by"], columns)
     let files = LinuxFileSystem()
     let target = try BackupTarget(path)
     let (rule, isRecursive) = try options.rule(for: target.directory, keepsOne: true)
@@ -46,12 +48,13 @@ struct BackupsCommand: HopctlCommand {
       }
     }
     stores.sort { $0.store < $1.store }
-    for store in stores { try report(store) }
+    try report(stores, table)
     let all = stores.flatMap(\.backups)
     let bytes = all.reduce(0) { $0 &+ $1.bytes }
-    try output.line(
+    let sum =
       "\(MessageFormatter.count(all.count, "backup", "backups")) of "
-        + "\(MessageFormatter.count(stores.count, "store", "stores")), \(MessageFormatter.bytes(bytes))")
+      + "\(MessageFormatter.count(stores.count, "store", "stores")), \(MessageFormatter.bytes(bytes))"
+    if !table.isChosen { try output.line(sum) }
     for problem in problems { ErrorReport.report(problem) }
     try output.object([
       "path": target.directory.string, "stores": stores, "bytes": bytes, "problems": problems.map(\.json),
@@ -98,27 +101,46 @@ struct BackupsCommand: HopctlCommand {
       }, unfinished: unfinished.map(\.string))
   }
 
-  private func report(_ store: StoreBackups) throws {
-    let name = FilePath(store.store).printable
-    try output.line(store.present ? name : "\(name) (gone)")
-    if let pin = store.pin {
-      try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)")
+  /// A row of the table.
+  private struct Row {
+    let store: StoreBackups
+    let backup: Backup
+  }
+
+  private static let columns: [Table<Row>.Column] = [
+    Table.Column(name: "created") { "\($0.backup.createdAt ?? "?")" },
+    Table.Column(name: "made-by", rank: 2) { "\($0.backup.madeBy ?? "?")" },
+    Table.Column(name: "versions") { "\($0.backup.from ?? "?") → \($0.backup.to ?? "?")" },
+    Table.Column(name: "size", isNumber: true, rank: 1) { "\(MessageFormatter.bytes($0.backup.bytes))" },
+    Table.Column(name: "removed-by", rank: 3) { "\(goes($0.backup))" },
+    Table.Column(name: "store", isPath: true) { "\(FilePath($0.store.store).printable)" },
+    Table.Column(name: "backup", isPath: true) {
+      "\(FilePath($0.backup.backup).removingLastComponent().printable)"
+    },
+  ]
+
+  /// Prints the backups below the names of their stores, in columns that all stores share.
+  private func report(_ stores: [StoreBackups], _ table: Table<Row>) throws {
+    let rows = stores.flatMap { store in store.backups.map { Row(store: store, backup: $0) } }
+    if table.isChosen { return try output.table(table, rows) }
+    let lines = table.lines(of: rows, width: StandardStreams.Stream.output.size?.columns, indent: 2)
+    if !rows.isEmpty { try output.line(lines[0]) }
+    var next = 1
+    for store in stores {
+      let name = FilePath(store.store).printable
+      try output.line(store.present ? name : "\(name) (gone)")
+      if let pin = store.pin { try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)") }
+      for backup in store.backups {
+        try output.line(lines[next])
+        try output.line("    \(FilePath(backup.backup).removingLastComponent().printable)")
+        next += 1
+      }
+      for folder in store.unfinished { try output.line("  unfinished: \(FilePath(folder).printable)") }
     }
-    let rows = store.backups.map { backup in
-      [
-        backup.createdAt ?? "?", backup.madeBy ?? "?", "\(backup.from ?? "?") → \(backup.to ?? "?")",
-        MessageFormatter.bytes(backup.bytes), goes(backup),
-      ]
-    }
-    for (line, backup) in zip(MessageFormatter.table(rows, right: [3]), store.backups) {
-      try output.line(line)
-      try output.line("    \(FilePath(backup.backup).removingLastComponent().printable)")
-    }
-    for folder in store.unfinished { try output.line("  unfinished: \(FilePath(folder).printable)") }
   }
 
   /// The rule that removes a backup, in words.
-  private func goes(_ backup: Backup) -> String {
+  private static func goes(_ backup: Backup) -> String {
     let age = backup.goesAt.map { "keep_for: at \($0)" }
     let rule =
       switch backup.goesBy {

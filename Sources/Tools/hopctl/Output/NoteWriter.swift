@@ -38,7 +38,7 @@ struct NoteWriter {
     case .statement(let sql, let seconds, let rows):
       guard level >= .debug else { return nil }
       let milliseconds = (seconds * 10_000).rounded() / 10
-      return "debug: \(milliseconds) ms\(rows.map { ", \($0) rows" } ?? ""): \(sql)"
+      return "debug: \(milliseconds) ms\(rows.map { ", \(MessageFormatter.count($0)) rows" } ?? ""): \(sql)"
     case .remark(let remark): return level >= .debug ? "debug: \(remark)" : nil
     case .decision(let sentence): return level >= .trace ? "trace: \(sentence)" : nil
     case .policyOutput(let policy, let mapping, let line):

@@ -22,18 +22,19 @@ final class ProgressBar {
     switch event {
     case .advanced(let progress):
       if form == .json { return report(progress) }
-      let isInHop = !progress.subject.isEmpty
+      let hop = progress.subject.isEmpty ? nil : "hop \(progress.hop + 1)/\(progress.hops)"
       draw(
-        fraction: progress.fraction,
-        subject: isInHop ? "hop \(progress.hop + 1)/\(progress.hops) \(progress.subject)" : progress.part.rawValue,
+        fraction: progress.fraction, hop: hop, subject: hop == nil ? progress.part.rawValue : progress.subject,
         pace: progress.rowsPerSecond, remaining: progress.remaining)
+    // Until the plan is complete nothing says how much there is to do.
+    case .identified: draw(fraction: 0, subject: WorkPart.planning.rawValue)
     case .recovered(let sentence): note(sentence)
     case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
     case .note(let note):
       guard let text = noteWriter.line(note) else { return }
       end()
       StandardStreams.report(text)
-    case .identified, .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return
+    case .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return
     }
   }
 
@@ -48,7 +49,7 @@ final class ProgressBar {
 
   /// Shows the progress of `create`.
   func show(rows: Int64, of total: Int64) {
-    draw(fraction: total > 0 ? Double(rows) / Double(total) : 1, subject: "rows", pace: nil, remaining: nil)
+    draw(fraction: total > 0 ? Double(rows) / Double(total) : 1, subject: "rows")
   }
 
   /// Removes the line.
@@ -60,15 +61,32 @@ final class ProgressBar {
     StandardStreams.report(text)
   }
 
-  private func draw(fraction: Double, subject: String, pace: Double?, remaining: Double?) {
+  private func draw(
+    fraction: Double, hop: String? = nil, subject: String, pace: Double? = nil, remaining: Double? = nil
+  ) {
     guard form == .bar else { return }
+    line.show(Self.line(fraction: fraction, hop: hop, subject: subject, pace: pace, remaining: remaining))
+  }
+
+  /// The line. The time to go is worth more than the name of the part, and both more than the bar.
+  private static func line(
+    fraction: Double, hop: String?, subject: String, pace: Double?, remaining: Double?
+  ) -> FittedLine {
     let share = max(0, min(1, fraction.isFinite ? fraction : 0))
-    let width = 24
+    var line = FittedLine()
+    line.add(bar(share, width: 24), bar(share, width: 10), rank: 3)
+    line.add("\(Int(share * 100)) %", rank: 0)
+    line.add(hop.map { "\($0) \(subject)" }, subject, rank: 2, isCut: true)
+    if let pace, pace.isFinite, pace < 1e12 {
+      line.add("\(MessageFormatter.count(Int64(pace))) rows/s", rank: 4)
+    }
+    let left = remaining.map { MessageFormatter.duration($0) }
+    line.add(left.map { "ETA \($0)" }, left, rank: 1)
+    return line
+  }
+
+  private static func bar(_ share: Double, width: Int) -> String {
     let full = Int(share * Double(width))
-    var text = "[" + String(repeating: "#", count: full) + String(repeating: "-", count: width - full) + "] "
-    text += "\(Int(share * 100)) %  \(subject)"
-    if let pace, pace.isFinite, pace < 1e12 { text += "  \(MessageFormatter.count(Int64(pace))) rows/s" }
-    if let remaining { text += "  ETA \(MessageFormatter.duration(remaining))" }
-    line.show(text)
+    return "[" + String(repeating: "#", count: full) + String(repeating: "-", count: width - full) + "]"
   }
 }

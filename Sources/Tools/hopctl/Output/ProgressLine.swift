@@ -22,14 +22,16 @@ final class ProgressLine: Sendable {
     isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
   }
 
-  func show(_ text: @autoclosure () -> String) {
+  func show(_ line: @autoclosure () -> FittedLine) {
     guard isShown else { return }
     state.withLock { state in
       let now = ContinuousClock.now
       if let last = state.last, now - last < pause { return }
       (state.last, state.isDrawn) = (now, true)
-      // A line that wraps cannot be rewritten.
-      try? StandardStreams.write("\r\u{1b}[K" + text().printableLine.prefix(79), to: .error)
+      // A line that wraps cannot be rewritten. The size is asked for each time, because windows change; a character in
+      // the last column would leave the cursor between two lines.
+      let columns = max(1, (StandardStreams.Stream.error.size?.columns ?? 80) - 1)
+      try? StandardStreams.write("\r\u{1b}[K" + line().text(columns: columns), to: .error)
     }
   }
 

@@ -42,12 +42,13 @@ enum MessageFormatter {
 
   /// The same for cells that may have a mood.
   static func table(_ rows: [[TerminalText]], right: Set<Int> = [], indent: String = "  ") -> [TerminalText] {
+    let rows = rows.map { $0.map(\.escaped) }
     let columns = rows.map(\.count).max() ?? 0
-    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].columns : 0 }.max() ?? 0 }
     return rows.map { row in
       row.enumerated().reduce(TerminalText(indent)) { line, cell in
         let (column, text) = cell
-        let space = TerminalText(String(repeating: " ", count: max(0, widths[column] - text.count)))
+        let space = TerminalText(String(repeating: " ", count: max(0, widths[column] - text.columns)))
         let filled = right.contains(column) ? space + text : column == row.count - 1 ? text : text + space
         return column == 0 ? line + filled : line + "  " + filled
       }

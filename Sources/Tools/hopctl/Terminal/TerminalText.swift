@@ -43,8 +43,31 @@ struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, 
   /// The text without colours.
   var description: String { spans.map(\.text).joined() }
 
-  /// Number of visible characters.
-  var count: Int { spans.reduce(0) { $0 + $1.text.count } }
+  /// The text with control characters escaped, as it is written.
+  var escaped: TerminalText {
+    var text = self
+    for index in spans.indices { text.spans[index].text = spans[index].text.escapingControls(keepingNewlines: false) }
+    return text
+  }
+
+  /// The columns that the text takes on a terminal. Control characters must be escaped before.
+  var columns: Int { spans.reduce(0) { $0 + $1.text.columns } }
+
+  /// Returns the text in at most so many columns, with "…" for what is cut. A cut in front of the end leaves the text
+  /// one mood.
+  func cut(to width: Int, at place: String.Cut) -> TerminalText {
+    guard columns > width else { return self }
+    if place != .end { return TerminalText(description.cut(to: width, at: place), spans.first?.mood) }
+    var (text, left) = (self, width)
+    text.spans = []
+    for span in spans where left > 0 {
+      // The next span must not follow directly what is cut.
+      let part = span.text.cut(to: left, at: .end)
+      text.spans.append(Span(text: part, mood: span.mood))
+      left = part == span.text ? left - part.columns : 0
+    }
+    return text
+  }
 
   /// Returns the text to write, with control characters escaped, and with colours if `inColour`.
   func rendered(inColour: Bool, keepingNewlines: Bool = false) -> String {

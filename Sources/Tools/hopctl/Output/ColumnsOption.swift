@@ -1,0 +1,20 @@
+import ArgumentParser
+
+/// `--columns` of commands that print a table.
+struct ColumnsOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Print only a table of these columns, in this order.",
+      discussion: """
+        Names are the titles in lower case, with - for a space; a wrong name lists all of them. --json has everything.
+        """,
+      valueName: "a,b,c"))
+  var columns: String?
+
+  /// The names that were given.
+  var names: [String]? { columns.map { $0.split(separator: ",").map { String($0) } } }
+
+  func validate() throws {
+    if let names, names.isEmpty { throw ValidationError("--columns takes names, as state,store.") }
+  }
+}
