@@ -35,7 +35,7 @@ struct ActingTests {
       (0, ["plan", old, "--models", room.model]), (10, ["plan", old, "--models", room.model, "--check"]),
       (0, ["plan", new, "--models", room.model, "--check"]), (65, ["plan", noise, "--models", room.model, "--check"]),
       (65, ["plan", new, "--models", room.model, "--to", "Zoo"]),
-      (65, ["plan", old, "--models", room.model, "--to", "Zoo 3"]), (66, ["plan", missing, "--models", room.model]),
+      (64, ["plan", old, "--models", room.model, "--to", "Zoo 3"]), (66, ["plan", missing, "--models", room.model]),
       (0, ["migrate", new, "--models", room.model]), (65, ["migrate", noise, "--models", room.model]),
       (66, ["migrate", missing, "--models", room.model]),
       (73, ["migrate", old, "--models", room.model, "--output", new]), (66, ["restore", old, "--yes"]),

@@ -28,11 +28,11 @@ struct CheckCommandTests {
 
   @Test func wrongUseIsReported() throws {
     let room = try Room()
-    #expect(try room.run("check").status == 78)
-    #expect(try room.run("check", room.path("nothing.xcdatamodeld")).status == 78)
-    #expect(try check(room, "--only", "Zoo 3").status == 78)
-    #expect(try check(room, "--since", "Zoo 3").status == 78)
-    #expect(try check(room, "--lock", room.path("none.lock")).status == 78)
+    #expect(try room.run("check").status == 6)
+    #expect(try room.run("check", room.path("nothing.xcdatamodeld")).status == 66)
+    #expect(try check(room, "--only", "Zoo 3").status == 64)
+    #expect(try check(room, "--since", "Zoo 3").status == 64)
+    #expect(try check(room, "--lock", room.path("none.lock")).status == 66)
     try room.file("hop.lock", "format = 7\n")
     #expect(try check(room, "--lock", room.path("hop.lock")).status == 78)
   }
@@ -69,7 +69,7 @@ struct CheckCommandTests {
     #expect(
       try room.shell(git, ["FOLDER=\(room.path.string)", "PATH=/usr/bin:/bin", "HOME=\(room.path.string)"]).status == 0)
     #expect(try check(room, "--base", "v1").status == 0)
-    #expect(try check(room, "--base", "v2").status == 78)
+    #expect(try check(room, "--base", "v2").status == 64)
     let file = "Zoo.xcdatamodeld/Zoo 2.xcdatamodel/contents"
     let old = String(decoding: try Data(contentsOf: URL(filePath: room.path(file))), as: UTF8.self)
     try room.file(

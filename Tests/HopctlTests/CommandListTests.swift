@@ -35,7 +35,7 @@ struct CommandListTests {
     for line in help.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
     // A wrapped abstract would be a line without a name.
     for line in lines { #expect(line.hasPrefix("  ") && line.dropFirst(2).first?.isLowercase == true, "\(line)") }
-    for words in ["Exit status:", "65 invalid store or model", "78 configuration error", "--no-progress"] {
+    for words in ["Exit status:", "65 invalid store or model", "77 permission denied\n", "--no-progress"] {
       #expect(help.output.contains(words), "\(words)")
     }
   }

@@ -63,7 +63,7 @@ struct LockTests {
     #expect(refused.output.contains("--freeze --replace 'Model 2'"))
     #expect(try lock(room) == before)
     #expect(try check(room, "--freeze", "--replace", "Model").status == 65, "another version was named")
-    #expect(try check(room, "--freeze", "--replace", "Model 9").status == 78)
+    #expect(try check(room, "--freeze", "--replace", "Model 9").status == 64)
     let replaced = try check(room, "--freeze", "--replace", "Model 2")
     #expect(replaced.status == 0, "\(replaced.output)\(replaced.errors)")
     #expect(replaced.output.contains("replaced: the version Model 2 has shipped, and the property extra was added"))

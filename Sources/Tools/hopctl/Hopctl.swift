@@ -15,10 +15,10 @@ struct Hopctl: ParsableCommand {
     abstract: "Migrate Core Data stores and control the hopd daemon",
     discussion: """
       Exit status:
-        0 success        6 not configured    7 hopd not running   10 work to do
-        64 usage error   65 invalid store or model                66 file not found
-        69 store in use  70 internal error   73 cannot create output
-        74 I/O error     75 temporary failure, retry              77 permission denied
+        0 success        6 not configured   7 hopd not running   10 work to do
+        64 usage error   65 invalid store or model               66 file not found
+        69 store in use  70 internal error  73 cannot create output
+        74 I/O error     75 temporary failure, retry             77 permission denied
         78 configuration error
 
       Options of every command:
@@ -69,7 +69,6 @@ struct Hopctl: ParsableCommand {
     do throws(HopdError) {
       try requireText()
       if let unknown = UnknownCommand(CommandLine.arguments.dropFirst()) { throw unknown.error }
-      if let error = UnknownCommand.dryRun(CommandLine.arguments.dropFirst()) { throw error }
       try requireKnownHelp(CommandLine.arguments.dropFirst())
     } catch {
       ErrorReport.report(error, json: CommandLine.arguments.contains("--json"))

@@ -83,12 +83,4 @@ struct UnknownCommand {
     return HopdError(
       .usage, what + (near.map { ": did you mean \($0)?" } ?? ""), hint: "`\(parent) --help` lists the commands")
   }
-
-  /// The answer to an option that other tools have, and a command here does not.
-  static func dryRun(_ words: ArraySlice<String>) -> HopdError? {
-    guard words.first == "migrate", words.contains("--dry-run") else { return nil }
-    return HopdError(
-      .usage, "migrate has no --dry-run",
-      hint: "`hopctl plan` says what it would do, and `hopctl migrate --rehearse` does it on a copy")
-  }
 }

@@ -50,7 +50,7 @@ status 10  hopctl plan "$STORES/old.sqlite" "${m[@]}" --check
 status 0   hopctl plan "$STORES/new.sqlite" "${m[@]}" --check
 status 65  hopctl plan "$STORES/noise.sqlite" "${m[@]}" --check
 status 65  hopctl plan "$STORES/new.sqlite" --models "$ROOM/Older.xcdatamodeld"
-status 64,65 hopctl plan "$STORES/old.sqlite" "${m[@]}" --to 'No such version'
+status 64  hopctl plan "$STORES/old.sqlite" "${m[@]}" --to 'No such version'
 status 0   hopctl migrate "$STORES/new.sqlite" "${m[@]}" --no-progress
 status 65  hopctl migrate "$STORES/noise.sqlite" "${m[@]}" --no-progress
 status 65  hopctl migrate "$STORES/torn.sqlite" "${m[@]}" --no-progress

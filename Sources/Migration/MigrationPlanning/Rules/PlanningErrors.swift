@@ -17,8 +17,8 @@ extension HopdError.Code {
   package static let foreignStore = HopdError.Code("foreign-store", exit: .dataError)
   /// The store's version is after the target.
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
-  /// The target version is not in the model.
-  package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
+  /// A version is named that is not in the model: a mistake of the command line, as the configuration is checked.
+  package static let noSuchVersion = HopdError.Code("no-such-version", exit: .usage)
   /// The store's version or the target cannot be read or used.
   package static let versionUnusable = HopdError.Code("version-unusable", exit: .dataError)
   /// The model has several versions and marks none as current.

@@ -19,7 +19,7 @@ struct CheckCommand: HopctlCommand {
       one hop by hop, verifies both and compares them. It writes nothing else.
 
       Exit status: 0 every version that could be tried reaches the current one; 65 one does not, a shipped version was \
-      changed, or with --fail-on-drop data go that may not; 78 wrong use, or a policy without a program.
+      changed, or with --fail-on-drop data go that may not; 78 a policy without a program, or a broken lock.
       """)
 
   @OptionGroup var subject: CheckSubject
@@ -31,23 +31,18 @@ struct CheckCommand: HopctlCommand {
 
   func execute() throws {
     let stop = StopOnSignals.start()
-    do {
-      let (report, catalog, known) = try checked(stop)
-      output.warn(report.warnings)
-      try reports.write(report, isSilent: output.json || output.quiet)
-      try output.lines(CheckText(report: report).lines)
-      if lock.freeze, report.isRed {
-        try output.line("nothing was frozen: the lock is as it was")
-      } else if lock.freeze {
-        let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
-        try output.lines(writing.write(catalog.bundles, report))
-      }
-      try output.object(report.json)
-      if report.status != .success { throw Finished(status: report.status) }
-    } catch var error as HopdError where CheckCommand.isWrongUse(error) {
-      error.code = HopdError.Code(error.code.name, exit: .configuration)
-      throw error
+    let (report, catalog, known) = try checked(stop)
+    output.warn(report.warnings)
+    try reports.write(report, isSilent: output.json || output.quiet)
+    try output.lines(CheckText(report: report).lines)
+    if lock.freeze, report.isRed {
+      try output.line("nothing was frozen: the lock is as it was")
+    } else if lock.freeze {
+      let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
+      try output.lines(writing.write(catalog.bundles, report))
     }
+    try output.object(report.json)
+    if report.status != .success { throw Finished(status: report.status) }
   }
 
   private func checked(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
@@ -63,6 +58,7 @@ struct CheckCommand: HopctlCommand {
 
   private func run(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
     let loaded = try subject.load()
+    try loaded.catalog.requireVersion(subject.to)
     var request = CheckRequest(catalog: loaded.catalog)
     request.target = subject.target
     request.settings.renames = subject.renameRules
@@ -82,14 +78,6 @@ struct CheckCommand: HopctlCommand {
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
     return (report, loaded.catalog, known)
-  }
-
-  /// Whether an error is about the command line and not about the model; nothing was checked then.
-  private static func isWrongUse(_ error: HopdError) -> Bool {
-    switch error.code.exit {
-    case .usage, .noInput, .notConfigured, .configuration: true
-    default: error.code == .noSuchVersion
-    }
   }
 }
 
@@ -155,8 +143,11 @@ struct CheckSubject: ParsableArguments {
   /// Loads the models and their mapping models.
   func load() throws -> (catalog: ModelCatalog, warnings: [HopdError]) {
     guard !models.isEmpty else {
+      let found = FoundModels.inside(".")?.paths.first.flatMap(\.lastComponent).map { FilePath($0.string) }
       throw HopdError(
-        .usage, "no model was named", hint: "name a .xcdatamodeld or .momd, or a folder: hopctl check MODEL")
+        .noModels, "no model was given" + (found.map { "; \($0.printable) lies here" } ?? ", and none lies here"),
+        hint: found.map { "hopctl check \($0.quotedForShell)" }
+          ?? "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder")
     }
     let paths = models.map { FilePath($0) }
     var catalog = try ModelCatalog.load(paths, declaredOrder: order)

@@ -65,6 +65,7 @@ struct ExplainCommand: HopctlCommand {
     subject.order = source.order
     subject.to = to
     let loaded = try subject.load()
+    try loaded.catalog.requireVersion(to)
     output.warn(loaded.warnings)
     var request = CheckRequest(catalog: loaded.catalog)
     request.target = subject.target
@@ -140,6 +141,7 @@ struct ExplainCommand: HopctlCommand {
     }
     let loaded = try source.load(for: location, withMappings: true, search: .aroundStore)
     output.tell(loaded.found)
+    try loaded.catalog.requireVersion(to)
     output.warn(loaded.warnings)
     if let mistake = loaded.mistake { throw mistake }
     var request = CheckRequest(catalog: loaded.catalog)

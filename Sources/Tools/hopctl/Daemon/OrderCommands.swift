@@ -200,6 +200,9 @@ private struct PauseOrder {
       answer = try client.call("Resume", parameters)
     } catch let error as HopdError where unpinning != nil && Self.saysNotPaused(error) {
       try reportPauseOnRecord()
+    } catch let error as HopdError where unpinning != nil && error.code == .noPermission {
+      // Whoever may write beside the store may unpin it, also without orders to hopd.
+      output.warn([error])
     } catch let error as HopdError where error.code == .notRunning && store?.database.linkStatus() != nil {
       throw HopdError(
         .notRunning, "the store is not pinned, and a pause ends only while hopd is running",

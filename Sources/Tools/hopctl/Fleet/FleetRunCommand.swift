@@ -19,7 +19,7 @@ struct FleetRunCommand: HopctlCommand {
     discussion: """
       Migrates the stores of a manifest (`hopctl fleet scan --output`) that belong to this shard. Current stores are \
       skipped, so the command can be repeated at any time: after a kill, after SIGTERM, or on another machine. Every \
-      result is a line in --results.
+      result is a line in --results. On a terminal it lists what it would migrate and asks; scripts are not asked.
 
       Exit status: 0 all stores are current; 65 some stores failed; 75 incomplete, run again (stopped, busy stores, no \
       space); 10 canary finished, run again with --continue.
@@ -44,15 +44,34 @@ struct FleetRunCommand: HopctlCommand {
   @Option(help: "How thoroughly each result is verified; the stores of --canary always fully.")
   var verify: VerificationDepth?
 
+  @Flag(name: .customLong("dry-run"), help: "Print what would be migrated; change nothing.")
+  var dryRun = false
+
+  @Flag(help: "Do not ask for confirmation.")
+  var yes = false
+
   @OptionGroup var state: StateOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
+  func validate() throws {
+    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+  }
+
   func execute() throws {
-    let stop = StopOnSignals.start()
+    let isAsked = !dryRun && !yes && Confirmation.isPossible
+    // Until the question is answered, Ctrl-C ends the command.
+    let early = isAsked ? nil : StopOnSignals.start()
     let shard = try share.shard.resolved()
     var (stores, fleet) = try share.stores(of: shard)
-    let stateDirectory = try state.directory()
+    let stateDirectory = dryRun ? "" : try state.directory()
     let templates = try WorkTemplates(for: stores, models: models) { try template($0, stateDirectory) }
+    if dryRun || isAsked {
+      stores = try templates.inspected(stores, threads: jobs.count, stop: early ?? StopSignal())
+      let preview = FleetPreview(limits.chosen(of: stores))
+      if dryRun { return try preview.report(output) }
+      try confirm(preview, templates)
+    }
+    let stop = early ?? StopOnSignals.start()
     let file = try results.map { try LineFile(path: ShareOptions.file($0, shard)) }
     let session = WorkSession(
       templates: templates, stateDirectory: stateDirectory, shard: shard, fleet: fleet,
@@ -72,11 +91,23 @@ struct FleetRunCommand: HopctlCommand {
     throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software)
   }
 
+  private func confirm(_ preview: FleetPreview, _ templates: WorkTemplates) throws {
+    guard !preview.behind.isEmpty else { return }
+    try output.lines(preview.lines)
+    try Confirmation.require(
+      "Migrate \(MessageFormatter.count(preview.behind.count, "store", "stores")) in place? "
+        + (templates.keepBackups ? "The old ones are kept as backups." : "No backup is kept."),
+      refusal: "no store is migrated, as you answered")
+  }
+
   /// The common request of a watch's stores, or of all stores; each store fills in its own location and job name.
   private func template(_ watch: String?, _ stateDirectory: FilePath) throws -> MigrationRequest {
     var models = models
     if let watch { models.watch = watch }
-    let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
+    let loaded = try models.load(
+      for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder,
+      in: share.folders.map { FilePath($0) })
+    try options.target.version.requireKnown(in: loaded)
     output.warn(loaded.warnings)
     var request = try options.request(CanonicalStoreLocation(unresolved: "/"), loaded, stateDirectory: stateDirectory)
     if let backup { request.backup.keep = backup.count }
@@ -219,6 +250,12 @@ struct WorkLimits: ParsableArguments {
     }
     if let canary, canary < 1 { throw ValidationError("--canary takes a number of stores, at least 1.") }
     if continues, canary == nil { throw ValidationError("--continue says what follows --canary.") }
+  }
+
+  /// The stores that a run migrates: all of them, or the sample of a canary that ends there.
+  func chosen(of stores: [StoreLine]) -> [StoreLine] {
+    guard let canary, !continues else { return stores }
+    return CanarySample.of(stores, count: canary)
   }
 
   func limits(jobs: Int) -> FleetWorker.Limits {

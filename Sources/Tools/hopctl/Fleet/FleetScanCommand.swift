@@ -55,7 +55,9 @@ struct FleetScanCommand: HopctlCommand {
   func execute() throws {
     // A scan may take hours: a wrong column is refused before.
     _ = try FleetText.table(of: FleetSummary(), columns)
-    let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
+    let loaded = try models.load(
+      for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder, in: folders.map { FilePath($0) })
+    try options.target.version.requireKnown(in: loaded)
     output.warn(loaded.warnings)
     let stop = StopOnSignals.start()
     let inspector = StoreInspector(
@@ -91,7 +93,7 @@ struct FleetScanCommand: HopctlCommand {
     }
     output.warn(unreadable)
     // An empty manifest is what a failed command leaves: one of a fleet without stores says so.
-    if summary.stores == 0, known.isEmpty { try target?.append(LastLine(summary: summary)) }
+    if summary.stores == 0, known.isEmpty { try target?.append(ScanSummaryLine(summary: summary)) }
     try target?.finish()
     if resume, let file {
       let others = summary.otherDatabases
@@ -138,13 +140,13 @@ struct FleetScanCommand: HopctlCommand {
       try output.line(
         "next: hopctl fleet run --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
     }
-    if output.json { try StandardStreams.write(LineFile.bytes(of: LastLine(summary: summary)), to: .output) }
+    if output.json { try StandardStreams.write(LineFile.bytes(of: ScanSummaryLine(summary: summary)), to: .output) }
   }
+}
 
-  /// The line after those of the stores.
-  private struct LastLine: Encodable {
-    let summary: FleetSummary
-  }
+/// The line of a scan after those of the stores.
+struct ScanSummaryLine: Encodable {
+  let summary: FleetSummary
 }
 
 /// `--jobs`.

@@ -35,6 +35,9 @@ struct WorkTemplates: Sendable {
     byWatch = found
   }
 
+  /// Whether every migrated store leaves a backup.
+  var keepBackups: Bool { (byWatch.values + [common].compactMap(\.self)).allSatisfy { $0.backup.keep > 0 } }
+
   /// Returns the request of a store. Throws if no watch or several watches contain it.
   func request(for line: StoreLine) throws -> MigrationRequest {
     let location = try line.location()

@@ -13,13 +13,14 @@ import SystemPackage
 /// `hopctl create STORE --models … --model-version V`.
 struct CreateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "create", abstract: "Create a store, empty or with sample data")
+    commandName: "create", abstract: "Create a store, empty or with sample data",
+    discussion: "Without --model-version the store has the current version of the model, or its only one.")
 
   @OptionGroup var store: StoreArgument
   @OptionGroup(title: "Model options") var models: ModelOptions
 
-  @Option(name: .customLong("model-version"), help: "The version of the model.")
-  var modelVersion: String
+  @Option(name: .customLong("model-version"), help: "The version of the model (default: the current one).")
+  var modelVersion: String?
 
   @Option(help: "Sample objects, spread over the entities: values of every type, limits and nulls included.")
   var rows: Int64 = 0
@@ -54,17 +55,29 @@ struct CreateCommand: HopctlCommand {
   }
 
   private func version(in catalog: ModelCatalog) throws(HopdError) -> CatalogedVersion {
+    guard let modelVersion else { return try current(in: catalog) }
+    try catalog.requireVersion(modelVersion)
     let found = catalog.versions.filter { $0.model.name == modelVersion }
     if found.count == 1, let only = found.first { return only }
-    if found.isEmpty, let refusal = catalog.refusal(of: modelVersion) { throw refusal }
     throw HopdError(
       .usage,
       found.isEmpty
-        ? "no model has a version \"\(modelVersion)\"" : "\(found.count) models have a version \"\(modelVersion)\"",
-      at: Place(file: found.first?.path ?? catalog.bundles.first?.path),
-      hint: found.isEmpty
-        ? "the versions are: \(catalog.versions.map(\.model.name).joined(separator: ", "))"
-        : "name one model with --models")
+        ? "a store has one version, and this names several" : "\(found.count) models have a version “\(modelVersion)”",
+      at: Place(file: found.first?.path ?? catalog.bundles.first?.path), hint: "name one model with --models")
+  }
+
+  /// The current version, or the only one.
+  private func current(in catalog: ModelCatalog) throws(HopdError) -> CatalogedVersion {
+    if let refusal = catalog.refusal(ofTarget: nil) { throw refusal }
+    let current = catalog.versions.filter(\.isCurrent)
+    let candidates = current.isEmpty ? catalog.versions : current
+    if let only = candidates.first, candidates.count == 1 { return only }
+    throw HopdError(
+      .usage,
+      current.isEmpty
+        ? "no version of the model is marked as current" : "\(current.count) models have a current version",
+      at: Place(file: catalog.bundles.first?.path),
+      hint: "pass --model-version with one of: \(candidates.map(\.model.name).joined(separator: ", "))")
   }
 
   /// Makes the store under a hidden name and renames it when it is complete: a program that watches the folder never

@@ -63,6 +63,7 @@ struct IdentifyCommand: HopctlCommand {
     let loaded = try models.load(
       for: location.store, withMappings: true, allowsOlder: wanted.allowOlder, search: .everywhere)
     output.tell(loaded.found)
+    try wanted.requireKnown(in: loaded)
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
       location.store, catalog: loaded.catalog, target: wanted.target(loaded.watch))

@@ -38,7 +38,7 @@ struct PruneCommand: HopctlCommand {
 
   func execute() throws {
     if dryRun || yes { return try finish(try run(removes: yes), removes: yes) }
-    guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
+    guard Confirmation.isPossible else {
       throw HopdError(
         .usage, "removing backups needs --yes where there is no terminal to ask",
         hint: "give --dry-run to see what would be removed, or --yes to remove it")
@@ -46,12 +46,8 @@ struct PruneCommand: HopctlCommand {
     let asked = try run(removes: false)
     guard !asked.removed.isEmpty else { return try finish(asked, removes: false) }
     try tell(asked.removed, removes: false)
-    try StandardStreams.write("Remove them? Nothing brings them back. [y/N] ", to: .error)
-    let answer = readLine(strippingNewline: true)?.lowercased()
-    guard answer == "y" || answer == "yes" else {
-      StandardStreams.report("hopctl: no backup is removed, as you answered")
-      throw Finished(status: .failure)
-    }
+    try Confirmation.require(
+      "Remove them? Nothing brings them back.", refusal: "no backup is removed, as you answered")
     try finish(try run(removes: true), removes: true)
   }
 

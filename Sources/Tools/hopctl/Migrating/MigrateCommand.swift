@@ -19,7 +19,8 @@ struct MigrateCommand: HopctlCommand {
       Replaces the store once the new one is complete, verified and synced to disk, and keeps the old one as a backup. \
       If interrupted, the store is unchanged and the next run continues from the last checkpoint. Also unpins the \
       store. With --rehearse it migrates a temporary copy, policies included, prints the same report and deletes the \
-      copy. With --output it also makes a SQLite store of a Core Data XML store.
+      copy. With --dry-run it prints the plan, as hopctl plan does, and changes nothing. With --output it also makes a \
+      SQLite store of a Core Data XML store.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -28,6 +29,9 @@ struct MigrateCommand: HopctlCommand {
 
   @Option(name: .customLong("output"), help: "Write a migrated copy here and only read the store.", completion: .file())
   var copy: String?
+
+  @Flag(name: .customLong("dry-run"), help: "Print what the migration would do; change nothing.")
+  var dryRun = false
 
   @Flag(help: "Migrate and verify a temporary copy; the store is only read.")
   var rehearse = false
@@ -49,12 +53,18 @@ struct MigrateCommand: HopctlCommand {
     if rehearse, copy != nil || backup != nil || replacement.replace != nil {
       throw ValidationError("--rehearse replaces nothing, so it takes no --output, --backup or --replace.")
     }
-    if scratch.directory != nil, !rehearse { throw ValidationError("--scratch belongs to --rehearse.") }
+    if rehearse, dryRun { throw ValidationError("Give either --rehearse or --dry-run, not both.") }
+    if scratch.directory != nil, !rehearse, !dryRun {
+      throw ValidationError("--scratch belongs to --rehearse and --dry-run.")
+    }
   }
 
   func execute() throws {
     let location = try store.location()
-    let (loaded, remarks) = try options.load(models, for: location.store, output)
+    // A plan's own warnings include the catalog's remarks on this model.
+    let (loaded, remarks) = try options.load(models, for: location.store, output) {
+      !dryRun || $0.code != .modelRemark
+    }
     if rehearse { return try runOnCopy(location, loaded, remarks) }
     if ConvertedStore.isNeeded(for: location.store) {
       guard copy != nil else {
@@ -73,7 +83,8 @@ struct MigrateCommand: HopctlCommand {
   private func run(
     _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError], named: FilePath?
   ) throws {
-    let request = try request(location, loaded)
+    if dryRun { return try plan(location, loaded, remarks, named: named) }
+    let request = try request(location, loaded, stateDirectory: try state.directory())
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     try MigrationOutput(output: output, named: named).run(
       request, remarks, bar, verb: "migrated", isCopy: copy != nil,
@@ -82,6 +93,16 @@ struct MigrateCommand: HopctlCommand {
     ) { show throws(MigrationFailure) in
       try MigrationPipeline().run(request, stop: StopOnSignals.start(), observer: show)
     }
+  }
+
+  private func plan(
+    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError], named: FilePath?
+  ) throws {
+    try PlanReport(
+      store: named ?? location.store.database, text: store.text,
+      request: try request(location, loaded, stateDirectory: ""), loaded: loaded, remarks: remarks,
+      scratch: scratch.directory, notes: options.verbose.level, output: output
+    ).run()
   }
 
   private func runOnCopy(
@@ -99,8 +120,10 @@ struct MigrateCommand: HopctlCommand {
     }
   }
 
-  private func request(_ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded) throws -> MigrationRequest {
-    var request = try options.request(location, loaded, stateDirectory: try state.directory())
+  private func request(
+    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
+  ) throws -> MigrationRequest {
+    var request = try options.request(location, loaded, stateDirectory: stateDirectory)
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let backup { request.backup.keep = backup.count }
     request.releasesPin = true

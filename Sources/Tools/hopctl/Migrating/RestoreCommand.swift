@@ -32,6 +32,9 @@ struct RestoreCommand: HopctlCommand {
   @Flag(help: "Do not ask. Needed without a terminal.")
   var yes = false
 
+  @Flag(name: .customLong("dry-run"), help: "Print which backup would replace the store; change nothing.")
+  var dryRun = false
+
   @Flag(name: .customLong("no-pin"), help: "Let hopd migrate the restored store again.")
   var noPin = false
 
@@ -47,6 +50,10 @@ struct RestoreCommand: HopctlCommand {
   @OptionGroup var state: StateOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
+  func validate() throws {
+    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+  }
+
   func execute() throws {
     let location = try store.location()
     let files = LinuxFileSystem()
@@ -59,6 +66,7 @@ struct RestoreCommand: HopctlCommand {
     func choose() throws -> Choice {
       try self.chosen(location, BackupSet(location: location, rule: rule, files: files), files)
     }
+    if dryRun { return try report(try choose(), location) }
     if !yes { try requireTerminal(location, try choose()) }
 
     let stateDirectory = try state.directory()
@@ -92,6 +100,19 @@ struct RestoreCommand: HopctlCommand {
       "store": location.database.string, "restored": chosen.database.string, "version": result.version.name,
       "backup": result.backup?.string, "pin": restored.pin.map { PinShape($0) },
       "differingExternalFiles": restored.differingFiles, "warnings": warnings.map(\.json),
+    ])
+  }
+
+  /// Prints what a restore would do.
+  private func report(_ choice: Choice, _ location: CanonicalStoreLocation) throws {
+    let version = choice.version.map { ": \($0)" } ?? ""
+    try output.line("would restore \(store.text)\(version), from \(choice.database.printable)")
+    try output.line(
+      "  the present store would be kept as a backup"
+        + (noPin ? "" : ", and the restored one pinned until hopctl migrate or hopctl resume"))
+    try output.object([
+      "store": location.database.string, "restored": choice.database.string, "version": choice.version,
+      "dryRun": true,
     ])
   }
 
@@ -187,7 +208,7 @@ struct RestoreCommand: HopctlCommand {
   /// Throws if there is no terminal for the question.
   private func requireTerminal(_ location: CanonicalStoreLocation, _ choice: Choice) throws(HopdError) {
     let version = choice.version.map { " (\($0))" } ?? ""
-    guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
+    guard Confirmation.isPossible else {
       throw HopdError(
         .usage, "restoring replaces the store by its backup\(version): without a terminal it needs --yes",
         at: Place(store: location.database), hint: "give --yes; the present store is kept as a backup")
@@ -199,13 +220,9 @@ struct RestoreCommand: HopctlCommand {
     if yes { return }
     // With --anyway the file may be another version than its label says.
     let version = choice.version.map { anyway ? " (\($0) by its label)" : " (\($0))" } ?? ""
-    try StandardStreams.write(
+    try Confirmation.require(
       "Replace \(store.text) by \(choice.database.printable)\(version)? The app loses what was changed since; the "
-        + "present store is kept as a backup. [y/N] ", to: .error)
-    let answer = readLine(strippingNewline: true)?.lowercased()
-    guard answer == "y" || answer == "yes" else {
-      StandardStreams.report("hopctl: \(store.text) is not restored, as you answered; nothing was changed")
-      throw Finished(status: .failure)
-    }
+        + "present store is kept as a backup.",
+      refusal: "\(store.text) is not restored, as you answered; nothing was changed")
   }
 }

@@ -24,7 +24,7 @@ struct MappingLintCommand: HopctlCommand {
     name: .customLong("models"),
     help: "The model with both versions: a .xcdatamodeld, .momd, versions one by one, or a folder; may be repeated.",
     completion: .file())
-  var models: [String]
+  var models: [String] = []
 
   @Option(
     name: .customLong("mappings"), help: "Other mapping models of the same hop; may be repeated.", completion: .file())

@@ -23,7 +23,7 @@ struct MappingShowCommand: HopctlCommand {
     name: .customLong("models"),
     help: "The model with both versions: a .xcdatamodeld, .momd, versions one by one, or a folder; may be repeated.",
     completion: .file())
-  var models: [String]
+  var models: [String] = []
 
   @Option(
     name: .customLong("mappings"),

@@ -26,6 +26,9 @@ struct MappingSubject {
     let path = try ModelCommand.only(
       MappingFileSearch.find(at: FilePath(file)), "mapping model", at: file,
       hint: "name a .xcmappingmodel, .cdm or .hopmap.toml")
+    guard !models.isEmpty else {
+      throw MissingModel(directories: [path.removingLastComponent()], place: "beside the mapping model").error
+    }
     let file = try MappingReader.read(at: path)
     let catalog = try ModelCatalog.load(models.map { FilePath($0) })
     let (hops, pair, misfit, remarks) = try Self.pair(for: file, mappings, in: catalog)

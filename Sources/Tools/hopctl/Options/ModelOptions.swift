@@ -97,9 +97,10 @@ struct ModelOptions: ParsableArguments {
   }
 
   /// Reads everything; mapping models only for commands that plan. Without `--models` and `--config` the models of the
-  /// store are searched, where `search` allows it.
+  /// store are searched, where `search` allows it. `directories` are those of the stores of a command about many.
   func load(
-    for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false, search: ModelSearch = .nowhere
+    for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false, search: ModelSearch = .nowhere,
+    in directories: [FilePath] = []
   ) throws -> Loaded {
     func catalog(_ models: [FilePath], _ mappings: [FilePath], _ order: [String], beside: [FilePath] = []) throws
       -> ModelCatalog
@@ -125,11 +126,19 @@ struct ModelOptions: ParsableArguments {
       return try loaded(of: try watch(of: configuration.configuration, for: store, file: config), in: configuration)
     }
     let named = mappings.map { FilePath($0) }
-    guard models.isEmpty, search != .nowhere, let store else {
+    guard models.isEmpty else {
       let catalog = try catalog(models.map { FilePath($0) }, named, order)
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
+    guard let store else { throw MissingModel(directories: directories, place: "there").error }
     var remarks: [HopdError] = []
+    guard search != .nowhere else {
+      var missing = MissingModel(store: store, directories: [store.directory])
+      missing.watch = try? serving(store, &remarks).map { chosen, _ in
+        FoundModels(origin: .watch, paths: chosen.models, watch: chosen.name)
+      }
+      throw missing.error
+    }
     if let (chosen, configuration) = try serving(store, &remarks) {
       var result = try loaded(of: chosen, in: configuration)
       result.found = FoundModels(origin: .watch, paths: chosen.models, watch: chosen.name)
@@ -149,9 +158,10 @@ struct ModelOptions: ParsableArguments {
         remarks.append(HopdError(.modelRemark, "the models beside the store are not used", at: place, cause: error))
       }
     }
+    let missing = MissingModel(
+      store: store, directories: [store.directory], isStoreSearched: search == .everywhere, remarks: remarks)
     do {
-      guard search == .everywhere else { throw unnamed(store) }
-      let held = try Self.held(by: store, remarks)
+      guard search == .everywhere, let held = try Self.held(by: store, remarks) else { throw missing.error }
       return held.found == nil ? result ?? held : held
     } catch {
       if let result { return result }
@@ -159,9 +169,9 @@ struct ModelOptions: ParsableArguments {
     }
   }
 
-  /// Returns the model that a store holds; without `found` if it holds none.
-  private static func held(by store: StoreLocation, _ remarks: [HopdError]) throws -> Loaded {
-    let catalog = try FoundModels.catalog(ofStore: store)
+  /// Returns the model that a store holds; nil if it holds none, without `found` for a file whose state says why.
+  private static func held(by store: StoreLocation, _ remarks: [HopdError]) throws -> Loaded? {
+    guard let catalog = try FoundModels.catalog(ofStore: store) else { return nil }
     return Loaded(
       catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings,
       found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
@@ -194,13 +204,6 @@ struct ModelOptions: ParsableArguments {
       )
     }
     return (first, installed)
-  }
-
-  /// The error of a command that compares a store with models, where no model was found.
-  private func unnamed(_ store: StoreLocation) -> HopdError {
-    HopdError(
-      .noModels, "the store is compared with models, and none was given", at: Place(store: store.database),
-      hint: "name the app's model with --models MODEL; or, for a store that hopd watches, --config /etc/hopd/hopd.toml")
   }
 
   /// The configuration of `--config`, if each store's watch is yet to be found; nil if one rule applies to all stores.

@@ -64,14 +64,17 @@ extension FoundModels {
   private static let most = 20_000
 
   /// Returns the models and mapping models directly in the folder of a store; nil if there is no model.
-  static func beside(_ location: StoreLocation) -> FoundModels? {
+  static func beside(_ location: StoreLocation) -> FoundModels? { inside(location.directory) }
+
+  /// The same for a folder.
+  static func inside(_ directory: FilePath) -> FoundModels? {
     var (models, mappings, entries) = ([FilePath](), [FilePath](), 0)
-    try? location.directory.readEntries { entry in
+    try? directory.readEntries { entry in
       entries += 1
       guard let name = String(validatingCString: entry.name), !name.hasPrefix("."),
         let component = FilePath.Component(name)
       else { return entries < most }
-      let path = location.directory.appending(component)
+      let path = directory.appending(component)
       if ModelCatalog.isModelFile(path) { models.append(path) } else if isMapping(name) { mappings.append(path) }
       return entries < most
     }
@@ -84,16 +87,13 @@ extension FoundModels {
     [".xcmappingmodel", ".cdm", ".hopmap.toml", ".hopstages.toml"].contains { name.hasSuffix($0) }
   }
 
-  /// Returns a catalog of the model that a store holds. It is empty for a file that is no store or a damaged one, whose
-  /// state the command then finds.
-  static func catalog(ofStore location: StoreLocation) throws(HopdError) -> ModelCatalog {
+  /// Returns a catalog of the model that a store holds; nil if it holds none. It is empty for a file that is not a
+  /// store and for a damaged one, whose state the command then finds.
+  static func catalog(ofStore location: StoreLocation) throws(HopdError) -> ModelCatalog? {
     do {
       return ModelCatalog(bundles: [try StoreModels.bundle(ofStoreAt: location.database)])
     } catch let error where error.code == .noModels {
-      throw HopdError(
-        .noModels, "no model was given, none lies beside the store, and the store holds no copy of its own",
-        at: Place(store: location.database),
-        hint: "name the app's model with --models PATH: a .xcdatamodeld, .xcdatamodel, .momd or .mom")
+      return nil
     } catch {
       guard StoreIdentifier.isState(error) else { throw error }
       return ModelCatalog(bundles: [])

@@ -30,6 +30,7 @@ struct RequestOptions: ParsableArguments {
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: target.version.allowOlder, search: search)
     output.tell(loaded.found)
+    try target.version.requireKnown(in: loaded)
     let remarks = loaded.warnings.filter(isToReport) + mapping.unusedPolicies(of: loaded.catalog)
     output.warn(remarks)
     return (loaded, remarks)
