@@ -23,7 +23,6 @@ struct DryRunTests {
     }
     #expect(try room.run("migrate", old, "--models", room.model, "--dry-run").status == 0)
     #expect(try room.run("migrate", noise, "--models", room.model, "--dry-run").status == 65)
-    #expect(try room.run("migrate", old, "--models", room.model, "--dry-run", "--rehearse").status == 64)
     // As a migration, it is told its models.
     #expect(try room.run("migrate", old, "--dry-run").status == 6)
     let copy = room.path("stores/copy.sqlite")

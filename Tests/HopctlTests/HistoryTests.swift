@@ -63,7 +63,7 @@ struct HistoryTests {
     try room.sql(store, Self.history)
     let plan = try room.run("plan", store, "--models", room.model)
     #expect(plan.status == 0 && !plan.output.contains("clears"), "\(plan.errors)")
-    for command in [["migrate", "--rehearse"], ["migrate"]] {
+    for command in [["rehearse"], ["migrate"]] {
       let outcome = try room.run(words: command + [store, "--models", room.model])
       #expect(outcome.status == 0, "\(outcome.errors)")
     }
@@ -80,7 +80,7 @@ struct HistoryTests {
     try room.sql(
       store,
       Self.history + "DELETE FROM ACHANGE; DELETE FROM ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
-    for command in [["identify"], ["plan"], ["migrate", "--rehearse"], ["migrate"], ["verify"]] {
+    for command in [["identify"], ["plan"], ["rehearse"], ["migrate"], ["verify"]] {
       let outcome = try room.run(words: command + [store, "--models", room.model])
       #expect(outcome.status == 0, "\(command): \(outcome.errors)")
     }

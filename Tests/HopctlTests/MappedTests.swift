@@ -38,7 +38,7 @@ struct MappedTests {
     try FileManager.default.copyItem(atPath: room.model, toPath: room.path("maps/Zoo.xcdatamodeld"))
     let beside = try room.run("plan", store, "--models", room.path("maps"), "--no-scan", "--json")
     #expect(try beside.json().hops?.list.map { $0.kind?.text } == ["inferred", "mapping"])
-    let rehearsal = try room.run(words: ["migrate", "--rehearse", store] + options + ["--json"])
+    let rehearsal = try room.run(words: ["rehearse", store] + options + ["--json"])
     try #require(rehearsal.status == 0, "\(rehearsal.errors)")
     let report = try rehearsal.json()
     #expect(report.result?.text == "migrated")
@@ -88,12 +88,12 @@ struct MappedTests {
   @Test func statementsAndDecisionsAreShownWhenAskedFor() throws {
     let (room, store) = try room([("Zoo 2", "Zoo 10")])
     let options = ["--models", room.model, "--mappings", room.path("maps")]
-    let plain = try room.run(words: ["migrate", "--rehearse", store] + options)
+    let plain = try room.run(words: ["rehearse", store] + options)
     #expect(!plain.errors.contains("debug:") && !plain.errors.contains("trace:"))
-    let verbose = try room.run(words: ["migrate", "--rehearse", store] + options + ["--verbose"])
+    let verbose = try room.run(words: ["rehearse", store] + options + ["--verbose"])
     #expect(verbose.errors.contains("debug:") && verbose.errors.contains("INSERT INTO"))
     #expect(!verbose.errors.contains("trace:"))
-    let traced = try room.run(words: ["migrate", "--rehearse", store] + options, variables: ["HOPD_LOG=trace"])
+    let traced = try room.run(words: ["rehearse", store] + options, variables: ["HOPD_LOG=trace"])
     #expect(traced.errors.contains("trace: hop 2 of 2, Zoo 2 → Zoo 10: follows Zoo 2-Zoo 10"))
     // No value of the store is among them.
     let names = try room.sql(store, "SELECT DISTINCT ZNAME FROM ZANIMAL WHERE length(ZNAME) > 6")

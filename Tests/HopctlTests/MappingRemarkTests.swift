@@ -15,7 +15,7 @@ struct MappingRemarkTests {
   func unusedPolicy() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
-    for command in [["plan"], ["migrate", "--rehearse"], ["migrate"]] {
+    for command in [["plan"], ["rehearse"], ["migrate"]] {
       let reported = try room.run(
         words: command + [store, "--models", room.model, "--policy", "Nobody=/bin/true"])
       #expect(reported.status == 0, "\(reported.errors)")
@@ -59,7 +59,7 @@ struct MappingRemarkTests {
     let room = try Room()
     let store = try room.store("a.sqlite")
     try room.file("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", "<?xml version=\"1.0\"?><model></model>")
-    for command in [["migrate", "--rehearse"], ["migrate"]] {
+    for command in [["rehearse"], ["migrate"]] {
       let reported = try room.run(words: command + [store, "--models", room.model, "--to", "Zoo 10"])
       #expect(reported.status == 0, "\(reported.errors)")
       let lines = reported.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") }

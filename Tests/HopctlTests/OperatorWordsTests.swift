@@ -77,8 +77,7 @@ struct OperatorWordsTests {
       (["cancel", store], "hopctl pause STORE --now"), (["next", store], "hopctl retry STORE --first"),
       (["unit-dropin"], "hopctl check-config --drop-in"), (["work", "."], "hopctl fleet run"),
       (["scan", "."], "hopctl fleet scan"), (["report", "results"], "hopctl fleet report"),
-      (["rehearse", store], "hopctl migrate STORE --rehearse"), ([room.path.string], "hopctl fleet scan"),
-      ([store], "hopctl identify \(store)"),
+      ([room.path.string], "hopctl fleet scan"), ([store], "hopctl identify \(store)"),
       ([room.model], "hopctl check \(room.model)"),
       (["model", "frobnicate"], "hopctl model --help"),
     ] {

@@ -182,7 +182,7 @@ struct PlainWordsTests {
   func rulesOfNobody() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")
-    for command in [["plan"], ["migrate"], ["migrate", "--rehearse"]] {
+    for command in [["plan"], ["migrate"], ["rehearse"]] {
       let words = command + [store, "--models", room.model, "--invalid-rows"]
       let outcome = try room.run(words: words + ["Animals=skip"])
       #expect(outcome.status == 64, "\(command)")

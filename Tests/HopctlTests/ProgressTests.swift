@@ -55,7 +55,7 @@ import Testing
       store, "--models", books.string, "--policy", "BookToBookPolicy=\(books.appending("book_to_book.py"))",
       "--invalid-rows", "quarantine", "--progress", "json",
     ]
-    try check(try room.run(words: ["migrate", "--rehearse"] + words))
+    try check(try room.run(words: ["rehearse"] + words))
     try check(try room.run(words: ["migrate"] + words + ["--json"]))
   }
 
@@ -64,7 +64,7 @@ import Testing
     #expect(try room.run("create", room.path("a.sqlite"), "--models", room.model, "--model-version", "Zoo").status == 0)
     for form in ["bar", "none"] {
       let outcome = try room.run(
-        "migrate", "--rehearse", room.path("a.sqlite"), "--models", room.model, "--progress", form)
+        "rehearse", room.path("a.sqlite"), "--models", room.model, "--progress", form)
       #expect(outcome.status == 0 && !outcome.errors.contains("fraction"))
     }
     #expect(try room.run("migrate", room.path("a.sqlite"), "--models", room.model, "--progress", "loud").status == 64)

@@ -15,7 +15,7 @@ struct SameMistakeTests {
     try room.sql(store, "DELETE FROM Z_MODELCACHE")
     try room.file("maps/x.hopmap.toml", "format = 1\n")
     for words in [
-      ["identify", store], ["plan", store], ["migrate", store], ["migrate", store, "--rehearse"],
+      ["identify", store], ["plan", store], ["migrate", store], ["rehearse", store],
       ["migrate", store, "--dry-run"], ["verify", store], ["dump", store], ["explain", store],
       ["create", room.path("stores/new.sqlite")], ["fleet", "scan", room.path("stores")],
       ["fleet", "run", room.path("stores")], ["check"], ["mapping", "show", room.path("maps/x.hopmap.toml")],

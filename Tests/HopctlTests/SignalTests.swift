@@ -20,8 +20,8 @@ struct SignalTests {
     let started = try room.start(
       program: "/usr/bin/env",
       [
-        "--\(isIgnored ? "ignore" : "default")-signal=HUP", try #require(Program.path).string, "migrate", store,
-        "--rehearse", "--models", room.model, "--scratch", room.path.string,
+        "--\(isIgnored ? "ignore" : "default")-signal=HUP", try #require(Program.path).string, "rehearse", store,
+        "--models", room.model, "--scratch", room.path.string,
       ])
     // From here on the command waits for signals.
     for _ in 0..<10_000 where try !hasScratch(room) { usleep(1000) }

@@ -60,7 +60,7 @@ struct StageCommandTests {
     let before = try room.sql(store, stops)
     let first = try room.sql(
       store, "SELECT sum(k) FROM (SELECT min(Z_PK) AS k FROM ZTRIP WHERE ZNAME NOT NULL GROUP BY ZNAME)")
-    let rehearsed = try room.run(words: ["migrate", "--rehearse"] + words + bound(to: command))
+    let rehearsed = try room.run(words: ["rehearse"] + words + bound(to: command))
     #expect(rehearsed.status == 0, "\(rehearsed.errors)")
     let outcome = try room.run(words: ["migrate"] + words + bound(to: command) + ["--verify", "full", "--json"])
     try #require(outcome.status == 0, "\(outcome.errors)")

@@ -36,8 +36,9 @@ struct Hopctl: ParsableCommand {
       CommandGroup(
         name: "Store",
         subcommands: [
-          IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, VerifyCommand.self, RestoreCommand.self,
-          BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self, DumpCommand.self,
+          IdentifyCommand.self, PlanCommand.self, RehearseCommand.self, MigrateCommand.self, VerifyCommand.self,
+          RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
+          DumpCommand.self,
         ]),
       CommandGroup(name: "Fleet", subcommands: [FleetCommand.self]),
       CommandGroup(

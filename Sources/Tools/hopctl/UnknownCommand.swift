@@ -49,7 +49,6 @@ struct UnknownCommand {
     case "log": "`hopctl history` lists the last jobs"
     case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
     case "next": "`hopctl retry STORE --first` puts a store in front of the queue"
-    case "rehearse": "`hopctl migrate STORE --rehearse` migrates a temporary copy"
     case "release": "`hopctl resume STORE` unpins a restored store"
     case "report": "`hopctl fleet report` summarizes the results of all workers"
     case "rollback", "undo": "`hopctl restore STORE` puts a backup back"

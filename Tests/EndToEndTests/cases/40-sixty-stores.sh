@@ -100,7 +100,7 @@ cp "$STORES/p1.sqlite" "$W/one.sqlite"
 export HOPD_STATE_DIRECTORY=$W/state; mkdir -p "$W/state"
 used_as 0 identify "$W/one.sqlite" --models "$MODEL"
 used_as 0 plan "$W/one.sqlite" --models "$MODEL"
-used_as 0 migrate "$W/one.sqlite" --models "$MODEL" --rehearse
+used_as 0 rehearse "$W/one.sqlite" --models "$MODEL"
 used_as 0 explain "$W/one.sqlite" --models "$MODEL"
 used migrate "$W/one.sqlite" --models "$MODEL" --progress json >"$W/out" 2>"$W/progress" || fail migrate
 matches 'the last line of progress' '"part" ?: ?"done"' "$(grep fraction "$W/progress" | tail -n 1)"

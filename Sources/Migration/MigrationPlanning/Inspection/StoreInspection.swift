@@ -97,8 +97,7 @@ struct StoreInspection {
 
   // MARK: Indexes, triggers and R-Trees
 
-  /// Core Data's names begin with Z, those of indexes that its own migrations left behind too. SQLite's own indexes have
-  /// no text.
+  /// Core Data's names begin with Z, also those of indexes that its migrations left behind. SQLite's own have no text.
   private mutating func inspect(index: SchemaObject) {
     guard index.sql != nil, !index.name.hasPrefix("Z") else { return }
     warnings.add(

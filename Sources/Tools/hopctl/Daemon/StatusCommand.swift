@@ -10,8 +10,8 @@ struct StatusCommand: HopctlCommand {
     abstract: "Show daemon status and stores that need attention",
     discussion: """
       With STORE, shows that store and its latest jobs; otherwise stores that failed for the same cause are one entry. \
-      Works while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE those \
-      of history. Exit status 7: hopd is not running; 66: no state directory, or no such store in it.
+      Works while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE \
+      those of history. Exit status 7: hopd is not running; 66: no state directory, or no such store in it.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())

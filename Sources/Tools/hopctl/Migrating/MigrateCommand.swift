@@ -18,9 +18,8 @@ struct MigrateCommand: HopctlCommand {
     discussion: """
       Replaces the store once the new one is complete, verified and synced to disk, and keeps the old one as a backup. \
       If interrupted, the store is unchanged and the next run continues from the last checkpoint. Also unpins the \
-      store. With --rehearse it migrates a temporary copy, policies included, prints the same report and deletes the \
-      copy. With --dry-run it prints the plan, as hopctl plan does, and changes nothing. With --output it also makes a \
-      SQLite store of a Core Data XML store.
+      store. With --dry-run it prints the plan, as hopctl plan does, and changes nothing. With --output it also makes \
+      a SQLite store of a Core Data XML store.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -32,9 +31,6 @@ struct MigrateCommand: HopctlCommand {
 
   @Flag(name: .customLong("dry-run"), help: "Print what the migration would do; change nothing.")
   var dryRun = false
-
-  @Flag(help: "Migrate and verify a temporary copy; the store is only read.")
-  var rehearse = false
 
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions
   @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
@@ -50,13 +46,7 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if rehearse, copy != nil || backup != nil || replacement.replace != nil {
-      throw ValidationError("--rehearse replaces nothing, so it takes no --output, --backup or --replace.")
-    }
-    if rehearse, dryRun { throw ValidationError("Give either --rehearse or --dry-run, not both.") }
-    if scratch.directory != nil, !rehearse, !dryRun {
-      throw ValidationError("--scratch belongs to --rehearse and --dry-run.")
-    }
+    if scratch.directory != nil, !dryRun { throw ValidationError("--scratch belongs to --dry-run.") }
   }
 
   func execute() throws {
@@ -65,7 +55,6 @@ struct MigrateCommand: HopctlCommand {
     let (loaded, remarks) = try options.load(models, for: location.store, output) {
       !dryRun || $0.code != .modelRemark
     }
-    if rehearse { return try runOnCopy(location, loaded, remarks) }
     if ConvertedStore.isNeeded(for: location.store) {
       guard copy != nil else {
         throw HopdError(
@@ -103,21 +92,6 @@ struct MigrateCommand: HopctlCommand {
       request: try request(location, loaded, stateDirectory: ""), loaded: loaded, remarks: remarks,
       scratch: scratch.directory, notes: options.verbose.level, output: output
     ).run()
-  }
-
-  private func runOnCopy(
-    _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError]
-  ) throws {
-    // A rehearsal replaces nothing, so it needs no state directory for an intent record.
-    var request = try options.request(location, loaded, stateDirectory: "")
-    if let verify { request.verification = verify }
-    let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
-    try MigrationOutput(output: output).run(
-      request, remarks, bar, verb: "rehearsed", interrupted: "the store is as it was, and nothing is left of the copy"
-    ) { [request] show throws(MigrationFailure) in
-      try MigrationPipeline().rehearse(
-        request, scratch: scratch.directory, stop: StopOnSignals.start(), observer: show)
-    }
   }
 
   private func request(
