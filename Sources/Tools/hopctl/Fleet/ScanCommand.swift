@@ -96,7 +96,7 @@ struct ScanCommand: HopctlCommand {
       summary.otherDatabases = others
     }
     try report(summary, seconds: (ContinuousClock.now - start).seconds)
-    if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
+    if let html { try ReportFile.write(FleetPage.text(of: summary, time: ReportFile.now), to: html) }
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }
 
