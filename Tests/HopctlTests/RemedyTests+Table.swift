@@ -15,8 +15,8 @@ extension RemedyTests {
       "missing-required-value",
       #"""
       shelves() { printf "<entity name='Book'><relationship name='shelf' %s maxCount='1' destinationEntity='Shelf' \
-      inverseName='books' inverseEntity='Shelf'/></entity><entity name='Shelf'><relationship name='books' optional='YES' \
-      toMany='YES' destinationEntity='Book' inverseName='shelf' inverseEntity='Book'/></entity>" "$1"; }
+      inverseName='books' inverseEntity='Shelf'/></entity><entity name='Shelf'><relationship name='books' \
+      optional='YES' toMany='YES' destinationEntity='Book' inverseName='shelf' inverseEntity='Book'/></entity>" "$1"; }
       books "$(shelves "optional='YES'")" "$(shelves "minCount='1'")"; sqlite3 b.sqlite "UPDATE ZBOOK SET ZSHELF = NULL"
       """#, "hopctl migrate b.sqlite --models B.xcdatamodeld", says: "--invalid-rows",
       typed: "hopctl migrate b.sqlite --models B.xcdatamodeld --invalid-rows skip"),
@@ -58,8 +58,9 @@ extension RemedyTests {
           print("<key>%s</key><data>%s</data>" % (name, base64.b64encode(bytes.fromhex(hash)).decode()))')
       printf '<?xml version="1.0"?>\n<!DOCTYPE database SYSTEM "file:///System/Library/DTDs/CoreData.dtd">\n%s%s%s\n' \
         '<database><databaseInfo><version>134481920</version><UUID>8D2A9C31-5B1E-4C36-9A0F-1B2C3D4E5F60</UUID>' \
-        '<nextObjectID>106</nextObjectID><metadata><plist version="1.0"><dict><key>NSPersistenceFrameworkVersion</key>' \
-        "<integer>641</integer><key>NSStoreModelVersionHashes</key><dict>$hashes</dict></dict></plist></metadata>\
+        '<nextObjectID>106</nextObjectID><metadata><plist version="1.0"><dict>' \
+        "<key>NSPersistenceFrameworkVersion</key><integer>641</integer>\
+      <key>NSStoreModelVersionHashes</key><dict>$hashes</dict></dict></plist></metadata>\
       </databaseInfo><object type=\"KEEPER\" id=\"z102\"></object></database>" >old.xml
       """#, "hopctl migrate old.xml ${zoo[@]}", says: "--models Zoo.xcdatamodeld --output NEW.sqlite",
       typed: "hopctl migrate old.xml ${zoo[@]} --output NEW.sqlite"),
