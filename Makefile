@@ -106,6 +106,7 @@ test-faults: stage
 test-full: test
 	@tools/report-judges
 	@tools/swift-tests HopctlTests
+	@tools/report-pictures --hopctl $(STAGE)/usr/bin/hopctl || [ $$? = 2 ]
 	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests
 	@tools/exchanges --stage $(STAGE) --lives 60 || [ $$? = 2 ]
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \

@@ -72,8 +72,8 @@ package struct CatalogedMappings: MappingSource {
           unknown.code, "\(unreadable.count) mapping models cannot be read", hint: unknown.hint, reasons: unreadable)
       }
       error.hint =
-        "\(error.hint.map { $0 + " " } ?? "")A hop is not inferred while a mapping model beside the models cannot "
-        + "be read: repair or remove it"
+        "\(error.hint.map { $0 + "; " } ?? "")repair or remove it: no hop is inferred while a mapping model beside the "
+        + "models cannot be read"
       throw error.located(Place(hop: "\(source.model.name) → \(destination.model.name)"))
     }
 

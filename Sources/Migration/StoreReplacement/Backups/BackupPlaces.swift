@@ -76,13 +76,18 @@ extension BackupSet {
   // MARK: A generation by its folder
 
   /// The store that the label of a generation names; where the folder is beside a store, that store, whatever its path
-  /// was when the label was written.
+  /// was when the label was written. A folder beside a store needs no label: its database has the store's name.
   package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
-    guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
     let parent = folder.removingLastComponent()
-    let beside = CanonicalStoreLocation(unresolved: parent.removingLastComponent().appending(name))
-    let isBeside = parent.lastComponent?.string == ".\(NameLabel.label(of: beside.fileName)).hopd-backups"
-    return isBeside ? beside : CanonicalStoreLocation(unresolved: record.store.path)
+    func beside(_ name: FilePath.Component) -> CanonicalStoreLocation? {
+      let store = CanonicalStoreLocation(unresolved: parent.removingLastComponent().appending(name))
+      return parent.lastComponent?.string == ".\(NameLabel.label(of: store.fileName)).hopd-backups" ? store : nil
+    }
+    guard let record = record(in: folder, files: files) else {
+      return ((try? files.names(in: folder)) ?? []).lazy.compactMap(beside).first
+    }
+    guard let name = record.store.path.lastComponent else { return nil }
+    return beside(name) ?? CanonicalStoreLocation(unresolved: record.store.path)
   }
 
   /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in the folder names

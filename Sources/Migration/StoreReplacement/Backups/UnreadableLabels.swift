@@ -38,12 +38,14 @@ extension BackupSet {
     var cause: (any Error)?
     do { _ = try files.read(label, limit: 65_536) } catch { cause = error }
     let isRefused = (cause as? HopdError)?.code == .noPermission
+    // Elsewhere only the label names the store, and a backup of no known store is not hopctl's to remove.
+    let remover = folder.removingLastComponent() == directory ? "hopctl prune" : "rm -r"
     return HopdError(
       .recordUnreadable, "the label of a backup cannot be read, so hopd does not know which backups are newer",
       at: Place(store: location.database, file: label), cause: cause,
       hint: isRefused
         ? "chown -R --reference=\(folder.removingLastComponent().quotedForShell) \(folder.quotedForShell)"
         : "hopctl restore \(location.database.quotedForShell) --backup \(folder.quotedForShell) puts this backup back; "
-          + "hopctl prune \(folder.quotedForShell) removes it")
+          + "\(remover) \(folder.quotedForShell) removes it")
   }
 }

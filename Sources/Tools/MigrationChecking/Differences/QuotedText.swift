@@ -30,6 +30,29 @@ extension String {
   }
 }
 
+extension String {
+  /// The text escaped for a page, with places to break words that may be longer than a line of a phone: after a dot, a
+  /// slash or an underscore, and in a long name before a capital letter.
+  package var inPage: String {
+    split(separator: " ", omittingEmptySubsequences: false).map { word in
+      guard word.utf8.count > 24 else { return String(word).inXML }
+      var (text, length): (String, Int) = ("", 0)
+      var last: Unicode.Scalar = " "
+      for scalar in word.unicodeScalars {
+        let isAfterSeparator = "./_".unicodeScalars.contains(last) && scalar.properties.isAlphabetic
+        let isHump = length >= 16 && last.properties.isLowercase && scalar.properties.isUppercase
+        if isAfterSeparator || isHump {
+          text += "<wbr>"
+          length = 0
+        }
+        text += String(scalar).inXML
+        (last, length) = (scalar, length + 1)
+      }
+      return text
+    }.joined(separator: " ")
+  }
+}
+
 extension Attribute {
   /// The element of a `contents` file, with the attributes that matter for a hop.
   package var xml: String {

@@ -31,6 +31,8 @@ package struct VersionGraph: Sendable {
   package let name: String
   package var nodes: [Node]
   package let edges: [Edge]
+  /// The names of the versions as the boxes show them.
+  package let names: ShortNames
 
   /// Makes the graph of a model that was checked, or only inspected.
   package init(_ model: ModelCheck, isTried: Bool = true) {
@@ -38,6 +40,7 @@ package struct VersionGraph: Sendable {
     nodes = model.versions.map {
       Node(name: $0.name, isCurrent: $0.name == model.target, verdict: isTried ? $0.verdict : nil)
     }
+    names = ShortNames(model.versions.map(\.name))
     let places = Dictionary(model.versions.enumerated().map { ($0.element.name, $0.offset) }) { first, _ in first }
     edges = model.hops.compactMap { hop in
       guard let source = places[hop.step.source], let destination = places[hop.step.destination] else { return nil }
@@ -138,7 +141,7 @@ extension VersionGraph {
           "<g class=\"\(style)\"><title>\(title.inXML)</title><path d=\"M\(x) \(middle(edge.source) + box / 2)"
             + "V\(middle(edge.destination) - box / 2 - 1)\" marker-end=\"url(#tip)\"/>"
             + "<text x=\"\(x + 10)\" y=\"\(middle(edge.source) + box / 2 + 18)\">"
-            + "\(VersionGraph.clipped(caption(edge), 30).inXML)</text></g>")
+            + "\(ShortNames.cut(caption(edge), to: 30).inXML)</text></g>")
       } else {
         let x = left + width
         let reach = min(right - 30, 24 + 14 * abs(edge.destination - edge.source))
@@ -152,7 +155,7 @@ extension VersionGraph {
     }
     for (index, node) in nodes.enumerated() {
       let state = node.isCurrent ? "current" : node.verdict?.rawValue ?? "plain"
-      let text = VersionGraph.clipped(node.label, 24)
+      let text = names.label(node.name)
       let under = node.isCurrent ? "current" : node.verdict.map(VersionGraph.word) ?? ""
       let more = node.stores > 0 ? node.stores.counted("store") : ""
       let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
@@ -169,12 +172,13 @@ extension VersionGraph {
 
   /// A description of the image, for screen readers.
   package var summary: String {
-    let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
-      let count = edges.count { $0.kind == kind }
-      return count == 0 ? nil : "\(count) \(kind.word)"
+    let words = ["inferred", "mapped", "policy", "missing", "broken"].compactMap { word -> String? in
+      let count = edges.count { $0.word == word }
+      return count == 0 ? nil : "\(count) \(word)"
     }
     return "\(name.printableLine): \(nodes.count.counted("version"))"
-      + (words.isEmpty ? "" : ", hops \(words.joined(separator: ", "))")
+      + (words.isEmpty ? "" : "; hops: \(words.joined(separator: ", "))")
+      + (names.remark.isEmpty ? "" : "; \(names.remark)")
   }
 
   private func caption(_ edge: Edge) -> String { edge.words.prefix(2).joined(separator: ": ") }
@@ -191,11 +195,6 @@ extension VersionGraph {
     case .current: "current"
     case .skipped: ""
     }
-  }
-
-  /// Returns a text short enough for a box; the title has the whole text.
-  private static func clipped(_ text: String, _ most: Int) -> String {
-    text.count > most ? String(text.prefix(most - 1)) + "…" : text
   }
 
   /// Distinct and readable colours, in light and in dark mode.

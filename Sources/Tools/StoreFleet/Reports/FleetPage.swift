@@ -4,8 +4,8 @@ import MigrationChecking
 
 /// Writes HTML.
 package enum FleetPage {
-  /// The histogram of a scan.
-  package static func text(of summary: FleetSummary) -> String {
+  /// Returns the histogram of a scan; `time` is the present, as "2026-01-31T12:00:00Z".
+  package static func text(of summary: FleetSummary, time: String) -> String {
     let groups = summary.inOrder
     let most = groups.map(\.stores).max() ?? 1
     let rows = groups.map { group in
@@ -16,13 +16,13 @@ package enum FleetPage {
         """
     }
     return page(
-      "hopctl fleet scan", "\(summary.stores) stores, \(summary.bytes) bytes",
-      table("Versions", ["Version", "Stores", "Bytes", "Way", "Share"], rows)
-        + notes(groups.compactMap { group in group.error.map { (group.example, $0) } }))
+      "hopctl fleet scan", "\(summary.stores) stores, \(summary.bytes) bytes", time,
+      notes(groups.compactMap { group in group.error.map { (group.example, $0) } })
+        + table("Versions", ["Version", "Stores", "Bytes", "Way", "Share"], rows))
   }
 
-  /// A report.
-  package static func text(of report: FleetReport) -> String {
+  /// Returns the page of a report; `time` is the present, as "2026-01-31T12:00:00Z".
+  package static func text(of report: FleetReport, time: String) -> String {
     let counts = [
       ("migrated", report.migrated), ("current already", report.current), ("failed", report.failed),
       ("waiting", report.waiting), ("without result", report.withoutResult), ("migrated twice", report.migratedTwice),
@@ -40,7 +40,7 @@ package enum FleetPage {
     }
     let failures = report.failures.map { cause in
       """
-      <tr><th scope="row">\(cause.error.message.inXML)</th><td>\(cause.stores)</td>\
+      <tr><th scope="row">\(cause.error.message.inPage)</th><td>\(cause.stores)</td>\
       <td><code>\(cause.example.inXML)</code></td><td><code>\(cause.next.inXML)</code></td></tr>
       """
     }
@@ -58,10 +58,11 @@ package enum FleetPage {
     return page(
       "hopctl fleet report",
       report.runs == 0
-        ? "no worker has reported" : "\(report.fleet) stores in \(report.shards.count) shards",
+        ? "no worker has reported"
+        : "\(report.failed) failed of \(report.fleet) stores in \(report.shards.count) shards", time,
       table("Stores", ["Result", "Stores", "Share"], rows)
-        + table("Versions", ["Before", "After", "Stores"], versions)
         + table("Failures by cause", ["Cause", "Stores", "Example", "Next"], failures)
+        + table("Versions", ["Before", "After", "Stores"], versions)
         + table("Shards", ["Shard", "State", "Runs", "Host"], shards)
         + table("Slowest stores", ["Store", "Seconds", "Bytes"], slowest))
   }
@@ -74,7 +75,7 @@ package enum FleetPage {
     guard !rows.isEmpty else { return "" }
     let head = columns.map { "<th scope=\"col\">\($0)</th>" }.joined()
     return """
-      <section><h2>\(title)</h2><div class="wide"><table><thead><tr>\(head)</tr></thead><tbody>
+      <section><h2>\(title)</h2><div class="wide" tabindex="0"><table><thead><tr>\(head)</tr></thead><tbody>
       \(rows.joined(separator: "\n"))
       </tbody></table></div></section>
 
@@ -84,12 +85,12 @@ package enum FleetPage {
   private static func notes(_ errors: [(String, LineError)]) -> String {
     guard !errors.isEmpty else { return "" }
     let items = errors.map { store, error in
-      "<li><code>\(store.inXML)</code>: \(error.message.inXML)\(error.hint.map { "<br>\($0.inXML)" } ?? "")</li>"
+      "<li><code>\(store.inXML)</code>: \(error.message.inPage)\(error.hint.map { "<br>\($0.inXML)" } ?? "")</li>"
     }
     return "<section><h2>What cannot be migrated</h2><ul>\n\(items.joined(separator: "\n"))\n</ul></section>\n"
   }
 
-  private static func page(_ title: String, _ line: String, _ body: String) -> String {
+  private static func page(_ title: String, _ line: String, _ time: String, _ body: String) -> String {
     """
     <!DOCTYPE html>
     <html lang="en">
@@ -101,7 +102,8 @@ package enum FleetPage {
     <style>\(style)</style>
     </head>
     <body>
-    <header><h1>\(title)</h1><p>\(line.inXML)</p></header>
+    <header><h1>\(title)</h1><p><b>\(line.inXML)</b></p>
+    <p>\(HTMLReport.origin(time))</p></header>
     <main>
     \(body)</main>
     </body>
@@ -117,7 +119,8 @@ package enum FleetPage {
     table { border-collapse: collapse; width: 100%; }
     th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid light-dark(#ddd, #444); }
     td { font-variant-numeric: tabular-nums; }
-    code { overflow-wrap: anywhere; }
+    code { overflow-wrap: break-word; }
+    td code { white-space: nowrap; }
     .bar { min-width: 8rem; }
     .bar span { display: block; height: .8rem; background: light-dark(#2a6fb0, #6aa9e0); }
     """

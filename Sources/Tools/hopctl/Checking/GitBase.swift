@@ -5,6 +5,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import ManagedObjectModel
+import MigrationChecking
 import PolicyHost
 import SystemPackage
 
@@ -88,14 +89,7 @@ struct Git {
     guard !ref.isEmpty, !ref.hasPrefix("-") else {
       throw HopdError(.usage, "--base takes a commit, tag or branch", hint: "such as origin/main or v1.2")
     }
-    var environment: [String: String] = ["LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"]
-    for name in [
-      "PATH", "HOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0",
-      "GIT_CONFIG_VALUE_0",
-    ] {
-      if let value = getenv(name) { environment[name] = String(cString: value) }
-    }
-    guard let answer = ProgramOutput.of(["git", "-C", folder] + words, environment: environment) else {
+    guard let answer = answer(words) else {
       throw HopdError(
         .usage, "git cannot be started, and --base needs it",
         hint: "install git, or leave --base out: the lock names the properties too")
@@ -107,5 +101,59 @@ struct Git {
         hint: "is the commit there? In a pipeline: fetch it first, for example with fetch-depth: 0")
     }
     return answer.output
+  }
+
+  /// Runs git in the folder; nil if it cannot be started.
+  private func answer(
+    _ words: [String], _ more: [String: String] = [:]
+  ) -> (output: [UInt8], errors: String, status: Int32)? {
+    var environment: [String: String] = ["LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"]
+    for name in [
+      "PATH", "HOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0",
+      "GIT_CONFIG_VALUE_0",
+    ] {
+      if let value = getenv(name) { environment[name] = String(cString: value) }
+    }
+    return ProgramOutput.of(
+      ["git", "-C", folder] + words, environment: environment.merging(more) { _, new in new })
+  }
+}
+
+// MARK: The commit that is checked out
+
+extension Git {
+  /// The commit that is checked out where a model lies; nil if there is none, or if it lacks the model.
+  ///
+  /// The folder may be a stranger's, so only commands are used that start no programs of its configuration: contents
+  /// are compared without filters, and nothing is fetched.
+  static func commit(of model: FilePath) -> CheckedCommit? {
+    guard let path = try? model.resolved(), let name = path.lastComponent?.string else { return nil }
+    let git = Git(ref: "HEAD", subject: model, folder: path.removingLastComponent().string)
+    guard let commit = git.lines(["rev-parse", "--verify", "HEAD"])?.first,
+      let files = git.entries(["ls-tree", "-r", "-z", "HEAD", "--", name]), !files.isEmpty,
+      let present = git.entries(["ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", name])
+    else { return nil }
+    var committed: [String: Substring] = [:]
+    for file in files {
+      guard let tab = file.firstIndex(of: "\t"), let object = file[..<tab].split(separator: " ").last else { continue }
+      committed[String(file[file.index(after: tab)...])] = object
+    }
+    let paths = committed.keys.sorted()
+    let isSame =
+      Set(present) == Set(paths)
+      && git.lines(["hash-object", "--no-filters", "--"] + paths) == paths.map { committed[$0].map(String.init) ?? "" }
+    return CheckedCommit(name: commit, isChanged: !isSame)
+  }
+
+  /// The lines that git prints; nil if it fails.
+  private func lines(_ words: [String]) -> [String]? { parts(words, "\n") }
+
+  /// The entries that git prints, which end with a zero byte; nil if it fails.
+  private func entries(_ words: [String]) -> [String]? { parts(words, "\0") }
+
+  private func parts(_ words: [String], _ end: Character) -> [String]? {
+    let options = ["--literal-pathspecs", "-c", "core.fsmonitor=false"]
+    guard let answer = answer(options + words, ["GIT_ALLOW_PROTOCOL": "none"]), answer.status == 0 else { return nil }
+    return String(decoding: answer.output, as: UTF8.self).split(separator: end).map(String.init)
   }
 }

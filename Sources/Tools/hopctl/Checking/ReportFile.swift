@@ -3,10 +3,14 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import StoreReplacement
 import SystemPackage
 
 /// Writes output files.
 enum ReportFile {
+  /// The present in UTC, as "2026-01-31T12:00:00Z".
+  static var now: String { BackupRecord.time(Int64(time(nil))) }
+
   /// Writes a text to a path as typed; an existing file is replaced.
   static func write(_ text: String, to name: String) throws {
     let file = FilePath(name)

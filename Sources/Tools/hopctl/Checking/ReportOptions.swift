@@ -5,7 +5,6 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import MigrationChecking
-import StoreReplacement
 import SystemPackage
 
 /// Options for reports in addition to the printed output.
@@ -29,10 +28,16 @@ struct ReportOptions: ParsableArguments {
 
   /// Writes the requested reports.
   func write(_ report: CheckReport, isSilent: Bool) throws {
-    // In UTC; JUnit's timestamp has no time zone.
-    let now = String(BackupRecord.time(Int64(time(nil))).dropLast())
-    if let junit { try ReportFile.write(JUnitReport.text(report, timestamp: now), to: junit) }
-    if let html { try ReportFile.write(HTMLReport(report).text, to: html) }
+    let now = ReportFile.now
+    // JUnit's timestamp has no time zone.
+    if let junit { try ReportFile.write(JUnitReport.text(report, timestamp: String(now.dropLast())), to: junit) }
+    if let html {
+      var commits: [CheckedCommit] = []
+      for commit in report.models.compactMap({ Git.commit(of: $0.path) }) where !commits.contains(commit) {
+        commits.append(commit)
+      }
+      try ReportFile.write(HTMLReport(report, time: now, commits: commits).text, to: html)
+    }
     guard sarif != nil || github else { return }
     let findings = PlacedFinding.all(report, below: ReportOptions.root())
     if let sarif { try ReportFile.write(try SARIFReport.text(findings), to: sarif) }

@@ -28,7 +28,7 @@ struct FleetReportCommand: HopctlCommand {
     let report = builder.made()
     for line in FleetText.lines(of: report) { try output.line(line) }
     try output.encoded(report)
-    if let html { try ReportFile.write(FleetPage.text(of: report), to: html) }
+    if let html { try ReportFile.write(FleetPage.text(of: report, time: ReportFile.now), to: html) }
     throw Finished(status: report.exit)
   }
 }

@@ -101,7 +101,7 @@ struct FleetScanCommand: HopctlCommand {
       summary.otherDatabases = others
     }
     try report(summary, seconds: (ContinuousClock.now - start).seconds)
-    if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
+    if let html { try ReportFile.write(FleetPage.text(of: summary, time: ReportFile.now), to: html) }
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }
 
