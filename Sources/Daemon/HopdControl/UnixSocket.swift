@@ -19,7 +19,7 @@ extension HopdError.Code {
 
 /// The process at the other end, as the kernel reports it.
 package struct ControlPeer: Sendable, Hashable {
-  /// User ID. A unit with `PrivateUsers=yes` sees every user except root and its own as 65534.
+  /// User ID, as this process's user namespace numbers users (docs/decisions/0176).
   package let user: UInt32
   /// Process ID; 0 if it is not visible.
   package let process: Int32

@@ -13,8 +13,7 @@ import SystemdSupport
 
 extension DaemonCoordinator {
   /// Handles a request and sends the reply.
-  func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
-    let requester = "user \(AccountName.ofUser(peer.user))"
+  func answered(_ request: ControlRequest, by requester: String, _ answer: ControlAnswer) {
     let reply: ControlReply?
     switch request {
     case .status: reply = ControlReply(.object(["status": status()]))

@@ -59,7 +59,7 @@ package actor DaemonCoordinator {
     case stop
     case tick
     case stateLost
-    case control(ControlRequest, ControlPeer, ControlAnswer)
+    case control(ControlRequest, by: String, ControlAnswer)
   }
 
   enum Phase { case recovering, scanning, ready, stopping, ended }
@@ -179,7 +179,7 @@ package actor DaemonCoordinator {
     case .stop: beginStop()
     case .tick: break
     case .stateLost: recordAnew()
-    case .control(let request, let peer, let answer): answered(request, peer, answer)
+    case .control(let request, let requester, let answer): answered(request, by: requester, answer)
     }
   }
 
