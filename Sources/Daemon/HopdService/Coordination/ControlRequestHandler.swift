@@ -113,13 +113,18 @@ struct ControlRequestHandler: Sendable {
         }
         let jobs = try reader.jobs(of: store.path, limit: 20)
         return ControlReply(
-          .object(["store": ControlValue(store), "jobs": .array(jobs.map { ControlValue($0) })]))
+          .object([
+            "store": ControlValue(store, windows: try reader.service()[.windows]),
+            "jobs": .array(jobs.map { ControlValue($0) }),
+          ]))
       case "ListStores":
         let stores = try reader.stores(try filter(parameters))
+        let windows = try reader.service()[.windows]
         let isFull = Int64(stores.count) >= (try limit(parameters))
         return ControlReply(
           .object([
-            "stores": .array(stores.map { ControlValue($0) }), "next": .optional(isFull ? stores.last?.path : nil),
+            "stores": .array(stores.map { ControlValue($0, windows: windows) }),
+            "next": .optional(isFull ? stores.last?.path : nil),
           ]))
       default:
         let jobs = try reader.jobs(of: try text("store", parameters), limit: try limit(parameters))

@@ -39,8 +39,8 @@ extension DaemonCoordinator {
       apply(new)
       reply = ControlReply(.object(["files": .strings(new.files.map(\.printable))]))
     case .failure(let error):
-      let place = error.configurationPlace
-      note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
+      // Without the place: the file may be edited, and refused by `systemctl reload` before hopd hears of it.
+      note = "configuration refused, the old one is in force (hopctl check-config)"
       logger.event(
         .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
         fields: error.configurationFields)

@@ -272,13 +272,13 @@ package struct MigrationReporter: Sendable {
         next: until, attempt: attempt)
     }
     switch verdict {
-    case .deferred(_, let isNews) where error.code == .pinned:
+    case .heldBack(let isNews):
       return FailureEntry(kind: .storeHeldBack, result: "held-back", text: what, level: isNews ? nil : .debug)
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)
-    case .lasting(let until, let attempt) where isRefusal:
+    case .lasting(let until, let attempt, let isNews) where isRefusal:
       // The first attempt was reported as an error.
-      return refusal(until, attempt, isNews: attempt == 1)
+      return refusal(until, attempt, isNews: isNews && attempt == 1)
     case .deferred(let until, let isNews):
       return FailureEntry(
         kind: .storeDeferred, result: "deferred", text: "deferred, \(again(until, now: now)): \(what)",
@@ -289,16 +289,16 @@ package struct MigrationReporter: Sendable {
         kind: .migrationFailed, result: "failed",
         text: "failed (attempt \(attempt)\(of)), \(again(until, now: now)): \(what)",
         level: isNews ? .warning : .debug, next: until, attempt: attempt)
-    case .lasting(let until, let attempt):
+    case .lasting(let until, let attempt, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
         text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)): \(what)",
-        next: until, attempt: attempt)
-    case .gaveUp(let attempts):
+        level: isNews ? nil : .debug, next: until, attempt: attempt)
+    case .gaveUp(let attempts, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
         text: "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or "
-          + "on reload: \(what)", attempt: attempts)
+          + "on reload: \(what)", level: isNews ? nil : .debug, attempt: attempts)
     case .refused(let isNews):
       return FailureEntry(
         kind: kind, result: word, text: "\(word), the store is as it was: \(what)", level: isNews ? nil : .debug)

@@ -9,7 +9,8 @@ struct ListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the stores that hopd watches, with their state; also while hopd is down.",
     discussion: """
-      Columns: state, version, since when, next attempt, store. States: current; waiting (to be inspected or \
+      Columns: state, version, since when, next attempt, store. A store that waits for the window of its watch has the \
+      opening of the window as its next attempt. States: current; waiting (to be inspected or \
       migrated); migrating; busy (another program uses it); retrying (it failed, and hopd tries again); failed (you \
       must change something first); held-back (a restore pinned it); paused.
       """)
@@ -43,7 +44,8 @@ struct ListCommand: HopctlCommand {
       [
         StoreText.word(store.condition), "\(StoreText.versions(store.version, store.target))",
         "\(BackupRecord.time(store.failure?.since ?? store.since))",
-        "\(store.failure?.nextAttempt.map { BackupRecord.time($0) } ?? "-")", "\(store.path)",
+        "\(store.failure?.nextAttempt.map { BackupRecord.time($0) } ?? recorded.waits(store)?.until ?? "-")",
+        "\(store.path)",
       ]
     }
     for (line, store) in zip(MessageFormatter.table(rows, indent: ""), stores) {
@@ -57,7 +59,9 @@ struct ListCommand: HopctlCommand {
     let skipped = conditions.isEmpty ? recorded.lines(.skipped) : []
     try output.lines(skipped.map { "skipped: \($0)" })
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }
-    try output.object(["running": recorded.process != nil, "stores": stores.map(\.json), "skipped": skipped])
+    try output.object([
+      "running": recorded.process != nil, "stores": stores.map { $0.json(recorded) }, "skipped": skipped,
+    ])
   }
 
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {

@@ -10,7 +10,7 @@ struct StatusCommand: HopctlCommand {
     abstract: "What hopd does, and which stores need you: why, since when, and what to type next.",
     discussion: """
       With STORE: the state of that store, and its last jobs. It reads hopd's record, so it also works while hopd is \
-      down. Exit status 7: hopd does not run; 66: hopd has no record here.
+      down. Exit status 7: hopd does not run; 75: it does not answer within five seconds; 66: hopd has no record here.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
@@ -25,9 +25,11 @@ struct StatusCommand: HopctlCommand {
   private static let mostJobs: Int64 = 5
 
   func execute() throws {
-    let state = try daemon.recorded()
+    var state = try daemon.recorded()
+    state.isAnswering = daemon.isAnswering(state)
     if let store { try report(store, state) } else { try report(state) }
     if state.process == nil { throw Finished(status: .notRunning) }
+    if state.isAnswering == false { throw Finished(status: .temporaryFailure) }
   }
 
   private func report(_ state: RecordedState) throws {
@@ -68,7 +70,7 @@ struct StatusCommand: HopctlCommand {
         ["watch": watch, "counts": JSONObject(counts.map { ($0.key.name, $0.value) })] as JSONObject
       },
       // Stores that are retried only after a change, and stores that are retried automatically.
-      "attention": attention.map(\.json),
+      "attention": attention.map { $0.json(state) },
     ])
   }
 
@@ -76,10 +78,13 @@ struct StatusCommand: HopctlCommand {
     let path = try state.path(of: name)
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
-    if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
+    if state.process == nil || state.isAnswering == false {
+      try output.line("\(state.headline); this is what it last knew")
+    }
     try output.lines(StoreText.lines(store, daemon))
+    if let waits = state.waits(store) { try output.line("  " + waits.sentence(store.watch)) }
     try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
     try output.lines(MessageFormatter.table(jobs.map { Array(StoreText.cells($0).dropLast()) }))
-    try output.object(["running": state.process != nil, "store": store.json, "jobs": jobs.map(\.json)])
+    try output.object(["running": state.process != nil, "store": store.json(state), "jobs": jobs.map(\.json)])
   }
 }

@@ -29,7 +29,7 @@ struct TopCommand: HopctlCommand {
     }
     let stop = StopOnSignals.start()
     // A stop signal is checked between two statuses, which arrive each second.
-    try client.stream("Monitor", timeout: .seconds(60)) { answer in
+    try client.stream("Monitor") { answer in
       if stop.isStopping { return false }
       try show(answer["status"] ?? .null, over: !output.json)
       return true
