@@ -95,6 +95,25 @@ import Testing
     #expect(error(try place.load([("w", "a", "[watch.backup]\ndirectory = \"/nowhere/new\"")]))?.place.line == 6)
   }
 
+  @Test func directoriesThatTheServiceMayNotWriteAreRemarksWithTheNextCommand() throws {
+    let place = try Place()
+    let backup = "[watch.backup]\ndirectory = \"\(place.root)/b\""
+    let loaded = try place.load([("w", "a", ""), ("v", "later", backup)])
+    #expect(WriteAccess.remarks(in: loaded, dropIn: "the drop-in").isEmpty)
+    let remarks = WriteAccess.remarks(in: loaded, dropIn: "the drop-in") { path in
+      switch path.lastComponent?.string {
+      case "a": .readOnlyFileSystem
+      case "b": .permissionDenied
+      default: .noSuchFileOrDirectory
+      }
+    }
+    // A directory that is missing is waited for.
+    #expect(remarks.map(\.place.line) == [3, 11], "\(remarks)")
+    #expect(remarks.map(\.code) == [.directoryUnwritable, .directoryUnwritable])
+    #expect(remarks[0].message == "hopd may not write in \(place.root)/a: Read-only file system")
+    #expect(remarks[0].hint == "the drop-in" && remarks[1].hint == "ls -lad \(place.root)/b")
+  }
+
   @Test func programsOfPoliciesMustBeThereAndRun() throws {
     let place = try Place()
     let policies = """

@@ -234,6 +234,19 @@ struct RunningDaemonTests {
     #expect(try daemon.run("reload").status == 0)
   }
 
+  @Test("A reload prints its warnings")
+  func reloadWarnings() throws {
+    let daemon = try Running()
+    let before = try #require(try daemon.run("reload", "--json").json().warnings?.list.count)
+    try daemon.room.file("hopd.toml", Running.configuration(daemon.room) + "windo = \"22:00-06:00\"\n")
+    let told = try daemon.run("reload")
+    #expect(told.status == 0 && told.output.hasPrefix("in force: "), "\(told)")
+    #expect(told.errors.contains("warning: ") && told.errors.contains("hopd.toml:10"), "\(told.errors)")
+    #expect(told.errors.contains("unknown key, ignored") && told.errors.contains("did you mean `window`?"))
+    #expect(try daemon.run("reload", "--quiet").errors.isEmpty)
+    #expect(try daemon.run("reload", "--json").json().warnings?.list.count == before + 1)
+  }
+
   @Test("What is typed next works on this hopd: its state directory stands in it")
   func nextCommands() throws {
     let daemon = try Running { room in

@@ -80,12 +80,13 @@ package struct Daemon: Sendable {
     // Trapped before anything else, so that a signal during the start is handled later.
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
-      let loaded = try source.load()
-      // The daemon exits, and must not be restarted until there is a configuration.
-      guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
-      threshold.level = loaded.configuration.daemon.logLevel.level
-      try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
-      let setup = try DaemonSetup(loaded, mayDegrade: true)
+      let setup = try source.setup(mayDegrade: true) { loaded throws(HopdError) in
+        // The daemon exits, and must not be restarted until there is a configuration.
+        guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
+        let daemon = loaded.configuration.daemon
+        threshold.level = daemon.logLevel.level
+        try ProcessLimits.check(jobs: daemon.jobs, memory: daemon.memoryLimit)
+      }
       let directory = try openStateDirectory()
       let lock = try Self.own(directory)
       defer { lock.release() }
@@ -108,7 +109,7 @@ package struct Daemon: Sendable {
           recorder: recorder), setup: setup)
       let handler = ControlRequestHandler(coordinator: coordinator, stateDirectory: directory, logger: logger)
       let control = handler.serve(
-        loaded.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
+        setup.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
       defer { control?.stop() }
       var quiet = logger
       quiet.logLevel = .error

@@ -64,7 +64,7 @@ extension DaemonCoordinator {
       version: failure.from, target: failure.to)
     if error.code != .interrupted {
       let next = NextCommand(
-        store: store.path, watch: store.watch, configuration: configurationFile,
+        store: store.path, watch: store.watch, configuration: surroundings.source.file,
         stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
       record.failure = StoreFailure(
         code: error.code.name, reason: error.headlineOfStore,
@@ -91,12 +91,6 @@ extension DaemonCoordinator {
           ended: Self.wallTime(), from: report.from, to: report.to, rows: rows,
           microseconds: Int64(MigrationReporter.microseconds(report.seconds)) ?? 0, requester: job.requester,
           result: MigrationResult.migrated.rawValue, backup: report.backup?.printable)))
-  }
-
-  /// The file for `hopctl --config`.
-  private var configurationFile: FilePath {
-    if case .file(let path) = surroundings.source { return path }
-    return "/etc/hopd/hopd.toml"
   }
 
   // MARK: The daemon

@@ -52,7 +52,7 @@ struct NextCommand {
 
   /// Prints the drop-in of the unit into its place, and starts the unit anew with it. For a configuration that belongs
   /// to no unit it only prints.
-  private var dropIn: String {
+  var dropIn: String {
     let print = "hopctl unit-dropin" + (isInstalled ? "" : " \(configuration.quotedForShell)")
     let isInstance = configuration.removingLastComponent() == "/etc/hopd" && configuration.extension == "toml"
     guard isInstalled || isInstance else { return print }

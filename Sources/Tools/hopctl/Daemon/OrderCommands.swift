@@ -236,7 +236,10 @@ struct ReloadCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",
     abstract: "Lets hopd read its configuration and models again, and waits until it uses them.",
-    discussion: "If anything is wrong, hopd keeps the old configuration, and the exit status is not 0.")
+    discussion: """
+      If anything is wrong, hopd keeps the old configuration, and the exit status is not 0. Warnings tell of unknown \
+      keys, of directories that the service may not write, and of programs that are missing.
+      """)
 
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
@@ -246,9 +249,10 @@ struct ReloadCommand: HopctlCommand {
     // Only the reload itself may take long: a hopd that stands still is told at once.
     _ = try client.call("GetStatus")
     let answer = try client.call("Reload", timeout: .seconds(300))
-    let files = answer.texts("files")
+    let (files, warnings) = (answer.texts("files"), answer.texts("warnings"))
+    output.warn(texts: warnings)
     try output.line("in force: \(files.joined(separator: ", "))")
-    try output.object(["order": "reload", "files": files])
+    try output.object(["order": "reload", "files": files, "warnings": warnings])
   }
 }
 
