@@ -94,6 +94,7 @@ extension DaemonCoordinator {
     switch result {
     case .success(.current(let facts)):
       _ = scheduler.finished(key, .current, now: now)
+      knownFailures[job.subject.store.printable] = nil
       record(job.ticket.store, .current, version: facts?.version, target: facts?.version)
       reporter.current(facts)
     case .success(.behind(let facts, let target)):
@@ -116,6 +117,7 @@ extension DaemonCoordinator {
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       record(job, report)
+      tellMigrated(job.subject, report)
     case .failure(let failure):
       let isCancelled = job.isCancelled && failure.error.code == .interrupted
       failed(job, failure, isReported: !isCancelled, now: now)
@@ -130,7 +132,7 @@ extension DaemonCoordinator {
     if failure.error.code == .pinned { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
-    if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
+    if isReported { report(job.subject, failure, verdict, now: now) }
   }
 
   /// Notes that work has ended without a kill.

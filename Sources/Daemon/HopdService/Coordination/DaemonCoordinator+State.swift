@@ -209,7 +209,7 @@ extension JobVerdict {
 
 extension HopdError {
   /// Message and reasons in one line, without the store, which the record already names.
-  fileprivate var headlineOfStore: String {
+  var headlineOfStore: String {
     var rest = self
     rest.place.store = nil
     return ([rest.headline] + reasons.prefix(3).map(\.headlineOfStore)).joined(separator: "; ")

@@ -71,7 +71,9 @@ package struct DaemonSetup: Sendable {
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
-    warnings = loaded.warnings + BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded)
+    warnings =
+      loaded.warnings + BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded)
+      + CommandPrograms.findings(in: loaded)
     policies = PolicyPrograms.maker(configuration.policyBindings)
     if let first = BackupOverlap.mistakes(in: loaded).first { throw first }
     let overlaps = WatchOverlap.findings(in: loaded)

@@ -194,6 +194,15 @@ package struct MigrationReporter: Sendable {
     MigrationReporter(Subject(store: subject.store, watch: subject.watch, job: job), logger: logger)
   }
 
+  /// The fields of the entry about a migration.
+  func fields(of report: MigrationReport) -> [JournalField: String] {
+    renamed(job: report.job).fields([
+      .storeUUID: report.storeUUID, .from: report.from, .to: report.to, .hops: String(report.hops.count),
+      .rows: String(report.rows.values.reduce(0, &+)), .microseconds: Self.microseconds(report.seconds),
+      .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
+    ])
+  }
+
   private func write(_ report: MigrationReport) {
     switch report.result {
     case .current:
@@ -212,24 +221,22 @@ package struct MigrationReporter: Sendable {
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       // The omitted copy of the model needs no action.
       text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
-      logger.event(
-        .storeMigrated, text,
-        fields: fields([
-          .storeUUID: report.storeUUID, .from: report.from, .to: report.to, .hops: String(report.hops.count),
-          .rows: String(rows), .microseconds: Self.microseconds(report.seconds),
-          .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
-        ]))
+      logger.event(.storeMigrated, text, fields: fields(of: report))
       for pruned in report.prunedBackups { removed(pruned, .backupPruned) }
       if let pin = report.releasedPin { released(pin, report) }
     }
   }
 
   /// Reports that a run or an inspection ended with an error; the verdict says what follows, and whether it is news.
-  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+  /// Returns the fields of the entry if an operator must act: its level is error.
+  @discardableResult
+  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant)
+    -> [JournalField: String]?
+  {
     let error = failure.error.located(Place(store: subject.store))
     guard let entry = entry(failure, error, verdict, now: now) else {
       logger.debug("\(error.description)")
-      return
+      return nil
     }
     var values: [JournalField: String?] = [
       .storeUUID: failure.storeUUID, .from: failure.from, .to: failure.to, .error: error.code.name,
@@ -238,7 +245,9 @@ package struct MigrationReporter: Sendable {
       .entity: error.place.entity,
     ]
     if let next = entry.next { values[.next] = NextAttempt.text(next, now: now) }
-    logger.event(entry.kind, entry.text, level: entry.level, fields: fields(values))
+    let fields = fields(values)
+    logger.event(entry.kind, entry.text, level: entry.level, fields: fields)
+    return (entry.level ?? entry.kind.level) == .error ? fields : nil
   }
 
   /// The journal entry about an error.
