@@ -81,11 +81,7 @@ package struct Daemon: Sendable {
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
       let setup = try source.setup(mayDegrade: true) { loaded throws(HopdError) in
-        // The daemon exits, and must not be restarted until there is a configuration.
-        guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
-        let daemon = loaded.configuration.daemon
-        threshold.level = daemon.logLevel.level
-        try ProcessLimits.check(jobs: daemon.jobs, memory: daemon.memoryLimit)
+        try Self.prepare(for: loaded, threshold)
       }
       let directory = try openStateDirectory()
       let lock = try Self.own(directory)
@@ -127,6 +123,15 @@ package struct Daemon: Sendable {
       let error = HopdError.of(error)
       return ended(error, logger, notifier)
     }
+  }
+
+  /// Checks whether this process can run with a configuration, before its models are read.
+  private static func prepare(for loaded: LoadedConfiguration, _ threshold: LogThreshold) throws(HopdError) {
+    // The daemon exits, and must not be restarted until there is a configuration.
+    guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
+    let daemon = loaded.configuration.daemon
+    threshold.level = daemon.logLevel.level
+    try ProcessLimits.check(jobs: daemon.jobs, memory: daemon.memoryLimit)
   }
 
   /// Reports why the daemon cannot run; returns the exit status.

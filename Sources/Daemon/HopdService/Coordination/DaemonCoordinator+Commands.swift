@@ -4,8 +4,6 @@
 import Diagnostics
 import HopdConfiguration
 import MigrationPipeline
-import ServiceState
-import SystemPackage
 import SystemdSupport
 
 extension DaemonCoordinator {
@@ -32,23 +30,5 @@ extension DaemonCoordinator {
     commands.run(
       StoreCommand(
         key: "on_migrated", command: command, store: subject.store, fields: fields, backup: report.backup))
-  }
-}
-
-/// The cause of a failure that an earlier run of hopd has recorded.
-struct KnownFailure: Hashable, Sendable {
-  private let code: String
-  private let reason: String
-
-  init(_ failure: StoreFailure) { (code, reason) = (failure.code, failure.reason) }
-
-  init(_ error: HopdError) { (code, reason) = (error.code.name, error.headlineOfStore) }
-
-  /// The causes that the record has of stores that hopd does not retry by itself, by path; none if it cannot be read.
-  static func recorded(in stateDirectory: FilePath) -> [String: KnownFailure] {
-    let failed = try? StateReader(stateDirectory: stateDirectory).stores(StateReader.Filter(conditions: [.failed]))
-    return Dictionary(
-      (failed ?? []).compactMap { store in store.failure.map { (store.path, KnownFailure($0)) } }
-    ) { first, _ in first }
   }
 }

@@ -5,48 +5,11 @@ import ConfigurationInspection
 import DequeModule
 import Diagnostics
 import Dispatch
-import DurableFiles
 import Logging
 import PolicyHost
-import StoreReplacement
 import Synchronization
 import SystemPackage
 import SystemdSupport
-
-/// A command that is run about a store.
-struct StoreCommand: Sendable {
-  /// The key that sets it: `on_failure` or `on_migrated`.
-  var key: String
-  /// The program and its arguments.
-  var command: [String]
-  /// The store, as the configuration names it.
-  var store: FilePath
-  /// The fields of the journal entry that the command is run for.
-  var fields: [JournalField: String]
-  /// The backup, if there is one.
-  var backup: FilePath?
-
-  /// Fields that are passed on. The text of an entry is not among them: it may quote what a policy program wrote.
-  private static let passed: [JournalField] = [
-    .storeUUID, .job, .watch, .from, .to, .hops, .entity, .rows, .microseconds, .result, .error, .hint, .attempt, .next,
-  ]
-
-  /// The environment: nothing of hopd's but the paths of programs, and the fields under their names.
-  func environment(stateDirectory: FilePath) -> [String: String] {
-    var variables = ["PATH": ProgramPath.folders, "LANG": "C.UTF-8", "HOPD_STATE_DIRECTORY": stateDirectory.string]
-    for field in Self.passed {
-      variables[field.rawValue] = fields[field]?.escapingControls(keepingNewlines: false)
-    }
-    return variables
-  }
-
-  /// Paths, which are passed byte for byte.
-  var paths: [String: [UInt8]] {
-    [JournalField.store.rawValue: store, JournalField.backup.rawValue: backup].compactMapValues { path in
-      path.map { PathText.bytes(of: $0) }
-    }
-  }
-}
 
 /// Runs commands about stores.
 package final class StoreCommands: Sendable {
@@ -164,9 +127,11 @@ package final class StoreCommands: Sendable {
     case .tooMuchOutput: how = "was ended because it wrote more than \(limits.output >> 10) KiB"
     case .unknown: how = "ended, and its status is not known"
     }
+    // The journal's entries name a store as text.
+    let entries = "HOPD_STORE=" + command.store.printable.quotedForShell
     report(
       command, "the command of \(command.key) \(how)", code: .commandFailed,
-      hint: "journalctl -t hopd HOPD_STORE=\(command.store.printable.quotedForShell) -n 20")
+      hint: "journalctl -t hopd \(entries) -n 20")
   }
 
   // MARK: Journal
