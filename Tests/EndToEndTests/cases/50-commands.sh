@@ -86,6 +86,9 @@ matches 'check-config' 'does not exist: /nowhere/tell' "$(cat "$ROOM/out")"
 hopctl reload >/dev/null 2>"$ROOM/err" || fail 'hopctl reload'
 matches 'hopctl reload' 'warning.*does not exist: /nowhere/tell' "$(cat "$ROOM/err")"
 
+has_failed() { [ "$(hopctl status "$B" --json | json store.state)" = failed ]; }
+wait_for 20 'failed after the reload too' has_failed
+
 # The example: the unit mails, and the script starts it for any path. (hopd itself needs the rule for polkit.)
 N=$DOCS/Examples/Notifications
 cp "$N/hopd-failed@.service" "$N/hopd-down.service" /etc/systemd/system/
