@@ -12,7 +12,7 @@ package enum AccountName {
     name { buffer, size in
       var (entry, found) = (passwd(), UnsafeMutablePointer<passwd>?.none)
       let code = getpwuid_r(number, &entry, buffer, size, &found)
-      return (code, found.flatMap { $0.pointee.pw_name }.map { String(cString: $0) })
+      return (code, found == nil ? nil : entry.pw_name.map { String(cString: $0) })
     } ?? String(number)
   }
 
@@ -21,7 +21,7 @@ package enum AccountName {
     name { buffer, size in
       var (entry, found) = (group(), UnsafeMutablePointer<group>?.none)
       let code = getgrgid_r(number, &entry, buffer, size, &found)
-      return (code, found.flatMap { $0.pointee.gr_name }.map { String(cString: $0) })
+      return (code, found == nil ? nil : entry.gr_name.map { String(cString: $0) })
     } ?? String(number)
   }
 
