@@ -95,6 +95,46 @@ import Testing
     #expect(error(try place.load([("w", "a", "[watch.backup]\ndirectory = \"/nowhere/new\"")]))?.place.line == 6)
   }
 
+  @Test func directoriesThatTheServiceMayNotWriteAreRemarksWithTheNextCommand() throws {
+    let place = try Place()
+    let backup = "[watch.backup]\ndirectory = \"\(place.root)/b\""
+    let loaded = try place.load([("w", "a", ""), ("v", "later", backup)])
+    #expect(WriteAccess.remarks(in: loaded, dropIn: "the drop-in").isEmpty)
+    let remarks = WriteAccess.remarks(in: loaded, dropIn: "the drop-in") { path in
+      switch path.lastComponent?.string {
+      case "a": .readOnlyFileSystem
+      case "b": .permissionDenied
+      default: .noSuchFileOrDirectory
+      }
+    }
+    // A directory that is missing is waited for.
+    #expect(remarks.map(\.place.line) == [3, 11], "\(remarks)")
+    #expect(remarks.map(\.code) == [.directoryUnwritable, .directoryUnwritable])
+    #expect(remarks[0].message == "hopd may not write in \(place.root)/a: Read-only file system")
+    #expect(remarks[0].hint == "the drop-in" && remarks[1].hint == "ls -lad \(place.root)/b")
+  }
+
+  @Test func programsOfCommandsMustBeThereAndRun() throws {
+    let place = try Place()
+    try place.write("program", "")
+    let own = "on_failure = [\"\(place.root)/program\", \"x\"]"
+    let all = "[daemon]\non_failure = [\"sh\"]\non_migrated = [\"/nowhere/tell\"]"
+    let loaded = try place.load([("w", "a", own), ("v", "b", "")], all)
+    let found = try #require(error(loaded, waits: true))
+    // A command of [daemon] is one finding, at its own line, for all watches that take it.
+    #expect(found.reasons.map(\.place.line) == [5, 13], "\(found)")
+    #expect(found.description.contains("the program of `on_failure` is not an executable file: \(place.root)/program"))
+    #expect(found.description.contains("the program of `on_migrated` does not exist: /nowhere/tell"))
+    #expect(found.code.exit == .configuration && found.reasons.allSatisfy { $0.hint != nil })
+    chmod(place.root.appending("program").string, 0o755)
+    #expect(error(loaded, waits: true)?.place.line == 13)
+    // The service must see them too.
+    let unit = UnitFile(["[Service]\nPrivateTmp=yes\n"])
+    let hidden = try place.load([("w", "b", own.replacing("on_failure", with: "on_migrated"))])
+    #expect(
+      error(hidden, waits: true, unit: unit)?.description.contains("/program is hidden from hopd.service") == true)
+  }
+
   @Test func programsOfPoliciesMustBeThereAndRun() throws {
     let place = try Place()
     let policies = """

@@ -290,9 +290,6 @@ extension RemedyTests {
       "usage", "store a.sqlite", "hopctl info a.sqlite", says: "hopctl identify",
       typed: "hopctl identify a.sqlite ${zoo[@]}"),
     Remedy(
-      "usage", "store a.sqlite", "hopctl migrate a.sqlite ${zoo[@]} --dry-run", says: "hopctl rehearse",
-      typed: "hopctl rehearse a.sqlite ${zoo[@]} && hopctl plan a.sqlite ${zoo[@]}"),
-    Remedy(
       "usage", "watch s; watch t; store a.sqlite", "hopctl plan a.sqlite --config hopd.toml", says: "--watch: ",
       typed: "hopctl plan a.sqlite --config hopd.toml --watch s"),
     Remedy(

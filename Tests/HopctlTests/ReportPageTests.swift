@@ -126,11 +126,12 @@ struct ReportPageTests {
     let room = try Room()
     try room.store("a.sqlite")
     let outcome = try room.run(
-      "scan", room.path("stores"), "--models", room.model, "--output", room.path("manifest.ndjson"), "--html",
+      "fleet", "scan", room.path("stores"), "--models", room.model, "--output", room.path("manifest.ndjson"), "--html",
       room.path("scan.html"))
     #expect(outcome.status == 0, "\(outcome.errors)")
     let page = try String(contentsOfFile: room.path("scan.html"), encoding: .utf8)
-    try expectOrder(page, "<h1>hopctl fleet scan</h1>", "<b>1 stores", "<time datetime=\"20", "hopctl ", "<h2>Versions</h2>")
+    try expectOrder(
+      page, "<h1>hopctl fleet scan</h1>", "<b>1 stores", "<time datetime=\"20", "hopctl ", "<h2>Versions</h2>")
     #expect(!page.contains("overflow-wrap: anywhere"))
   }
 }

@@ -12,7 +12,7 @@ struct RunningDaemonTests {
   /// A hopd that runs while it is held.
   private final class Running {
     let room: Room
-    private let process: pid_t
+    let process: pid_t
     var stores: String { room.path("stores") }
     /// Options of the commands that ask it.
     var asked: [String] { ["--state-directory", room.path("state")] }
@@ -38,6 +38,7 @@ struct RunningDaemonTests {
 
     deinit {
       kill(process, SIGTERM)
+      kill(process, SIGCONT)
       var status: Int32 = 0
       waitpid(process, &status, 0)
     }
@@ -196,6 +197,26 @@ struct RunningDaemonTests {
     #expect(json.order?.text == "retry" && json.stores?.list == [.string(store)])
   }
 
+  @Test("A hopd that stands still is told in five seconds, by status too")
+  func silent() throws {
+    let daemon = try Running()
+    #expect(try daemon.run("status", "--json").json().daemon?.answering == .boolean(true))
+    #expect(kill(daemon.process, SIGSTOP) == 0)
+    for words in [["pause"], ["reload"], ["top", "--once"]] {
+      let began = ContinuousClock.now
+      let told = try daemon.room.run(words: words + daemon.asked)
+      #expect(told.status == 75 && told.errors.contains("hopd does not answer"), "\(words): \(told)")
+      #expect(told.errors.contains("systemctl status hopd"), "\(told.errors)")
+      #expect(ContinuousClock.now - began < .seconds(60))
+    }
+    let status = try daemon.run("status")
+    #expect(
+      status.status == 75 && status.output.contains("; hopd does not answer (systemctl status hopd)"), "\(status)")
+    #expect(kill(daemon.process, SIGCONT) == 0)
+    try daemon.waits { try daemon.run("resume").status == 0 }
+    #expect(try !daemon.run("status").output.contains("does not answer"))
+  }
+
   @Test("A paused store that is retried is told as paused")
   func pausedRetry() throws {
     let daemon = try Running()
@@ -204,6 +225,41 @@ struct RunningDaemonTests {
     try daemon.waits { try daemon.state(of: store) == "paused" }
     let retry = try daemon.run("retry", store)
     #expect(retry.output.contains("paused: hopctl resume"), "\(retry)")
+  }
+
+  @Test("A store that waits for the window of its watch is told so by status, list, next and retry")
+  func window() throws {
+    var (now, local) = (time(nil), tm())
+    localtime_r(&now, &local)
+    func clock(_ hours: Int32) -> String {
+      let hour = (local.tm_hour + hours) % 24
+      return (hour < 10 ? "0" : "") + "\(hour):00"
+    }
+    let daemon = try Running("window = \"\(clock(6))-\(clock(7))\"\n") { try $0.store("old.sqlite") }
+    let (store, until) = (daemon.room.path("stores/old.sqlite"), "until \(clock(6))")
+    try daemon.waits { try daemon.run("status", store, "--json").json().store?.waits?.text == until }
+    let status = try daemon.run("status", store).output
+    #expect(status.contains("its migration waits \(until), when the window of the watch zoo opens"), "\(status)")
+    let list = try daemon.run("list")
+    #expect(list.output.contains(" \(until) "), "\(list)")
+    #expect(try daemon.run("list", "--json").json().stores?.list.first?.waits?.text == until)
+    let next = try daemon.run("retry", "--first", store)
+    #expect(next.output.contains("in front of the queue, but its migration waits \(until)"), "\(next)")
+    #expect(try daemon.run("retry", "--first", store, "--json").json().waits?.text == until)
+    let retry = try daemon.run("retry", store)
+    #expect(retry.output.contains("\(store): its migration waits \(until)"), "\(retry)")
+  }
+
+  @Test("A refusal that is retried is counted, and reported once")
+  func refusedAgain() throws {
+    let daemon = try Running { try $0.file("stores/noise.sqlite", String(repeating: "no store at all ", count: 900)) }
+    let noise = daemon.room.path("stores/noise.sqlite")
+    func attempts() throws -> Int? { try daemon.run("status", noise, "--json").json().store?.trouble?.attempts?.int }
+    try daemon.waits { try attempts() == 1 }
+    #expect(try daemon.run("retry", noise).status == 0)
+    try daemon.waits { try attempts() == 2 }
+    let status = try daemon.run("status", noise).output
+    #expect(status.contains(", 2 attempts; not tried again until the store"), "\(status)")
   }
 
   @Test("A refused reload ends as a mistake of the configuration, by its code")
@@ -218,6 +274,19 @@ struct RunningDaemonTests {
     #expect(try daemon.run("reload").status == 0)
   }
 
+  @Test("A reload prints its warnings")
+  func reloadWarnings() throws {
+    let daemon = try Running()
+    let before = try #require(try daemon.run("reload", "--json").json().warnings?.list.count)
+    try daemon.room.file("hopd.toml", Running.configuration(daemon.room) + "windo = \"22:00-06:00\"\n")
+    let told = try daemon.run("reload")
+    #expect(told.status == 0 && told.output.hasPrefix("in force: "), "\(told)")
+    #expect(told.errors.contains("warning: ") && told.errors.contains("hopd.toml:10"), "\(told.errors)")
+    #expect(told.errors.contains("unknown key, ignored") && told.errors.contains("did you mean `window`?"))
+    #expect(try daemon.run("reload", "--quiet").errors.isEmpty)
+    #expect(try daemon.run("reload", "--json").json().warnings?.list.count == before + 1)
+  }
+
   @Test("What is typed next works on this hopd: its state directory stands in it")
   func nextCommands() throws {
     let daemon = try Running { room in
@@ -228,6 +297,8 @@ struct RunningDaemonTests {
     }
     let held = daemon.room.path("stores/held.sqlite")
     try daemon.waits { try daemon.state(of: held) == "held-back" }
+    let trouble = try daemon.run("status", held, "--json").json().store?.trouble
+    #expect(trouble?.nextAttempt == .null && trouble?.attempts?.int == 0, "\(String(describing: trouble))")
     let reported = try daemon.run("status", held).output
     #expect(reported.contains("next: hopctl resume \(held)"), "\(reported)")
     #expect(!reported.contains("held-back: "), "\(reported)")

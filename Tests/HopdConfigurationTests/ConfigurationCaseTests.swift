@@ -112,6 +112,10 @@ enum Dump {
         "turn of \(watch.name): priority \(watch.priority), \(watch.window?.text ?? "always")"
           + (watch.window?.zone.name.map { " \($0)" } ?? ""))
     }
+    for watch in configuration.watches where watch.commands != Configuration.Commands() {
+      lines.append(
+        "commands of \(watch.name): on_failure \(watch.commands.onFailure), on_migrated \(watch.commands.onMigrated)")
+    }
     for policy in configuration.policies {
       lines.append("policy \(policy.name): \(policy.command), \(policy.timeout), memory \(policy.memory)")
     }

@@ -96,6 +96,27 @@ import Testing
     #expect(service.problems.withLock { $0 }.isEmpty)
   }
 
+  @Test func aClientDoesNotWaitForADaemonThatSaysNothing() throws {
+    let service = try Service()
+    // One that reads the call and never answers, and one that does not even accept the connection.
+    let deaf = FilePath("/tmp/hopd-control-\(UInt64.random(in: 0 ... .max))")
+    let listener = try UnixSocket.listening(at: deaf)
+    defer {
+      close(listener)
+      unlink(deaf.string)
+    }
+    for path in [service.path, deaf] {
+      let error = #expect(throws: HopdError.self) {
+        try ControlClient(path).call("Never", timeout: .milliseconds(200))
+      }
+      #expect(error?.code == .notAnswering && error?.code.exit == .temporaryFailure)
+      #expect(error?.message == "hopd does not answer" && error?.hint?.contains("`systemctl status hopd`") == true)
+      #expect(throws: HopdError.self) {
+        try ControlClient(path).stream("Never", timeout: .milliseconds(200)) { _ in true }
+      }
+    }
+  }
+
   @Test func oneWayCallsGetNoAnswer() throws {
     let service = try Service()
     let (answer, closed) = try service.exchange(

@@ -114,6 +114,22 @@ import Testing
     #expect(queue.counts == JobScheduler.Counts(known: 5))
   }
 
+  @Test func aRefusalThatIsRetriedIsNoNewsUntilItsCauseChanges() {
+    var queue = queue(["a"])
+    func refused(_ reason: String) -> JobVerdict {
+      _ = queue.start()
+      return queue.finished(key("a"), .refused(reason: reason), now: now)
+    }
+    var verdicts: [JobVerdict] = []
+    for reason in ["x", "x", "x", "y"] {
+      verdicts.append(refused(reason))
+      if verdicts.count == 3 { #expect(queue.times(key("a")) == 3) }
+      queue.order(key("a"), first: false)
+    }
+    #expect(verdicts == [true, false, false, true].map { .refused(isNews: $0) })
+    #expect(queue.times(key("a")) == 1)
+  }
+
   @Test func aStoreAtWorkIsLeftAlone() throws {
     var queue = queue(["a"])
     let first = queue.start()

@@ -326,6 +326,48 @@ private final class Queue {
         == .retry(until: at(1031), attempt: 1, attempts: 3, isNews: true))
   }
 
+  @Test func aFailureThatIsRetriedByReloadsIsReportedOnceUntilItsCauseChanges() throws {
+    let queue = try migrating()
+    /// Tries until hopd gives up; whether each verdict is news.
+    func rounds(_ code: String) -> [Bool] {
+      (1...3).map { _ in
+        defer {
+          queue.wake(now: at(100_000))
+          queue.start()
+        }
+        switch queue.finished(a.key, .failed(code: code), now: at(0)) {
+        case .retry(_, _, _, let isNews), .gaveUp(_, let isNews): return isNews
+        default: return false
+        }
+      }
+    }
+    #expect(rounds("io-error") == [true, false, true])
+    queue.configure(jobs: 1, rules: ["w": rule])
+    queue.start()
+    #expect(rounds("io-error") == [false, false, false])
+    queue.configure(jobs: 1, rules: ["w": rule])
+    queue.start()
+    #expect(rounds("hook-failed") == [true, false, true])
+  }
+
+  @Test func aStoreThatIsHeldBackHasNoNextAttemptAndIsCountedAsSuch() throws {
+    let queue = scheduler()
+    queue.found(a, now: start)
+    queue.start()
+    #expect(queue.finished(a.key, .heldBack, now: start) == .heldBack(isNews: true))
+    #expect(queue.nextAlarm() == nil && queue.state(of: a.key) == .heldBack)
+    #expect(queue.counts == JobScheduler.Counts(known: 1, heldBack: 1))
+    // Rescans find the same file; other models, and the end of its pin, which counts as a change, are looked at.
+    #expect(!queue.found(a, now: at(700)) && queue.start() == nil)
+    queue.configure(jobs: 1, rules: ["w": rule])
+    #expect(queue.start()?.step == .inspect)
+    #expect(queue.finished(a.key, .heldBack, now: at(701)) == .heldBack(isNews: false))
+    #expect(queue.found(FoundStore(key: a.key, path: a.path, watch: "w", mark: a.mark.changed), now: at(800)))
+    queue.start()
+    #expect(queue.finished(a.key, .current, now: at(801)) == .settled)
+    #expect(queue.counts == JobScheduler.Counts(known: 1))
+  }
+
   @Test func oneAttemptMeansNoRetry() throws {
     let queue = Queue(jobs: 1, rules: ["w": RetryRule(attempts: 1, backoff: .zero, longest: .zero)])
     queue.found(a, now: start)
@@ -380,8 +422,8 @@ private final class Queue {
   // MARK: Every history of a small world
 
   enum Step: CaseIterable {
-    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused, later,
-      configure
+    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused,
+      endHeldBack, later, configure
   }
 
   /// Every sequence of four events over two stores, from the start and from the middle of a migration: no store is ever
@@ -447,6 +489,7 @@ private final class Queue {
       case .endFailed: problem = end(.failed(code: "x"))
       case .endOutside: problem = end(.outside(code: "y"))
       case .endRefused: problem = end(.refused(reason: "x"))
+      case .endHeldBack: problem = end(.heldBack)
       case .later:
         now = now.advanced(by: .seconds(40))
         queue.wake(now: now)
@@ -467,7 +510,7 @@ private final class Queue {
     }
     for key in [a.key, b.key] {
       switch queue.state(of: key) {
-      case nil, .done, .failed, .needsAttention: continue
+      case nil, .done, .failed, .needsAttention, .heldBack: continue
       case .waiting, .running, .deferred: return "\(key) never comes to an end"
       }
     }

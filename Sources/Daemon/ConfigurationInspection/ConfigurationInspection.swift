@@ -55,7 +55,11 @@ package struct ConfigurationInspection {
           isThere ? backups : backups.removingLastComponent(), "watch.\(watch.name).backup.directory", into: &findings)
       }
     }
-    findings.mistakes += programs()
+    findings.mistakes += programs() + CommandPrograms.findings(in: loaded)
+    findings.mistakes += unreadable(
+      CommandPrograms.commands(of: loaded.configuration).compactMap { command, key in
+        command.first.map { FilePath($0) }.flatMap { $0.isAbsolute ? ($0, key) : nil }
+      })
     if let file = loaded.configuration.daemon.metricsFile {
       check(file.removingLastComponent(), "daemon.metrics_file", into: &findings)
     }

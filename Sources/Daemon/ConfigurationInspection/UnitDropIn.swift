@@ -34,7 +34,8 @@ package struct UnitDropIn: Sendable, Hashable {
     let metrics = configuration.daemon.metricsFile.map { [$0.removingLastComponent()] } ?? []
     let read =
       configuration.watches.flatMap { $0.models + $0.mappings + [$0.reference].compactMap(\.self) }
-      + configuration.policies.compactMap { $0.command.first.map { FilePath($0) } }
+      + (configuration.policies.map(\.command) + CommandPrograms.commands(of: configuration).map(\.command))
+      .compactMap { $0.first.map { FilePath($0) } }
     for path in stores + metrics where Self.setting(path) == nil {
       throw HopdError(
         .configurationInvalid, "a unit cannot name this path: it has a control character", at: Place(file: path),

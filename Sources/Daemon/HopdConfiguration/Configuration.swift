@@ -54,8 +54,23 @@ package struct Configuration: Sendable, Hashable {
     package var memoryLimit: Int64 = 64 << 20
     /// `metrics_file`, absolute; nil for none.
     package var metricsFile: FilePath?
+    /// `on_failure` and `on_migrated`, for watches that do not set them.
+    package var commands = Commands()
     /// `window` and `time_zone`, for watches that do not set them.
     var hours = Hours()
+  }
+
+  /// Programs with their arguments that run after work on a store; empty for none.
+  package struct Commands: Sendable, Hashable {
+    /// `on_failure`: when a store needs an operator.
+    package var onFailure: [String] = []
+    /// `on_migrated`: after a migration.
+    package var onMigrated: [String] = []
+
+    /// Creates commands.
+    package init(onFailure: [String] = [], onMigrated: [String] = []) {
+      (self.onFailure, self.onMigrated) = (onFailure, onMigrated)
+    }
   }
 
   /// The hours in which migrations begin, as written in a table.
@@ -113,6 +128,8 @@ package struct Configuration: Sendable, Hashable {
     package var rescan = Duration.seconds(600)
     /// `priority`: stores of a watch with a higher priority are migrated first.
     package var priority = 0
+    /// `on_failure` and `on_migrated`, or those of `[daemon]`.
+    package var commands = Commands()
     /// `window` and `time_zone`, or those of `[daemon]`: the hours in which migrations begin; nil for always.
     package var window: TimeWindow?
     var hours = Hours()

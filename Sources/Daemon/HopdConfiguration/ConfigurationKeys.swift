@@ -15,6 +15,8 @@ extension Configuration {
         Key("memory_limit", \.daemon.memoryLimit, .size((1 << 20)...(1 << 46)), isSettable: true),
         Key("log_level", \.daemon.logLevel, .choice, isSettable: true),
         Key("metrics_file", \.daemon.metricsFile, path),
+        Key("on_failure", \.daemon.commands.onFailure, .command),
+        Key("on_migrated", \.daemon.commands.onMigrated, .command),
         Key("window", \.daemon.hours.window, .string),
         Key("time_zone", \.daemon.hours.timeZone, .string),
       ]),
@@ -50,6 +52,8 @@ extension Configuration.Watch {
     Key("settle", \.settle, .duration(.milliseconds(1) ... .seconds(86_400))),
     Key("rescan", \.rescan, .duration(.seconds(1) ... .seconds(30 * 86_400))),
     Key("priority", \.priority, .integer(-1000...1000)),
+    Key("on_failure", \.commands.onFailure, .command),
+    Key("on_migrated", \.commands.onMigrated, .command),
     Key("window", \.hours.window, .string),
     Key("time_zone", \.hours.timeZone, .string),
     .table(

@@ -21,8 +21,9 @@ struct ConfigurationReader {
     if let daemon = top["daemon"] { _ = window(configuration.daemon.hours, daemon) }
     configuration.watches = watches.map { node in
       var watch = Configuration.Watch()
-      // Hours that a watch does not set are those of `[daemon]`.
+      // Hours and commands that a watch does not set are those of `[daemon]`.
       watch.hours = configuration.daemon.hours
+      watch.commands = configuration.daemon.commands
       var name = "?"
       if case .string(let text)? = ConfigurationEntry(node)["name"]?.node.value { name = text }
       let entry = ConfigurationEntry(node, path: "watch", shown: "watch.\(name)")

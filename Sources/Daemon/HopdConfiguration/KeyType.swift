@@ -163,6 +163,14 @@ extension KeyType<[FilePath]> {
 extension KeyType<[String]> {
   static let strings = array(\.description) { texts, _, _ in texts }
 
+  /// A program and its arguments; empty for none. A plain name is looked up in PATH; a relative path would depend on
+  /// the working directory.
+  static let command = strings.checked { command, entry, reader in
+    if command.contains(where: { $0.utf8.contains(0) }) { reader.report(entry, "holds a NUL", write: "[\"…\"]") }
+    guard let program = command.first, program.contains("/"), !FilePath(program).isAbsolute else { return }
+    reader.report(entry, "must begin with an absolute path or a plain name", write: "[\"/usr/local/bin/NAME\"]")
+  }
+
   /// Patterns for file names. They are compared with names, so a pattern with a slash would never match.
   static let patterns = strings.checked { patterns, entry, reader in
     guard let slashed = patterns.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else { return }

@@ -11,8 +11,8 @@ package final class ControlClient {
   private var received: [UInt8] = []
   /// The most bytes of a reply; the server's own limit is smaller.
   private static let longestAnswer = 16 << 20
-  /// How long hopd may take for an answer; an order takes half a second at most.
-  private static let patience: Duration = .seconds(10)
+  /// How long hopd may take for an answer; an order takes half a second, and a second more while its user has no name.
+  package static let patience: Duration = .seconds(5)
 
   /// Connects; throws `.notRunning` if no process listens.
   package init(_ path: FilePath) throws {
@@ -31,7 +31,7 @@ package final class ControlClient {
   }
 
   /// Calls a method with several replies; returns after the last reply, or when `body` returns false.
-  package func stream(_ method: String, timeout: Duration, _ body: (ControlValue) throws -> Bool) throws {
+  package func stream(_ method: String, timeout: Duration = patience, _ body: (ControlValue) throws -> Bool) throws {
     try send(ControlCall(method: "\(ControlInterface.name).\(method)", more: true))
     while true {
       let reply = try next(timeout: timeout)

@@ -8,7 +8,7 @@ package enum ControlInterface {
   /// Its name.
   package static let name = "io.hopd.Control"
   /// Version of the description; each addition increases it.
-  package static let version: Int64 = 2
+  package static let version: Int64 = 3
 
   /// The output of `varlinkctl introspect`.
   package static let description = """
@@ -20,9 +20,10 @@ package enum ControlInterface {
     type Trouble (code: string, reason: string, since: string, hint: ?string, command: ?string, attempts: int,
       nextAttempt: ?string)
 
-    # A store. State: current, waiting, migrating, busy, retrying, failed, held-back, paused.
+    # A store. State: current, waiting, migrating, busy, retrying, failed, held-back, paused. Waits: how long its
+    # migration waits for the window of its watch, such as "until 22:00".
     type Store (store: string, watch: string, state: string, since: string, version: ?string, target: ?string,
-      trouble: ?Trouble)
+      waits: ?string, trouble: ?Trouble)
 
     # A job that has ended.
     type Job (job: string, store: string, watch: string, result: string, from: ?string, to: ?string, rows: int,
@@ -34,7 +35,8 @@ package enum ControlInterface {
       hop: int, hops: int, rows: int, totalRows: int, fraction: float, rowsPerSecond: float, remaining: ?float,
       askedBy: string)
 
-    type Counts (stores: int, toLookAt: int, waiting: int, migrating: int, deferred: int, attention: int)
+    type Counts (stores: int, toLookAt: int, waiting: int, migrating: int, deferred: int, attention: int,
+      heldBack: int)
 
     type Status (version: string, process: int, phase: string, line: string, counts: Counts, work: []Work,
       paused: []string, unserved: []string, waits: []string, note: ?string, remaining: ?float,
@@ -58,8 +60,9 @@ package enum ControlInterface {
 
     # Acting methods. Each answers when what was asked for is under way.
 
-    # What an order finds: a store that is current, running, waiting, paused, or in trouble and tried again.
-    type Found (store: string, found: string)
+    # What an order finds: a store that is current, running, waiting, paused, or in trouble and tried again. Waits:
+    # how long its migration then waits for the window of its watch.
+    type Found (store: string, found: string, waits: ?string)
 
     # Tries stores again at once: those named, or all that failed or are tried again later. "stores" are those in
     # trouble; a store that is current is only looked at.
@@ -76,10 +79,12 @@ package enum ControlInterface {
     method Cancel(store: string) -> (running: bool)
 
     # Puts a store in front of the queue. State: running, waiting, paused, or current where there is nothing to do.
-    method Next(store: string) -> (state: string)
+    # Waits: how long its migration still waits for the window of its watch.
+    method Next(store: string) -> (state: string, waits: ?string)
 
-    # Reads the configuration again. Answers when the new one is in force.
-    method Reload() -> (files: []string)
+    # Reads the configuration again. Answers when the new one is in force, with what was noticed: unknown keys, watches
+    # that hopd may not write, programs that are missing.
+    method Reload() -> (files: []string, warnings: []string)
 
     # Changes a limit of the running daemon, until it restarts: the keys of Status.settings.
     method Set(key: string, value: string) -> (key: string, value: string, before: string)

@@ -9,6 +9,8 @@ import SystemPackage
 extension HopdError.Code {
   /// hopd does not run, or does not listen.
   package static let notRunning = HopdError.Code("not-running", exit: .notRunning)
+  /// hopd runs, and does not answer in time.
+  package static let notAnswering = HopdError.Code("not-answering", exit: .temporaryFailure, isRetryable: true)
   /// The control socket cannot be made.
   package static let controlUnavailable = HopdError.Code("control-unavailable", exit: .unavailable, isRetryable: true)
   /// hopd cannot put its configuration in force; the old one stays.
@@ -19,7 +21,7 @@ extension HopdError.Code {
 
 /// The process at the other end, as the kernel reports it.
 package struct ControlPeer: Sendable, Hashable {
-  /// User ID. A unit with `PrivateUsers=yes` sees every user except root and its own as 65534.
+  /// User ID, as this process's user namespace numbers users (docs/decisions/0176).
   package let user: UInt32
   /// Process ID; 0 if it is not visible.
   package let process: Int32
@@ -68,7 +70,7 @@ enum UnixSocket {
   static func connected(to path: FilePath) throws -> Int32 {
     let descriptor = try made()
     // Connecting waits while the queue of a daemon that accepts nothing is full, and sending while its buffer is.
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    var limit = timeval(tv_sec: Int(ControlClient.patience.components.seconds), tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let code = try withAddress(path) { address, length in
       connect(descriptor, address, length) == 0 ? 0 : errno
@@ -94,7 +96,9 @@ enum UnixSocket {
 
   /// The error for a daemon that takes too long.
   static func silence(_ path: FilePath) -> HopdError {
-    HopdError(.controlUnavailable, "hopd does not answer", at: Place(file: path), hint: "`systemctl status hopd`")
+    HopdError(
+      .notAnswering, "hopd does not answer", at: Place(file: path),
+      hint: "check `systemctl status hopd`; it may still carry out an order when it goes on")
   }
 
   private static func made() throws -> Int32 {

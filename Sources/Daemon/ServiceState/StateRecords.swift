@@ -107,6 +107,16 @@ package struct StoreRecord: Sendable, Hashable {
   }
 }
 
+extension StoreRecord {
+  /// How long its migration waits for the window of its watch, such as "until 22:00"; nil if it does not. `windows` is
+  /// the fact of that name.
+  package func waits(_ windows: String?) -> String? {
+    guard condition == .waiting, target != nil, target != version else { return nil }
+    let lines = windows?.split(separator: "\n") ?? []
+    return lines.first { $0.hasPrefix("\(watch) ") }.map { String($0.dropFirst(watch.count + 1)) }
+  }
+}
+
 /// One job that has ended.
 package struct JobRecord: Sendable, Hashable {
   /// Name of the job, as in the journal.
@@ -192,6 +202,8 @@ package enum ServiceFact: String, Sendable, CaseIterable {
   case paused
   /// What migrations wait for in addition to their turn, a line each: `library until 22:00`.
   case waits
+  /// Watches with migrations that wait for their window, a line each: `library until 22:00`.
+  case windows
   /// Watches that are not served, one name per line.
   case unserved
   /// Why each of them is not served, in the same order, one line each.

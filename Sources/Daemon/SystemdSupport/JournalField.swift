@@ -50,7 +50,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case attempt = "HOPD_ATTEMPT"
   /// Time of the next attempt, in UTC.
   case next = "HOPD_NEXT_ATTEMPT"
-  /// The user who gave an order, as `user 0`.
+  /// The user who gave an order, as `user alice`.
   case requester = "HOPD_ASKER"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"

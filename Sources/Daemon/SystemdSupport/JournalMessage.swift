@@ -55,6 +55,10 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case eventsLost = "c21899be065041519f71916f14366fa0"
   /// A migration policy wrote a line.
   case policyOutput = "5236561bcf2c4d3c819d0fae79096f85"
+  /// A command of `on_failure` or `on_migrated` wrote a line.
+  case commandOutput = "98bdac40622649f7ba0c3438fd0447ed"
+  /// A command of `on_failure` or `on_migrated` cannot be started, failed, was ended, or was dropped.
+  case commandFailed = "eb538397900b4d8d8f316e318c15942b"
   /// Rows broke the rules of their new version and were handled as `invalid_rows` says.
   case invalidRows = "50b5f340b1674a1ba4c9025081252bab"
   /// The configuration is accepted with a warning.
@@ -84,10 +88,11 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
-      .stateUnwritable, .controlProblem, .metricsUnwritable, .modelsRefused:
+      .stateUnwritable, .controlProblem, .metricsUnwritable, .modelsRefused, .commandFailed:
       .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
-      .migrationInterrupted, .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged:
+      .migrationInterrupted, .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged,
+      .commandOutput:
       .notice
     case .serviceStarted, .serviceStopping, .storeDeferred, .backupPruned, .backupExpired, .policyOutput: .info
     case .storeCurrent, .storeQueued, .migrationStarted, .hopFinished: .debug

@@ -38,33 +38,41 @@ final class PolicyProcess {
     error = ours.error
   }
 
-  /// Starts a program; `arguments` begin with its name. Without `memory` its memory is not limited.
+  /// Starts a program; `arguments` begin with its name. Without `memory` its memory is not limited. The values of
+  /// `exact` are variables too, passed byte for byte.
   static func start(
-    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
+    _ executable: FilePath, arguments: [String], environment: [String: String], exact: [String: [UInt8]] = [:],
+    memory: Int64?
   ) throws -> PolicyProcess {
+    let variables = variables(environment, exact)
     // A process that has written the file and starts other programs gives each a copy of the open file until its exec,
     // and Linux runs no file that is open for writing: such a file is tried again for a second.
     for _ in 0..<100 {
       do {
-        return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
+        return try startOnce(executable, arguments: arguments, variables: variables, memory: memory)
       } catch let error as SubprocessError where error.underlyingError?.rawValue == ETXTBSY {
         usleep(10_000)
       }
     }
-    return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
+    return try startOnce(executable, arguments: arguments, variables: variables, memory: memory)
+  }
+
+  /// The environment as the kernel takes it: `NAME=value`, each ended by a NUL. What it cannot take is left out.
+  private static func variables(_ environment: [String: String], _ exact: [String: [UInt8]]) -> [[UInt8]] {
+    exact.merging(environment.mapValues { Array($0.utf8) }) { exact, _ in exact }
+      .filter { !$0.key.isEmpty && !$0.key.utf8.contains(UInt8(ascii: "=")) }
+      .map { Array($0.utf8) + [UInt8(ascii: "=")] + $1 }
+      .filter { !$0.contains(0) }
+      .map { $0 + [0] }
   }
 
   private static func startOnce(
-    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
+    _ executable: FilePath, arguments: [String], variables: [[UInt8]], memory: Int64?
   ) throws -> PolicyProcess {
     let pipes = try PolicyPipes()
     let state = ProcessState()
     var options = PlatformOptions()
     options.processGroupID = 0
-    var variables: [Environment.Key: String] = [:]
-    for (name, value) in environment {
-      if let key = Environment.Key(rawValue: name) { variables[key] = value }
-    }
     let configuration = Configuration(
       executable: .path(executable),
       arguments: Arguments(executablePathOverride: arguments.first, remainingValues: Array(arguments.dropFirst())),

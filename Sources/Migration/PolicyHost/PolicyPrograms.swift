@@ -2,7 +2,6 @@
 // mapping model has; PolicyProcess starts it, and ProgramConversation exchanges messages with it.
 
 import Diagnostics
-import Glibc
 import MigrationPolicy
 import SystemPackage
 
@@ -101,7 +100,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
   /// purpose.
   private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
     var variables = [
-      "PATH": searchPath, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",
+      "PATH": ProgramPath.folders, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",
       "HOPD_POLICY": introduction.policy, "HOPD_MAPPING": introduction.mapping,
       // A Swift program that traps would otherwise spend seconds on a backtrace that is not read.
       "SWIFT_BACKTRACE": "enable=no",
@@ -110,44 +109,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     return variables.filter { !$0.value.utf8.contains(0) }
   }
 
-  private static var searchPath: String {
-    getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
-  }
-
-  // MARK: The program's file
-
-  private func executable(of binding: PolicyBinding, policy: String) throws -> FilePath {
-    func unusable(_ message: String, hint: String) -> HopdError {
-      HopdError(.policyUnusable, "the program of the policy \(policy) \(message)", hint: hint)
-    }
-    guard let name = binding.command.first, !name.isEmpty, !binding.command.contains(where: { $0.utf8.contains(0) })
-    else {
-      throw unusable("is not named", hint: "a command is a list: [\"/path/to/program\", \"argument\"]")
-    }
-    guard name.utf8.contains(UInt8(ascii: "/")) else {
-      for folder in Self.searchPath.split(separator: ":") where folder.hasPrefix("/") {
-        let path = FilePath(String(folder)).appending(name)
-        if Self.isProgram(path) { return path }
-      }
-      throw unusable("\(name) is not in PATH", hint: "give its whole path")
-    }
-    let path = FilePath(name)
-    guard path.isAbsolute else {
-      throw unusable("has a relative path: \(path.printable)", hint: "policies run in /: give the whole path")
-    }
-    guard path.withPlatformString({ access($0, F_OK) }) == 0 else {
-      throw unusable("does not exist: \(path.printable)", hint: "correct the path, or install the program")
-    }
-    guard Self.isProgram(path) else {
-      throw unusable("is not an executable file: \(path.printable)", hint: "chmod +x \(path.quotedForShell)")
-    }
-    return path
-  }
-
-  private static func isProgram(_ path: FilePath) -> Bool {
-    path.withPlatformString { path in
-      var status = stat()
-      return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
-    }
+  private func executable(of binding: PolicyBinding, policy: String) throws(HopdError) -> FilePath {
+    try ProgramPath.of(binding.command, called: "the program of the policy \(policy)", code: .policyUnusable)
   }
 }

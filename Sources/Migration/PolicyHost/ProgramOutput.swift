@@ -1,4 +1,4 @@
-// Runs a system program and collects its output: started as policies are, within a time and a size, and always ended.
+// Runs a program and collects its output: started as policies are, within a time and a size, and always ended.
 
 import Diagnostics
 import Glibc
@@ -9,6 +9,40 @@ package enum ProgramOutput {
   /// How much of standard error is kept.
   private static let errorLimit = 1 << 16
 
+  /// Limits of a program.
+  package struct Limits: Sendable {
+    /// Bytes of standard output; a program that writes more is ended.
+    package var output = 64 << 20
+    /// Time until it is ended.
+    package var time = Duration.seconds(60)
+    /// Bytes of private memory (RLIMIT_DATA).
+    package var memory: Int64 = 8 << 30
+
+    /// Creates limits.
+    package init(output: Int = 64 << 20, time: Duration = .seconds(60), memory: Int64 = 8 << 30) {
+      (self.output, self.time, self.memory) = (output, time, memory)
+    }
+  }
+
+  /// How a program ended.
+  package enum End: Sendable, Hashable {
+    case exit(Int32)
+    case signal(Int32)
+    case outOfTime
+    case tooMuchOutput
+    case unknown
+  }
+
+  /// The output of a program, and how it ended.
+  package struct Result: Sendable {
+    /// Standard output.
+    package var output: [UInt8] = []
+    /// The end of standard error.
+    package var errors: [UInt8] = []
+    /// How it ended.
+    package var end = End.unknown
+  }
+
   /// A program's standard output and how it ended; nil where it cannot be started. The status is -1 where it was ended
   /// because its time was over or it wrote too much.
   ///
@@ -18,17 +52,29 @@ package enum ProgramOutput {
     _ command: [String], environment: [String: String], limit: Int = 64 << 20, within time: Duration = .seconds(60)
   ) -> (output: [UInt8], errors: String, status: Int32)? {
     guard let name = command.first, let program = path(of: name, environment["PATH"] ?? ""),
-      let process = try? PolicyProcess.start(
-        program, arguments: command, environment: environment, memory: 8 << 30)
+      let result = try? run(
+        command, at: program, environment: environment, limits: Limits(output: limit, time: time))
     else { return nil }
+    guard case .exit(let status) = result.end else { return ([], "it did not end in time", -1) }
+    return (result.output, String(decoding: result.errors, as: UTF8.self), status)
+  }
+
+  /// Runs the program at a path to its end, or ends it with all of its group. The values of `exact` are passed byte for
+  /// byte. Throws if it cannot be started.
+  package static func run(
+    _ command: [String], at program: FilePath, environment: [String: String], exact: [String: [UInt8]] = [:],
+    limits: Limits
+  ) throws -> Result {
+    let process = try PolicyProcess.start(
+      program, arguments: command, environment: environment, exact: exact, memory: limits.memory)
     process.closeInput()
-    let deadline = ContinuousClock.now + time
-    var (output, errors): ([UInt8], [UInt8]) = ([], [])
+    let deadline = ContinuousClock.now + limits.time
+    var result = Result()
     var open = [process.output, process.error]
-    var isCutShort = false
+    var cut: End?
     // Its child processes may keep the pipes open: they are read until the program itself has ended, and nothing waits
     // in them.
-    while !isCutShort {
+    while cut == nil {
       let hasEnded = process.hasEnded(within: open.isEmpty ? .milliseconds(100) : .zero)
       var waited = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       let ready = poll(&waited, nfds_t(waited.count), hasEnded || open.isEmpty ? 0 : 100)
@@ -37,16 +83,25 @@ package enum ProgramOutput {
           open.removeAll { $0 == entry.fd }
           continue
         }
-        if entry.fd == process.output { output += bytes } else { errors += bytes }
+        if entry.fd == process.output { result.output += bytes } else { result.errors += bytes }
       }
-      if errors.count > 2 * errorLimit { errors.removeFirst(errors.count - errorLimit) }
+      if result.errors.count > 2 * errorLimit { result.errors.removeFirst(result.errors.count - errorLimit) }
       if hasEnded, ready == 0 || open.isEmpty { break }
-      isCutShort = output.count > limit || ContinuousClock.now >= deadline
+      if result.output.count > limits.output {
+        cut = .tooMuchOutput
+      } else if ContinuousClock.now >= deadline {
+        cut = .outOfTime
+      }
     }
-    guard case .exit(let status) = process.finish(waiting: .zero), !isCutShort else {
-      return ([], "it did not end in time", -1)
-    }
-    return (output, String(decoding: errors.suffix(errorLimit), as: UTF8.self), status)
+    let end: End =
+      switch process.finish(waiting: .zero) {
+      case .exit(let status): .exit(status)
+      case .signal(let number): .signal(number)
+      case .unknown: .unknown
+      }
+    result.errors = Array(result.errors.suffix(errorLimit))
+    result.end = cut ?? end
+    return result
   }
 
   /// The file of a program: its name is looked for in the folders of `folders`, in the form of PATH; nil where none has

@@ -5,12 +5,13 @@ import ServiceState
 import StoreReplacement
 
 extension ControlValue {
-  /// A store as the interface's type `Store`.
-  init(_ record: StoreRecord) {
+  /// A store as the interface's type `Store`; `windows` is the fact of that name.
+  init(_ record: StoreRecord, windows: String?) {
     self = .object([
       "store": .string(record.path), "watch": .string(record.watch), "state": .string(record.condition.name),
       "since": .string(BackupRecord.time(record.since)), "version": .optional(record.version),
-      "target": .optional(record.target), "trouble": record.failure.map { ControlValue($0) } ?? .null,
+      "target": .optional(record.target), "waits": .optional(record.waits(windows)),
+      "trouble": record.failure.map { ControlValue($0) } ?? .null,
     ])
   }
 

@@ -21,6 +21,7 @@ struct ControlRequestHandler: Sendable {
   /// Each handles one call at a time, for all clients.
   private let orders = DispatchQueue(label: "hopd.orders")
   private let queries = DispatchQueue(label: "hopd.queries")
+  private let names = RequesterNames()
 
   /// The most stores or jobs in one reply.
   static let page: Int64 = 200
@@ -44,7 +45,7 @@ struct ControlRequestHandler: Sendable {
       let server = try ControlServer(path: path, activated: activated)
       server.start(
         handler: { call, peer, answer in take(call, peer, answer) },
-        problem: RateLimitedLogger(logger: logger).log)
+        problem: RateLimitedLogger(logger: logger, names: names).log)
       recorder.note(.service(.socket, path.printable))
       return server
     } catch {
@@ -67,7 +68,8 @@ struct ControlRequestHandler: Sendable {
       do throws(BadCall) {
         if let reply = try read(method, call.parameters) { return answer.send(reply) }
         guard let request = try request(method, call) else { return }
-        coordinator.post(.control(request, peer, answer))
+        let requester = request.sentence == nil ? "" : names.requester(peer.user)
+        coordinator.post(.control(request, by: requester, answer))
       } catch {
         answer.send(error.reply)
       }
@@ -111,13 +113,18 @@ struct ControlRequestHandler: Sendable {
         }
         let jobs = try reader.jobs(of: store.path, limit: 20)
         return ControlReply(
-          .object(["store": ControlValue(store), "jobs": .array(jobs.map { ControlValue($0) })]))
+          .object([
+            "store": ControlValue(store, windows: try reader.service()[.windows]),
+            "jobs": .array(jobs.map { ControlValue($0) }),
+          ]))
       case "ListStores":
         let stores = try reader.stores(try filter(parameters))
+        let windows = try reader.service()[.windows]
         let isFull = Int64(stores.count) >= (try limit(parameters))
         return ControlReply(
           .object([
-            "stores": .array(stores.map { ControlValue($0) }), "next": .optional(isFull ? stores.last?.path : nil),
+            "stores": .array(stores.map { ControlValue($0, windows: windows) }),
+            "next": .optional(isFull ? stores.last?.path : nil),
           ]))
       default:
         let jobs = try reader.jobs(of: try text("store", parameters), limit: try limit(parameters))
@@ -178,9 +185,10 @@ struct ControlRequestHandler: Sendable {
 /// Logs the mistakes of clients, each kind once an hour: endless invalid input from a client must not fill the journal.
 private final class RateLimitedLogger: Sendable {
   private let logger: Logger
+  private let names: RequesterNames
   private let logged = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])
 
-  init(logger: Logger) { self.logger = logger }
+  init(logger: Logger, names: RequesterNames) { (self.logger, self.names) = (logger, names) }
 
   func log(_ problem: ControlProblem, _ peer: ControlPeer?) {
     let isNews = logged.withLock { logged -> Bool in
@@ -189,7 +197,12 @@ private final class RateLimitedLogger: Sendable {
       return true
     }
     guard isNews else { return }
-    let user = peer.map { "user \(AccountName.ofUser($0.user))" }
+    // Not on the socket's thread, because a name may take a second.
+    BlockingWork.run("control-problem") { [self] in write(problem, peer) }
+  }
+
+  private func write(_ problem: ControlProblem, _ peer: ControlPeer?) {
+    let user = peer.map { names.requester($0.user) }
     let who = user.map { $0 + (peer.map { $0.process > 0 ? ", process \($0.process)" : "" } ?? "") } ?? "somebody"
     logger.event(
       .controlProblem,

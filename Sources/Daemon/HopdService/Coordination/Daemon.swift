@@ -80,12 +80,9 @@ package struct Daemon: Sendable {
     // Trapped before anything else, so that a signal during the start is handled later.
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
-      let loaded = try source.load()
-      // The daemon exits, and must not be restarted until there is a configuration.
-      guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
-      threshold.level = loaded.configuration.daemon.logLevel.level
-      try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
-      let setup = try DaemonSetup(loaded, mayDegrade: true)
+      let setup = try source.setup(mayDegrade: true) { loaded throws(HopdError) in
+        try Self.prepare(for: loaded, threshold)
+      }
       let directory = try openStateDirectory()
       let lock = try Self.own(directory)
       defer { lock.release() }
@@ -108,7 +105,7 @@ package struct Daemon: Sendable {
           recorder: recorder), setup: setup)
       let handler = ControlRequestHandler(coordinator: coordinator, stateDirectory: directory, logger: logger)
       let control = handler.serve(
-        loaded.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
+        setup.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
       defer { control?.stop() }
       var quiet = logger
       quiet.logLevel = .error
@@ -126,6 +123,15 @@ package struct Daemon: Sendable {
       let error = HopdError.of(error)
       return ended(error, logger, notifier)
     }
+  }
+
+  /// Checks whether this process can run with a configuration, before its models are read.
+  private static func prepare(for loaded: LoadedConfiguration, _ threshold: LogThreshold) throws(HopdError) {
+    // The daemon exits, and must not be restarted until there is a configuration.
+    guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
+    let daemon = loaded.configuration.daemon
+    threshold.level = daemon.logLevel.level
+    try ProcessLimits.check(jobs: daemon.jobs, memory: daemon.memoryLimit)
   }
 
   /// Reports why the daemon cannot run; returns the exit status.

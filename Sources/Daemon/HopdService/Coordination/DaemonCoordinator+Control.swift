@@ -13,8 +13,7 @@ import SystemdSupport
 
 extension DaemonCoordinator {
   /// Handles a request and sends the reply.
-  func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
-    let requester = "user \(AccountName.ofUser(peer.user))"
+  func answered(_ request: ControlRequest, by requester: String, _ answer: ControlAnswer) {
     let reply: ControlReply?
     switch request {
     case .status: reply = ControlReply(.object(["status": status()]))
@@ -68,7 +67,11 @@ extension DaemonCoordinator {
         if stand != .current { record(store, waiting(store)) }
       }
       if stand == .again { again.append(store.path.printable) }
-      results.append(.object(["store": .string(store.path.printable), "found": .string(stand.rawValue)]))
+      results.append(
+        .object([
+          "store": .string(store.path.printable), "found": .string(stand.rawValue),
+          "waits": .optional(stand == .current ? nil : waits(store)),
+        ]))
     }
     return ControlReply(
       .object(["stores": .strings(again.prefix(1000)), "results": .array(Array(results.prefix(1000)))]))
@@ -88,7 +91,15 @@ extension DaemonCoordinator {
     case .done?, nil: .current
     case .running?: .running
     case .waiting?: scheduler.isPaused(store) ? .paused : .waiting
-    case .deferred?, .failed?, .needsAttention?: .again
+    case .deferred?, .failed?, .needsAttention?, .heldBack?: .again
+    }
+  }
+
+  /// How long the migration of a store would wait for the window of its watch; nil if it would not, or needs none.
+  private func waits(_ store: FoundStore) -> String? {
+    switch scheduler.state(of: store.key) {
+    case .waiting?, .running(.inspect)?: closedUntil(store.watch)
+    case .done?, .running?, .deferred?, .failed?, .needsAttention?, .heldBack?, nil: nil
     }
   }
 
@@ -106,7 +117,8 @@ extension DaemonCoordinator {
       }
     }
     let state = isRunning ? "running" : isCurrent ? StoreCondition.current.name : waiting(store).name
-    return ControlReply(.object(["state": .string(state)]))
+    let until = isRunning || isCurrent ? nil : waits(store)
+    return ControlReply(.object(["state": .string(state), "waits": .optional(until)]))
   }
 
   private func cancelled(_ named: NamedStore, _ requester: String) -> ControlReply {
@@ -241,6 +253,7 @@ extension DaemonCoordinator {
         "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.inspecting)),
         "waiting": .integer(Int64(counts.waiting + quarantined.count)), "migrating": .integer(Int64(counts.migrating)),
         "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
+        "heldBack": .integer(Int64(counts.heldBack)),
       ]),
       "work": .array(
         running.values.filter(\.isMigration).sorted { $0.ticket.ordinal < $1.ticket.ordinal }

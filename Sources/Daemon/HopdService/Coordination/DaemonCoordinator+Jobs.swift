@@ -94,6 +94,7 @@ extension DaemonCoordinator {
     switch result {
     case .success(.current(let facts)):
       _ = scheduler.finished(key, .current, now: now)
+      knownFailures[job.subject.store.printable] = nil
       record(job.ticket.store, .current, version: facts?.version, target: facts?.version)
       reporter.current(facts)
     case .success(.behind(let facts, let target)):
@@ -116,6 +117,7 @@ extension DaemonCoordinator {
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       record(job, report)
+      tellMigrated(job.subject, report)
     case .failure(let failure):
       let isCancelled = job.isCancelled && failure.error.code == .interrupted
       failed(job, failure, isReported: !isCancelled, now: now)
@@ -130,7 +132,7 @@ extension DaemonCoordinator {
     if failure.error.code == .pinned { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
-    if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
+    if isReported { report(job.subject, failure, verdict, now: now) }
   }
 
   /// Notes that work has ended without a kill.
@@ -163,6 +165,7 @@ extension DaemonCoordinator {
     line.toDo = counts.waiting + quarantined.count
     line.unserved = unservedWatches
     line.deferred = counts.deferred
+    line.heldBack = counts.heldBack
     line.attention = counts.attention
     line.isPaused = pauseFile.isThere || scheduler.pauses.all
     line.waits = waitsText
@@ -212,21 +215,33 @@ extension DaemonCoordinator {
   /// What migrations wait for, such as "I/O pressure above 40 %" or "library until 22:00".
   var waits: [String] { (throttle.reason.map { [$0] } ?? []) + hourWaits }
 
-  /// Watches that wait for their window to open, as text.
-  private var hourWaits: [String] {
-    let waiting = scheduler.waitingForTheirHour()
-    guard !waiting.isEmpty else { return [] }
-    let watches = setup.configuration.watches.filter { waiting.contains($0.name) }
-    let texts = watches.map { watch -> String in
-      guard let window = watch.window else { return "" }
-      // The zone is named if it is not the system's.
-      return "until \(window.opensAt)" + (window.zone.name.map { " \($0)" } ?? "")
+  /// How long the migrations of a watch wait for its window, such as "until 22:00"; nil while they may begin.
+  func closedUntil(_ watch: String) -> String? {
+    guard scheduler.closed.contains(watch), let window = setup.configuration.watch(named: watch)?.window else {
+      return nil
     }
-    // One text if it is the same for all watches.
-    if let first = texts.first, watches.count == setup.configuration.watches.count, texts.allSatisfy({ $0 == first }) {
+    // The zone is named if it is not the system's.
+    return "until \(window.opensAt)" + (window.zone.name.map { " \($0)" } ?? "")
+  }
+
+  /// Watches with migrations that wait for their window, and how long, in the order of the configuration.
+  var closedWatches: [(name: String, until: String)] {
+    let waiting = scheduler.waitingForTheirHour()
+    if waiting.isEmpty { return [] }
+    return setup.configuration.watches.compactMap { watch in
+      waiting.contains(watch.name) ? closedUntil(watch.name).map { (watch.name, $0) } : nil
+    }
+  }
+
+  /// The same as text, in one line if it is the same for all watches.
+  private var hourWaits: [String] {
+    let closed = closedWatches
+    if let first = closed.first?.until, closed.count == setup.configuration.watches.count,
+      closed.allSatisfy({ $0.until == first })
+    {
       return [first]
     }
-    return zip(watches, texts).map { "\($0.name) \($1)" }
+    return closed.map { "\($0.name) \($0.until)" }
   }
 
   /// The same for the status line.

@@ -19,7 +19,7 @@ extension DaemonCoordinator {
     let (source, claims, old) = (surroundings.source, surroundings.claims, setup)
     BlockingWork.run("reload") { [self] in
       do throws(HopdError) {
-        var setup = try DaemonSetup(source.load())
+        var setup = try source.setup()
         setup.keepRoots(of: old)
         guard setup.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(setup.files) }
         try claims?.claim(setup.allDirectories)
@@ -37,10 +37,13 @@ extension DaemonCoordinator {
     case .success(let new):
       note = nil
       apply(new)
-      reply = ControlReply(.object(["files": .strings(new.files.map(\.printable))]))
+      reply = ControlReply(
+        .object([
+          "files": .strings(new.files.map(\.printable)), "warnings": .strings(new.warnings.map(\.description)),
+        ]))
     case .failure(let error):
-      let place = error.configurationPlace
-      note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
+      // Without the place: the file may be edited, and refused by `systemctl reload` before hopd hears of it.
+      note = "configuration refused, the old one is in force (hopctl check-config)"
       logger.event(
         .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
         fields: error.configurationFields)

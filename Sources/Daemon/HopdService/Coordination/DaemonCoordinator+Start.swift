@@ -26,8 +26,9 @@ extension DaemonCoordinator {
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
     let setup = setup
-    let (notes, suspects) = (notes, suspects)
+    let (notes, suspects, hasRecord) = (notes, suspects, surroundings.recorder != nil)
     BlockingWork.run("recovery") { [self] in
+      if hasRecord { post(.failuresKnown(KnownFailure.recorded(in: directory))) }
       do throws(HopdError) {
         setup.openRoots()
         let stores = try work.recover(
@@ -56,12 +57,9 @@ extension DaemonCoordinator {
   func recovered(_ stores: [RecoveredStore]) {
     for store in stores {
       let watch = setup.watch(around: store.store)?.name ?? ""
-      let reporter = MigrationReporter(
-        MigrationReporter.Subject(store: store.store, watch: watch, job: ""), logger: logger)
-      if let sentence = store.sentence { reporter.recovered(sentence) }
-      if let failure = store.failure {
-        reporter.failed(failure, .refused(isNews: true), now: .now)
-      }
+      let subject = MigrationReporter.Subject(store: store.store, watch: watch, job: "")
+      if let sentence = store.sentence { MigrationReporter(subject, logger: logger).recovered(sentence) }
+      if let failure = store.failure { report(subject, failure, .refused(isNews: true), now: .now) }
       if store.continues { interrupted.insert(store.store) }
     }
   }

@@ -56,7 +56,7 @@ extension DaemonCoordinator {
   /// Records the condition of a store after a failure.
   func record(_ store: FoundStore, _ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     guard let recorder = surroundings.recorder else { return }
-    guard var condition = verdict.condition(failure.error) else { return recordGone(store) }
+    guard var condition = verdict.condition else { return recordGone(store) }
     if condition == .waiting { condition = waiting(store) }
     let error = failure.error
     var record = StoreRecord(
@@ -64,12 +64,12 @@ extension DaemonCoordinator {
       version: failure.from, target: failure.to)
     if error.code != .interrupted {
       let next = NextCommand(
-        store: store.path, watch: store.watch, configuration: configurationFile,
+        store: store.path, watch: store.watch, configuration: surroundings.source.file,
         stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
       record.failure = StoreFailure(
         code: error.code.name, reason: error.headlineOfStore,
         hint: error.hint(inWatch: store.watch)?.printableLine ?? "",
-        command: next.text(error), attempts: verdict.attempt,
+        command: next.text(error), attempts: verdict.attempts(times: scheduler.times(store.key)),
         nextAttempt: verdict.until.map { Self.wallTime() &+ max(0, ($0 - now).components.seconds) })
     }
     recorder.note(.store(record))
@@ -91,12 +91,6 @@ extension DaemonCoordinator {
           ended: Self.wallTime(), from: report.from, to: report.to, rows: rows,
           microseconds: Int64(MigrationReporter.microseconds(report.seconds)) ?? 0, requester: job.requester,
           result: MigrationResult.migrated.rawValue, backup: report.backup?.printable)))
-  }
-
-  /// The file for `hopctl --config`.
-  private var configurationFile: FilePath {
-    if case .file(let path) = surroundings.source { return path }
-    return "/etc/hopd/hopd.toml"
   }
 
   // MARK: The daemon
@@ -144,7 +138,7 @@ extension DaemonCoordinator {
     let unserved = unserved.sorted { $0.key < $1.key }
     let lists: [(ServiceFact, [String])] = [
       (.unserved, unserved.map(\.key)), (.unservedReasons, unserved.map(\.value)), (.note, note.map { [$0] } ?? []),
-      (.waits, waits), (.paused, pausedNames),
+      (.waits, waits), (.windows, closedWatches.map { "\($0.name) \($0.until)" }), (.paused, pausedNames),
       (.changed, settings.lines), (.skipped, watches.links.sorted { $0.key < $1.key }.map(\.value)),
     ]
     for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }
@@ -161,11 +155,12 @@ extension DaemonCoordinator {
 
 extension JobVerdict {
   /// The condition of the store; nil if it is no longer known.
-  fileprivate func condition(_ error: HopdError) -> StoreCondition? {
+  fileprivate var condition: StoreCondition? {
     switch self {
     case .settled: .current
     case .queued: .waiting
-    case .deferred: error.code == .pinned ? .heldBack : .busy
+    case .deferred: .busy
+    case .heldBack: .heldBack
     case .retry, .lasting: .retrying
     case .refused, .gaveUp: .failed
     case .forgotten: nil
@@ -175,24 +170,27 @@ extension JobVerdict {
   /// Time of the next attempt.
   fileprivate var until: ContinuousClock.Instant? {
     switch self {
-    case .deferred(let until, _), .retry(let until, _, _, _), .lasting(let until, _): until
-    case .settled, .queued, .refused, .gaveUp, .forgotten: nil
+    case .deferred(let until, _), .retry(let until, _, _, _), .lasting(let until, _, _): until
+    case .settled, .queued, .heldBack, .refused, .gaveUp, .forgotten: nil
     }
   }
 
-  /// Number of failed attempts in a row; 0 if they are not counted.
-  fileprivate var attempt: Int64 {
+  /// Number of failed attempts in a row, of which `times` had the same cause; 0 if they are not counted.
+  fileprivate func attempts(times: Int) -> Int64 {
     switch self {
-    case .retry(_, let attempt, _, _), .lasting(_, let attempt), .gaveUp(let attempt): Int64(attempt)
-    case .settled, .queued, .deferred, .refused, .forgotten: 0
+    case .retry(_, let attempt, _, _), .lasting(_, let attempt, _): Int64(attempt)
+    case .gaveUp(let attempt, _): Int64(max(attempt, times))
+    case .deferred, .refused: Int64(times)
+    case .settled, .queued, .heldBack, .forgotten: 0
     }
   }
 
   /// Whether the verdict is worth reporting.
   fileprivate var isNews: Bool {
     switch self {
-    case .deferred(_, let isNews), .retry(_, _, _, let isNews), .refused(let isNews): isNews
-    case .lasting, .gaveUp: true
+    case .deferred(_, let isNews), .retry(_, _, _, let isNews), .lasting(_, _, let isNews), .heldBack(let isNews),
+      .refused(let isNews), .gaveUp(_, let isNews):
+      isNews
     case .settled, .queued, .forgotten: false
     }
   }
@@ -201,7 +199,8 @@ extension JobVerdict {
   fileprivate func result(_ error: HopdError, stage: MigrationStage) -> String {
     if error.code == .interrupted { return "interrupted" }
     switch self {
-    case .deferred: return error.code == .pinned ? "held-back" : "deferred"
+    case .deferred: return "deferred"
+    case .heldBack: return "held-back"
     case .refused: return [.identify, .lock, .recover, .plan].contains(stage) ? "refused" : "failed"
     case .settled, .queued, .retry, .lasting, .gaveUp, .forgotten: return "failed"
     }
@@ -210,7 +209,7 @@ extension JobVerdict {
 
 extension HopdError {
   /// Message and reasons in one line, without the store, which the record already names.
-  fileprivate var headlineOfStore: String {
+  var headlineOfStore: String {
     var rest = self
     rest.place.store = nil
     return ([rest.headline] + reasons.prefix(3).map(\.headlineOfStore)).joined(separator: "; ")

@@ -73,7 +73,7 @@ extension DaemonCoordinator {
       stage: .identify, error: CrashSuspects.refusal(ticket.store.path, crashCount: crashCount))
     let verdict = scheduler.finished(ticket.store.key, JobOutcome(failure), now: now)
     record(ticket.store, failure, verdict, now: now)
-    MigrationReporter(subject, logger: logger).failed(failure, verdict, now: now)
+    report(subject, failure, verdict, now: now)
     return true
   }
 

@@ -46,6 +46,7 @@ package actor DaemonCoordinator {
   }
 
   enum Message: Sendable {
+    case failuresKnown([String: KnownFailure])
     case recovered(Result<[RecoveredStore], HopdError>)
     case watch(WatchEvent, FoundStore?)
     case vanished(FilePath)
@@ -59,7 +60,7 @@ package actor DaemonCoordinator {
     case stop
     case tick
     case stateLost
-    case control(ControlRequest, ControlPeer, ControlAnswer)
+    case control(ControlRequest, by: String, ControlAnswer)
   }
 
   enum Phase { case recovering, scanning, ready, stopping, ended }
@@ -79,6 +80,10 @@ package actor DaemonCoordinator {
   var interrupted: Set<FilePath> = []
   /// The user who ordered the next job of a store; no entry for a job of the daemon.
   var requesters: [FilePath: String] = [:]
+  /// Failures that the previous daemon reported, by path, until the store is inspected.
+  var knownFailures: [String: KnownFailure] = [:]
+  /// Runs the commands of watches.
+  let commands: StoreCommands
   /// Notes of the stores at work, for the next daemon; nil if the state directory cannot be written.
   let notes: WorkNotes?
   /// Stores that were being worked on when a daemon was killed.
@@ -117,6 +122,7 @@ package actor DaemonCoordinator {
     pauseFile = PauseFile(surroundings.pauseFile)
     throttle = MigrationThrottle(surroundings.pressure, logger: logger)
     metrics = MetricsPublisher(logger: logger)
+    commands = StoreCommands(stateDirectory: surroundings.stateDirectory, logger: logger)
     liveness = Liveness(watchdog: surroundings.watchdogInterval, surroundings.notifier, logger: logger)
     notes = WorkNotes(
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
@@ -153,11 +159,14 @@ package actor DaemonCoordinator {
     inbox.finish()
     notes?.remove()
     recordEnd()
+    // Stores may have ended just now. systemd ends what still runs with the service.
+    commands.finish(within: .seconds(5))
   }
 
   func handle(_ message: Message) throws {
     if case .tick = message {} else { memory.used() }
     switch message {
+    case .failuresKnown(let failures): knownFailures = failures
     case .recovered(let result):
       switch result {
       case .success(let stores): recovered(stores)
@@ -179,7 +188,7 @@ package actor DaemonCoordinator {
     case .stop: beginStop()
     case .tick: break
     case .stateLost: recordAnew()
-    case .control(let request, let peer, let answer): answered(request, peer, answer)
+    case .control(let request, let requester, let answer): answered(request, by: requester, answer)
     }
   }
 

@@ -31,6 +31,21 @@ package enum ConfigurationSource: Sendable, Hashable {
     case .file(let path): try ConfigurationLoader.load(file: path)
     }
   }
+
+  /// The file for `hopctl --config`.
+  var file: FilePath { if case .file(let path) = self { path } else { "/etc/hopd/hopd.toml" } }
+
+  /// Loads the configuration and its models, with warnings about directories that this process may not write.
+  func setup(mayDegrade: Bool = false, _ check: (LoadedConfiguration) throws(HopdError) -> Void = { _ in })
+    throws(HopdError) -> DaemonSetup
+  {
+    let loaded = try load()
+    try check(loaded)
+    var setup = try DaemonSetup(loaded, mayDegrade: mayDegrade)
+    let next = NextCommand(store: "", watch: "", configuration: file, isInstalled: self == .installed)
+    setup.warnings += WriteAccess.remarks(in: loaded, dropIn: next.dropIn)
+    return setup
+  }
 }
 
 /// A configuration with its models.
@@ -40,7 +55,7 @@ package struct DaemonSetup: Sendable {
   /// The files of the configuration.
   package let files: [FilePath]
   /// Warnings about the configuration and the models.
-  package private(set) var warnings: [HopdError]
+  package fileprivate(set) var warnings: [HopdError]
   /// Watches that cannot currently be served, with the reason.
   package private(set) var unserved: [String: HopdError] = [:]
   private var models: [String: WatchModels] = [:]
@@ -56,7 +71,9 @@ package struct DaemonSetup: Sendable {
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
-    warnings = loaded.warnings + BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded)
+    warnings =
+      loaded.warnings + BackupOverlap.remarks(in: loaded) + PathTrust.remarks(in: loaded)
+      + CommandPrograms.findings(in: loaded)
     policies = PolicyPrograms.maker(configuration.policyBindings)
     if let first = BackupOverlap.mistakes(in: loaded).first { throw first }
     let overlaps = WatchOverlap.findings(in: loaded)

@@ -85,17 +85,22 @@ extension JobScheduler {
     case .failed(let code):
       guard entry.failures &+ 1 < rule(of: entry).attempts else {
         entries[key]?.failures = entry.failures &+ 1
-        _ = report(key, "gave up \(code)")
+        let isNews = report(key, "failed \(code)")
         settle(key, .needsAttention, inspectAgain: mustInspectAgain)
-        return .gaveUp(attempts: entry.failures &+ 1)
+        return .gaveUp(attempts: entry.failures &+ 1, isNews: isNews)
       }
       return tryAgain(key, step, entry, code, attempts: rule(of: entry).attempts, now: now)
     case .outside(let code):
-      let verdict = tryAgain(key, step, entry, code, attempts: nil, now: now)
-      if case .retry(let until, let attempt, _, _) = verdict, attempt == rule(of: entry).attempts {
-        return .lasting(until: until, attempt: attempt)
+      let isLasting = entry.failures &+ 1 == rule(of: entry).attempts
+      let verdict = tryAgain(key, step, entry, code, attempts: nil, isFinal: isLasting, now: now)
+      if isLasting, case .retry(let until, let attempt, _, let isNews) = verdict {
+        return .lasting(until: until, attempt: attempt, isNews: isNews)
       }
       return verdict
+    case .heldBack:
+      let isNews = report(key, "held back")
+      settle(key, .heldBack, inspectAgain: mustInspectAgain)
+      return .heldBack(isNews: isNews)
     case .refused(let reason):
       let isNews = report(key, reason)
       settle(key, .failed, inspectAgain: mustInspectAgain)
@@ -118,12 +123,13 @@ extension JobScheduler {
 
   /// Schedules a failed step again after a pause. `attempts` is the limit of attempts, nil for none.
   private mutating func tryAgain(
-    _ key: FilePath, _ step: JobStep, _ entry: Entry, _ code: String, attempts: Int?, now: Instant
+    _ key: FilePath, _ step: JobStep, _ entry: Entry, _ code: String, attempts: Int?, isFinal: Bool = false,
+    now: Instant
   ) -> JobVerdict {
     let failures = entry.failures &+ 1
     entries[key]?.failures = failures
     let until = now.advanced(by: rule(of: entry).pause(after: failures))
-    let isNews = report(key, "failed \(code)")
+    let isNews = report(key, "failed \(code)", isFinal: isFinal)
     postpone(key, step, until: until)
     return .retry(until: until, attempt: failures, attempts: attempts, isNews: isNews)
   }

@@ -12,7 +12,7 @@ extension JobScheduler {
   /// Whether the store has no work to do.
   func isSettled(_ key: FilePath) -> Bool {
     switch state(of: key) {
-    case nil, .done?, .failed?, .needsAttention?: true
+    case nil, .done?, .failed?, .needsAttention?, .heldBack?: true
     case .waiting?, .running?, .deferred?: false
     }
   }
@@ -32,21 +32,21 @@ extension JobScheduler {
     case .waiting(let known)?, .deferred(let known, _)?: step = known
     case .done?:
       if entries[key] == nil { wakeResting(store) }
-    case .failed?, .needsAttention?: break
+    case .failed?, .needsAttention?, .heldBack?: break
     }
     if case .waiting? = state(of: key), !first { return true }
+    // `reported` stays, so that only a new cause is reported.
     entries[key]?.resetFailures()
-    entries[key]?.reported = nil
     if first { prioritized.insert(key) }
     enqueue(key, step, newJob: step == .inspect)
     return true
   }
 
-  /// Stores that have failed, or are retried later.
+  /// Stores that have failed, are retried later, or are held back.
   package var failing: [FilePath] {
     entries.compactMap { key, entry in
       switch entry.state {
-      case .failed, .needsAttention, .deferred: key
+      case .failed, .needsAttention, .deferred, .heldBack: key
       case .waiting, .running, .done: nil
       }
     }.sorted { $0.string < $1.string }

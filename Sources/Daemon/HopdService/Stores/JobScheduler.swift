@@ -14,9 +14,14 @@ package struct JobScheduler: Sendable {
   /// A point in time.
   package typealias Instant = ContinuousClock.Instant
 
+  /// What was last reported about a store.
   struct Report: Hashable {
-    var reason: String
+    var cause: String
     var inode: UInt64
+    /// Whether it was reported that an operator should look at the store.
+    var isFinal: Bool
+    /// Number of results in a row with this cause.
+    var times: Int
   }
 
   @dynamicMemberLookup
@@ -165,8 +170,9 @@ package struct JobScheduler: Sendable {
       let soon = now.advanced(by: rule(of: entry).pause(after: 1))
       if !isSame, soon < until { postpone(store.key, step, until: soon) }
       return false
-    case .done, .failed, .needsAttention:
+    case .done, .failed, .needsAttention, .heldBack:
       guard !isSame else { return false }
+      if entry.state == .needsAttention { entries[store.key]?.reported = nil }
       entries[store.key]?.resetFailures()
       enqueue(store.key, step, newJob: true)
       return true
@@ -233,17 +239,25 @@ package struct JobScheduler: Sendable {
     switch outcome {
     case .migrated, .current: .settled
     case .refused: .refused(isNews: true)
-    case .behind, .interrupted, .gone, .busy, .failed, .outside: .forgotten
+    case .behind, .interrupted, .gone, .busy, .failed, .outside, .heldBack: .forgotten
     }
   }
 
-  /// Notes a report about a store; false if the last report about the same file was equal.
-  mutating func report(_ key: FilePath, _ reason: String) -> Bool {
+  /// Notes a result of a store; false if the same cause was already reported of the same file, at least as urgently.
+  mutating func report(_ key: FilePath, _ cause: String, isFinal: Bool = true) -> Bool {
     guard let entry = entries[key] else { return false }
-    let report = Report(reason: reason, inode: entry.store.mark.inode)
-    entries[key]?.reported = report
-    return report != entry.reported
+    let inode = entry.store.mark.inode
+    guard let known = entry.reported, known.cause == cause, known.inode == inode else {
+      entries[key]?.reported = Report(cause: cause, inode: inode, isFinal: isFinal, times: 1)
+      return true
+    }
+    entries[key]?.reported = Report(
+      cause: cause, inode: inode, isFinal: isFinal || known.isFinal, times: known.times &+ 1)
+    return isFinal && !known.isFinal
   }
+
+  /// Number of results in a row with the same cause; 0 for a store without a failure.
+  func times(_ key: FilePath) -> Int { entries[key]?.reported?.times ?? 0 }
 
   mutating func settle(_ key: FilePath, _ state: JobState, inspectAgain: Bool) {
     set(key, state)
@@ -339,6 +353,7 @@ package struct JobScheduler: Sendable {
     case .running(.migrate): counts.migrating += change
     case .deferred: counts.deferred += change
     case .failed, .needsAttention: counts.attention += change
+    case .heldBack: counts.heldBack += change
     case .done: break
     }
   }

@@ -100,6 +100,8 @@ package enum JobOutcome: Sendable, Hashable {
   case failed(code: String)
   /// The cause is outside the store: retried without limit.
   case outside(code: String)
+  /// A restore pinned the store to its version.
+  case heldBack
   /// A lasting failure, until the file, the models or the configuration change; `reason` distinguishes refusals.
   case refused(reason: String)
 }
@@ -116,11 +118,13 @@ package enum JobVerdict: Sendable, Hashable {
   case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int?, isNews: Bool)
   /// The store failed for a reason outside it as often as `attempts` of the configuration: an operator should look at
   /// it. It is still retried.
-  case lasting(until: ContinuousClock.Instant, attempt: Int)
+  case lasting(until: ContinuousClock.Instant, attempt: Int, isNews: Bool = true)
+  /// Not retried until its pin is removed.
+  case heldBack(isNews: Bool)
   /// Not retried until the file, the models or the configuration change.
   case refused(isNews: Bool)
   /// The attempts are used up; otherwise as `refused`.
-  case gaveUp(attempts: Int)
+  case gaveUp(attempts: Int, isNews: Bool = true)
   /// The store is no longer known.
   case forgotten
 }
@@ -137,6 +141,8 @@ package enum JobState: Sendable, Hashable {
   case failed
   /// Failed too often.
   case needsAttention
+  /// A restore pinned it to its version.
+  case heldBack
 }
 
 extension JobScheduler {
@@ -154,6 +160,8 @@ extension JobScheduler {
     package var deferred = 0
     /// Stores refused or given up.
     package var attention = 0
+    /// Stores that a restore pinned.
+    package var heldBack = 0
     /// Stores that wait for a migration, are migrated, or are retried.
     package var toDo: Int { waiting + migrating + deferred }
   }

@@ -194,6 +194,15 @@ package struct MigrationReporter: Sendable {
     MigrationReporter(Subject(store: subject.store, watch: subject.watch, job: job), logger: logger)
   }
 
+  /// The fields of the entry about a migration.
+  func fields(of report: MigrationReport) -> [JournalField: String] {
+    renamed(job: report.job).fields([
+      .storeUUID: report.storeUUID, .from: report.from, .to: report.to, .hops: String(report.hops.count),
+      .rows: String(report.rows.values.reduce(0, &+)), .microseconds: Self.microseconds(report.seconds),
+      .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
+    ])
+  }
+
   private func write(_ report: MigrationReport) {
     switch report.result {
     case .current:
@@ -212,24 +221,22 @@ package struct MigrationReporter: Sendable {
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       // The omitted copy of the model needs no action.
       text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
-      logger.event(
-        .storeMigrated, text,
-        fields: fields([
-          .storeUUID: report.storeUUID, .from: report.from, .to: report.to, .hops: String(report.hops.count),
-          .rows: String(rows), .microseconds: Self.microseconds(report.seconds),
-          .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
-        ]))
+      logger.event(.storeMigrated, text, fields: fields(of: report))
       for pruned in report.prunedBackups { removed(pruned, .backupPruned) }
       if let pin = report.releasedPin { released(pin, report) }
     }
   }
 
   /// Reports that a run or an inspection ended with an error; the verdict says what follows, and whether it is news.
-  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+  /// Returns the fields of the entry if an operator must act: its level is error.
+  @discardableResult
+  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant)
+    -> [JournalField: String]?
+  {
     let error = failure.error.located(Place(store: subject.store))
     guard let entry = entry(failure, error, verdict, now: now) else {
       logger.debug("\(error.description)")
-      return
+      return nil
     }
     var values: [JournalField: String?] = [
       .storeUUID: failure.storeUUID, .from: failure.from, .to: failure.to, .error: error.code.name,
@@ -238,7 +245,9 @@ package struct MigrationReporter: Sendable {
       .entity: error.place.entity,
     ]
     if let next = entry.next { values[.next] = NextAttempt.text(next, now: now) }
-    logger.event(entry.kind, entry.text, level: entry.level, fields: fields(values))
+    let fields = fields(values)
+    logger.event(entry.kind, entry.text, level: entry.level, fields: fields)
+    return (entry.level ?? entry.kind.level) == .error ? fields : nil
   }
 
   /// The journal entry about an error.
@@ -272,13 +281,13 @@ package struct MigrationReporter: Sendable {
         next: until, attempt: attempt)
     }
     switch verdict {
-    case .deferred(_, let isNews) where error.code == .pinned:
+    case .heldBack(let isNews):
       return FailureEntry(kind: .storeHeldBack, result: "held-back", text: what, level: isNews ? nil : .debug)
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)
-    case .lasting(let until, let attempt) where isRefusal:
+    case .lasting(let until, let attempt, let isNews) where isRefusal:
       // The first attempt was reported as an error.
-      return refusal(until, attempt, isNews: attempt == 1)
+      return refusal(until, attempt, isNews: isNews && attempt == 1)
     case .deferred(let until, let isNews):
       return FailureEntry(
         kind: .storeDeferred, result: "deferred", text: "deferred, \(again(until, now: now)): \(what)",
@@ -289,16 +298,16 @@ package struct MigrationReporter: Sendable {
         kind: .migrationFailed, result: "failed",
         text: "failed (attempt \(attempt)\(of)), \(again(until, now: now)): \(what)",
         level: isNews ? .warning : .debug, next: until, attempt: attempt)
-    case .lasting(let until, let attempt):
+    case .lasting(let until, let attempt, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
         text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)): \(what)",
-        next: until, attempt: attempt)
-    case .gaveUp(let attempts):
+        level: isNews ? nil : .debug, next: until, attempt: attempt)
+    case .gaveUp(let attempts, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
         text: "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or "
-          + "on reload: \(what)", attempt: attempts)
+          + "on reload: \(what)", level: isNews ? nil : .debug, attempt: attempts)
     case .refused(let isNews):
       return FailureEntry(
         kind: kind, result: word, text: "\(word), the store is as it was: \(what)", level: isNews ? nil : .debug)

@@ -52,7 +52,7 @@ struct NextCommand {
 
   /// Installs the drop-in of the unit, and starts the unit anew with it. For a configuration that belongs to no unit it
   /// only prints.
-  private var dropIn: String {
+  var dropIn: String {
     let (command, file) = ("hopctl check-config --drop-in", isInstalled ? "" : " \(configuration.quotedForShell)")
     let isInstance = configuration.removingLastComponent() == "/etc/hopd" && configuration.extension == "toml"
     guard isInstalled || isInstance else { return command + file }

@@ -34,6 +34,8 @@ package struct StatusLine: Sendable, Hashable {
   package var toDo = 0
   /// Stores that are in use, or failed and are retried.
   package var deferred = 0
+  /// Stores that a restore pinned to their version.
+  package var heldBack = 0
   /// Stores that need an operator.
   package var attention = 0
   /// Seconds until the queue is empty, as far as known.
@@ -67,8 +69,8 @@ package struct StatusLine: Sendable, Hashable {
     var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
     if toInspect > 0 { text += ", \(Self.grouped(toInspect)) to look at" }
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
-    let current = stores &- toInspect &- toDo &- deferred &- attention
-    if deferred &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
+    let current = stores &- toInspect &- toDo &- deferred &- heldBack &- attention
+    if deferred &+ heldBack &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
     let failure = failureText
     return failure.isEmpty ? text : "\(text), \(failure)"
   }
@@ -77,6 +79,7 @@ package struct StatusLine: Sendable, Hashable {
   private var failureText: String {
     var words: [String] = []
     if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
+    if heldBack > 0 { words.append("\(Self.grouped(heldBack)) held back") }
     if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }
     return words.joined(separator: ", ")
   }

@@ -6,10 +6,10 @@ import StoreReplacement
 
 extension StoreRecord {
   /// A store in hopd's record.
-  var json: JSONObject {
+  func json(_ state: RecordedState) -> JSONObject {
     [
       "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
-      "target": target, "trouble": failure?.json,
+      "target": target, "waits": state.waits(self)?.until, "trouble": failure?.json,
     ]
   }
 }
@@ -50,7 +50,7 @@ extension RecordedState {
   /// The daemon itself, in `status`.
   var json: JSONObject {
     [
-      "running": process != nil, "process": process, "program": facts[.program],
+      "running": process != nil, "answering": isAnswering, "process": process, "program": facts[.program],
       "started": Self.time(facts[.started]), "stopped": Self.time(facts[.stopped]), "paused": facts[.paused],
       "note": facts[.note], "waits": lines(.waits), "unserved": lines(.unserved),
       "unservedReasons": JSONObject(unserved.map { ($0.watch, $0.reason) }), "skipped": lines(.skipped),

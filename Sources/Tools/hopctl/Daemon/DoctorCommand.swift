@@ -124,7 +124,7 @@ struct DoctorCommand: HopctlCommand {
       let socket = state.facts[.socket]
       var finding = socket == nil ? "no orders can be given: journalctl -t hopd -p warning" : nil
       if socket != nil {
-        do { _ = try daemon.client().call("GetStatus", timeout: .seconds(5)) } catch {
+        do { _ = try daemon.client().call("GetStatus") } catch {
           finding = ErrorReport.hopdError(error).message
         }
       }

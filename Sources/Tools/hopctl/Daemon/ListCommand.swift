@@ -11,7 +11,8 @@ struct ListCommand: HopctlCommand {
     discussion: """
       States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
       failed, and hopd tries again); failed (you must change something first); held-back (a restore pinned it); \
-      paused. Other columns: watch, code, reason, attempts, command.
+      paused. The next attempt of a store that waits for the window of its watch is the opening of the window. Other \
+      columns: watch, code, reason, attempts, command.
       """)
 
   @Option(
@@ -45,7 +46,8 @@ struct ListCommand: HopctlCommand {
     }
     var stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
     if !code.isEmpty { stores = stores.filter { store in code.contains { $0 == store.failure?.code } } }
-    try output.table(table, stores) { store in
+    try output.table(table, stores.map { ListedStore($0, recorded) }) { listed in
+      let store = listed.store
       guard let failure = store.failure else { return [] }
       return ["    \(StoreText.cause(store, failure))"]
         + (failure.command.isEmpty ? [] : ["    next: \(failure.command)"])
@@ -54,22 +56,22 @@ struct ListCommand: HopctlCommand {
     let skipped = conditions.isEmpty && code.isEmpty ? recorded.lines(.skipped) : []
     if !table.isChosen { try output.lines(skipped.map { "skipped: \($0)" }) }
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.report("hopctl: \(recorded.headline)") }
-    try output.object(["running": recorded.process != nil, "stores": stores.map(\.json), "skipped": skipped])
+    try output.object([
+      "running": recorded.process != nil, "stores": stores.map { $0.json(recorded) }, "skipped": skipped,
+    ])
   }
 
-  private static let columns: [Table<StoreRecord>.Column] = [
-    Table.Column(name: "state") { StoreText.word($0.condition) },
-    Table.Column(name: "version", rank: 1) { "\(StoreText.versions($0.version, $0.target))" },
-    Table.Column(name: "since", rank: 2) { "\(BackupRecord.time($0.failure?.since ?? $0.since))" },
-    Table.Column(name: "next-attempt", rank: 3) {
-      "\($0.failure?.nextAttempt.map { BackupRecord.time($0) } ?? "-")"
-    },
-    Table.Column(name: "store", isPath: true) { "\($0.path)" },
-    Table.Column(name: "watch") { "\($0.watch)" },
-    Table.Column(name: "code") { "\($0.failure?.code ?? "-")" },
-    Table.Column(name: "reason") { "\($0.failure?.reason ?? "-")" },
-    Table.Column(name: "attempts", isNumber: true) { "\(MessageFormatter.count($0.failure?.attempts ?? 0))" },
-    Table.Column(name: "command") { "\($0.failure?.command ?? "-")" },
+  private static let columns: [Table<ListedStore>.Column] = [
+    Table.Column(name: "state") { StoreText.word($0.store.condition) },
+    Table.Column(name: "version", rank: 1) { "\(StoreText.versions($0.store.version, $0.store.target))" },
+    Table.Column(name: "since", rank: 2) { "\(BackupRecord.time($0.store.failure?.since ?? $0.store.since))" },
+    Table.Column(name: "next-attempt", rank: 3) { "\($0.nextAttempt ?? "-")" },
+    Table.Column(name: "store", isPath: true) { "\($0.store.path)" },
+    Table.Column(name: "watch") { "\($0.store.watch)" },
+    Table.Column(name: "code") { "\($0.store.failure?.code ?? "-")" },
+    Table.Column(name: "reason") { "\($0.store.failure?.reason ?? "-")" },
+    Table.Column(name: "attempts", isNumber: true) { "\(MessageFormatter.count($0.store.failure?.attempts ?? 0))" },
+    Table.Column(name: "command") { "\($0.store.failure?.command ?? "-")" },
   ]
 
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {
@@ -78,5 +80,17 @@ struct ListCommand: HopctlCommand {
     let near = NearestName.among(names, to: name).map { "do you mean \($0)? " } ?? ""
     throw HopdError(
       .usage, "there is no state \"\(name)\"", hint: near + "states: \(names.joined(separator: ", "))")
+  }
+}
+
+/// A store with what only the daemon's record as a whole shows.
+private struct ListedStore {
+  let store: StoreRecord
+  /// The time of the next attempt, or of the opening of the window that the store waits for.
+  let nextAttempt: String?
+
+  init(_ store: StoreRecord, _ recorded: RecordedState) {
+    self.store = store
+    nextAttempt = store.failure?.nextAttempt.map { BackupRecord.time($0) } ?? recorded.waits(store)?.until
   }
 }

@@ -55,34 +55,40 @@ struct RetryCommand: HopctlCommand {
     let names = try stores.map { ControlValue.string(try daemon.path(of: $0)) }
     let answer = try client.call("Retry", failed ? ["failed": .boolean(true)] : ["stores": .array(names)])
     let tried = answer.texts("stores")
-    let found = (answer["results"]?.list ?? []).compactMap { result -> (store: String, word: String)? in
+    typealias Found = (store: String, word: String, wait: WindowWait?)
+    let found = (answer["results"]?.list ?? []).compactMap { result -> Found? in
       guard let store = result["store"]?.text, let word = result["found"]?.text else { return nil }
-      return (store, word)
+      return (store, word, result["waits"]?.text.map { WindowWait(until: $0) })
     }
     if !tried.isEmpty {
       try output.line("tried again now: \(MessageFormatter.count(tried.count, "store", "stores"))")
       for store in tried.prefix(20) { try output.line("  \(store)") }
     }
     for result in found {
-      if let sentence = Self.sentence(result.word, daemon) { try output.line("\(result.store): \(sentence)") }
+      if let sentence = result.wait?.sentence() ?? Self.sentence(result.word, daemon) {
+        try output.line("\(result.store): \(sentence)")
+      }
     }
     if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
     // `stores` are those that have failed; `found` is the state in which the retry found each store: current, running,
     // waiting, paused, or again.
     let words = JSONObject(found.map { ($0.store, $0.word) })
-    try output.object(["order": "retry", "stores": tried, "found": words])
+    let waits = JSONObject(found.compactMap { result in result.wait.map { (result.store, $0.until) } })
+    try output.object(["order": "retry", "stores": tried, "found": words, "waits": waits])
   }
 
   private func prioritize(_ path: String, _ client: ControlClient) throws {
-    let state = try client.call("Next", ["store": .string(path)])["state"]?.text ?? ""
+    let answer = try client.call("Next", ["store": .string(path)])
+    let state = answer["state"]?.text ?? ""
+    let wait = answer["waits"]?.text.map { WindowWait(until: $0) }
     let what =
       switch state {
       case "running", "current": Self.sentence(state, daemon) ?? state
       case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
-      default: "in front of the queue"
+      default: "in front of the queue" + (wait.map { ", but \($0.sentence())" } ?? "")
       }
     try output.line("\(FilePath(path).printable): \(what)")
-    try output.object(["order": "retry", "stores": [path], "running": state == "running"])
+    try output.object(["order": "retry", "stores": [path], "running": state == "running", "waits": wait?.until])
   }
 
   /// The sentence about a store that had not failed.
@@ -260,16 +266,23 @@ struct ReloadCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",
     abstract: "Reload the configuration and models",
-    discussion: "If anything is wrong, hopd keeps the old configuration, and the exit status is not 0.")
+    discussion: """
+      If anything is wrong, hopd keeps the old configuration, and the exit status is not 0. Warnings name unknown keys, \
+      directories that the service cannot write, and missing programs.
+      """)
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let answer = try daemon.client().call("Reload", timeout: .seconds(300))
-    let files = answer.texts("files")
+    let client = try daemon.client()
+    // Only the reload itself may take long: a hopd that stands still is told at once.
+    _ = try client.call("GetStatus")
+    let answer = try client.call("Reload", timeout: .seconds(300))
+    let (files, warnings) = (answer.texts("files"), answer.texts("warnings"))
+    output.warn(texts: warnings)
     try output.line("in force: \(files.joined(separator: ", "))")
-    try output.object(["order": "reload", "files": files])
+    try output.object(["order": "reload", "files": files, "warnings": warnings])
   }
 }
 

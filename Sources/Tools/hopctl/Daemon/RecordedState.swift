@@ -75,6 +75,17 @@ struct DaemonOptions: ParsableArguments {
     return try ControlClient(FilePath(state?.facts[.socket] ?? Configuration.Control.standard.string))
   }
 
+  /// Whether the running daemon answers; nil if it does not run, has no socket, or refuses this user.
+  func isAnswering(_ state: RecordedState) -> Bool? {
+    guard state.process != nil, state.facts[.socket] != nil else { return nil }
+    do {
+      _ = try client().call("GetStatus")
+      return true
+    } catch {
+      return (error as? HopdError)?.code == .notAnswering ? false : nil
+    }
+  }
+
   /// The state directory; it is not made if it is missing.
   var directory: FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
@@ -103,6 +114,8 @@ struct RecordedState {
   let facts: [ServiceFact: String]
   /// Process ID of the daemon; nil if it does not run.
   let process: Int32?
+  /// Whether that daemon answers; nil if it was not asked.
+  var isAnswering: Bool?
 
   init(_ directory: FilePath) throws {
     reader = try StateReader(stateDirectory: directory)
@@ -146,6 +159,11 @@ struct RecordedState {
     }
   }
 
+  /// How long a store's migration waits for the window of its watch; nil if it does not, or if hopd does not run.
+  func waits(_ store: StoreRecord) -> WindowWait? {
+    process == nil ? nil : store.waits(facts[.windows]).map { WindowWait(until: $0) }
+  }
+
   /// A key with its value from `hopctl set`, which lasts until hopd restarts, and its configured value.
   struct Change {
     let key: String
@@ -181,7 +199,8 @@ struct RecordedState {
   var headline: String {
     let program = facts[.program].map { String($0.prefix { $0 != "," }) } ?? "hopd"
     if let process {
-      return "\(program) runs since \(Self.time(facts[.started]) ?? "?") (process \(process))"
+      let silence = isAnswering == false ? "; hopd does not answer (systemctl status hopd)" : ""
+      return "\(program) runs since \(Self.time(facts[.started]) ?? "?") (process \(process))\(silence)"
     }
     if let stopped = Self.time(facts[.stopped]) { return "hopd is not running: it was stopped at \(stopped)" }
     return "hopd is not running: it ended without being stopped (`journalctl -t hopd -n 20`)"

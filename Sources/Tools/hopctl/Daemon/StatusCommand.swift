@@ -11,7 +11,8 @@ struct StatusCommand: HopctlCommand {
     discussion: """
       With STORE, shows that store and its latest jobs; otherwise stores that failed for the same cause are one entry. \
       Works while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE \
-      those of history. Exit status 7: hopd is not running; 66: no state directory, or no such store in it.
+      those of history. Exit status 7: hopd is not running; 75: it does not answer within five seconds; 66: no state \
+      directory, or no such store in it.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
@@ -27,9 +28,11 @@ struct StatusCommand: HopctlCommand {
   private static let mostJobs: Int64 = 5
 
   func execute() throws {
-    let state = try daemon.recorded()
+    var state = try daemon.recorded()
+    state.isAnswering = daemon.isAnswering(state)
     if let store { try report(store, state) } else { try report(state) }
     if state.process == nil { throw Finished(status: .notRunning) }
+    if state.isAnswering == false { throw Finished(status: .temporaryFailure) }
   }
 
   private func report(_ state: RecordedState) throws {
@@ -58,7 +61,7 @@ struct StatusCommand: HopctlCommand {
         ["watch": watch.watch, "counts": JSONObject(watch.counts.map { ($0.key.name, $0.value) })] as JSONObject
       },
       // Stores that are retried only after a change, and stores that are retried automatically.
-      "attention": attention.map(\.json),
+      "attention": attention.map { $0.json(state) },
       "causes": causes.map { $0.cause.json(example: $0.example) },
     ])
   }
@@ -104,12 +107,15 @@ struct StatusCommand: HopctlCommand {
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
     if !table.isChosen {
-      if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
+      if state.process == nil || state.isAnswering == false {
+        try output.line("\(state.headline); this is what it last knew")
+      }
       try output.lines(StoreText.lines(store, daemon))
+      if let waits = state.waits(store) { try output.line("  " + waits.sentence(store.watch)) }
       try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
     }
     try output.table(table, jobs, indent: table.isChosen ? 0 : 2)
-    try output.object(["running": state.process != nil, "store": store.json, "jobs": jobs.map(\.json)])
+    try output.object(["running": state.process != nil, "store": store.json(state), "jobs": jobs.map(\.json)])
   }
 }
 

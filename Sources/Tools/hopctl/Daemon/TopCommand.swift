@@ -32,7 +32,7 @@ struct TopCommand: HopctlCommand {
     if output.json {
       let stop = StopOnSignals.start()
       // A stop signal is checked between two statuses, which arrive each second.
-      return try client.stream("Monitor", timeout: .seconds(60)) { answer in
+      return try client.stream("Monitor") { answer in
         if stop.isStopping { return false }
         try StandardStreams.write(JSONText.of(answer["status"] ?? .null) + "\n", to: .output)
         return true
@@ -43,7 +43,7 @@ struct TopCommand: HopctlCommand {
     let screen = AlternateScreen()
     screen.begin()
     defer { screen.end() }
-    try client.stream("Monitor", timeout: .seconds(60)) { answer in
+    try client.stream("Monitor") { answer in
       let picture = TopPicture(status: answer["status"] ?? .null, waiting: Self.waiting(other))
       screen.draw { rows, columns in picture.screen(rows: rows, columns: columns) }
       return true

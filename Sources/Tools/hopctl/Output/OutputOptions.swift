@@ -52,8 +52,11 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// Prints warnings to standard error.
-  func warn(_ warnings: [HopdError]) {
+  func warn(_ warnings: [HopdError]) { warn(texts: warnings.map(\.description)) }
+
+  /// The same for warnings that hopd has sent.
+  func warn(texts: [String]) {
     guard !quiet else { return }
-    for warning in warnings { StandardStreams.report(TerminalText("warning:", .attention) + " \(warning)") }
+    for text in texts { StandardStreams.report(TerminalText("warning:", .attention) + " \(text)") }
   }
 }
