@@ -150,6 +150,6 @@ import Testing
     }
     let entry = try #require(place.log.all(.storeHeldBack).first)
     #expect(entry[.result] == "held-back" && entry[.error] == "held-back")
-    #expect(entry.text.contains("in place of A 2") && entry[.hint]?.contains("hopctl release") == true)
+    #expect(entry.text.contains("in place of A 2") && entry[.hint]?.contains("hopctl resume") == true)
   }
 }

@@ -118,7 +118,7 @@ struct BackupClassTests {
 
   // MARK: Pins
 
-  @Test("A restored store is held back from the version that was replaced, and from no other")
+  @Test("A restored store is held back from every version, or by new-version from the replaced one alone")
   func pin() throws {
     let world = try TestWorld(.wal)
     let backup = try #require(try world.migrate(files: world.plain).backup)
@@ -127,15 +127,16 @@ struct BackupClassTests {
     #expect(restored.pin?.replaced == [two])
     let pins = try world.pins()
     #expect(try pins.pin(against: two, storeUUID: nil, digest: "one") == restored.pin)
-    #expect(
-      try pins.pin(against: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil
-    )
+    let three = StoreVersionMark(name: "Three", digest: "three")
+    #expect(try pins.pin(against: three, storeUUID: nil, digest: "one") == restored.pin)
+    #expect(try pins.pin(against: three, storeUUID: nil, digest: "one", rule: .newVersion) == nil)
+    #expect(try pins.pin(against: two, storeUUID: nil, digest: "one", rule: .newVersion) == restored.pin)
     // Another store under the name, or another version of this one, is not meant.
     #expect(restored.pin?.isOf(storeUUID: nil, digest: "two") == false)
     var other = try #require(restored.pin)
     other.storeUUID = "A"
     #expect(!other.isOf(storeUUID: "B", digest: "one"))
-    #expect(other.refusal(world.location.database).hint?.contains("hopctl release") == true)
+    #expect(other.refusal(world.location.database).hint?.contains("hopctl resume") == true)
     // A restore of the same version over it does not forget what the first one had replaced.
     #expect(try world.restore(backup, job: "c3").pin?.replaced == [two])
     #expect(try pins.remove())

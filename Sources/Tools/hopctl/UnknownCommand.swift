@@ -47,7 +47,8 @@ struct UnknownCommand {
     case "info", "inspect": "`hopctl identify STORE` tells version and rows of a store"
     case "log": "`hopctl history` lists the last jobs"
     case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
-    case "rollback", "undo": "`hopctl restore STORE` puts a backup back"
+    case "rollback", "undo":
+      "`hopctl restore STORE` puts a backup back, `hopctl restore --watch NAME --since TIME` those of many stores"
     case "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects"
     case "start": "`systemctl start hopd`"
     case "stop": "`systemctl stop hopd`"

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import ServiceState
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl status [STORE]`.
@@ -38,6 +39,11 @@ struct StatusCommand: HopctlCommand {
     // Failures that only the operator can fix come first.
     let attention =
       failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
+    // What the restore of a set pinned is one decision of the operator, however many stores it has.
+    let held = attention.filter { $0.group != nil && !StoreText.isReleased($0.path) }
+    let groups = Dictionary(grouping: held) { $0.group }.sorted { $0.key?.name ?? "" < $1.key?.name ?? "" }
+    let heldPaths = Set(held.map(\.path))
+    let single = attention.filter { !heldPaths.contains($0.path) }
     try output.line(state.headline)
     if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })
@@ -52,9 +58,10 @@ struct StatusCommand: HopctlCommand {
     if counts.count > 1 {
       try output.lines(MessageFormatter.table(counts.map { [$0.key, StoreText.counts($0.value)] }))
     }
-    try output.lines(attention.prefix(Self.most).flatMap { StoreText.lines($0, daemon) })
-    if attention.count > Self.most {
-      let rest = Int64(attention.count - Self.most)
+    for case (let group?, let stores) in groups { try output.lines(StoreText.lines(group, stores)) }
+    try output.lines(single.prefix(Self.most).flatMap { StoreText.lines($0, daemon) })
+    if single.count > Self.most {
+      let rest = Int64(single.count - Self.most)
       try output.line(
         "and \(MessageFormatter.count(rest)) more: "
           + "hopctl list --state failed --state retrying --state held-back\(daemon.words)"

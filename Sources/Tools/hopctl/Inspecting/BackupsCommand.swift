@@ -102,7 +102,8 @@ struct BackupsCommand: HopctlCommand {
     let name = FilePath(store.store).printable
     try output.line(store.present ? name : "\(name) (gone)")
     if let pin = store.pin {
-      try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)")
+      let group = pin.group.map { ", group \($0)" } ?? ""
+      try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)\(group)")
     }
     let rows = store.backups.map { backup in
       [
