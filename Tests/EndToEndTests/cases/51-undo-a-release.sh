@@ -62,8 +62,8 @@ wait_for 30 'one entry for the group in status' one_entry
 same 'the store that was never migrated' "$NEW" "$(version_of "$STORES/new.sqlite")"
 # The next version arrives: other stores are migrated, the group stays.
 mkdir "$ROOM/five"
-sed -e 's#ModelVersionIdentifier="4"#ModelVersionIdentifier="5"#' \
-    -e 's#<entity name="Book"#<entity name="Fix"><attribute name="note" optional="YES" attributeType="String"/></entity>&#' \
+fix='<entity name="Fix"><attribute name="note" optional="YES" attributeType="String"/></entity>'
+sed -e 's#ModelVersionIdentifier="4"#ModelVersionIdentifier="5"#' -e "s#<entity name=\"Book\"#$fix&#" \
     "$ROOM/whole/Library 4.xcdatamodel/contents" >"$ROOM/five/contents"
 mv "$ROOM/five" "$MODEL/Library 5.xcdatamodel"
 current 'Library 5'

@@ -24,7 +24,7 @@ struct RestoreSetOptions: ParsableArguments {
     parsing: .unconditional,
     help: ArgumentHelp(
       "Stores that were migrated since then.",
-      discussion: "In local time: \(Moment.forms).", valueName: "time"))
+      discussion: "In local time: \(PointInTime.forms).", valueName: "time"))
   var since: String?
 
   @Option(
@@ -64,10 +64,11 @@ struct RestoreSetOptions: ParsableArguments {
   /// Returns which backups are meant.
   func selection() throws(HopdError) -> RestoreSelection {
     let now = Int64(time(nil))
-    let moment = since.flatMap { Moment.seconds($0, now: now) }
+    let moment = since.flatMap { PointInTime.seconds($0, now: now) }
     if let since, moment == nil {
       throw HopdError(
-        .usage, "--since takes a time, not \"\(since.printableLine)\"", hint: "write it like one of \(Moment.forms)")
+        .usage, "--since takes a time, not \"\(since.printableLine)\"",
+        hint: "write it like one of \(PointInTime.forms)")
     }
     if let moment, moment > now {
       throw HopdError(

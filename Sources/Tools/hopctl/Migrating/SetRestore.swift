@@ -170,8 +170,8 @@ struct SetRestore {
     guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
       throw HopdError(
         .usage,
-        "restoring replaces \(MessageFormatter.count(count, "store", "stores")) by backups: without a terminal it needs "
-          + "--yes", at: Place(file: place.directory.path),
+        "restoring replaces \(MessageFormatter.count(count, "store", "stores")) by backups: without a terminal it "
+          + "needs --yes", at: Place(file: place.directory.path),
         hint: "pass --dry-run to list them, or --yes; each present store is kept as a backup")
     }
   }

@@ -58,7 +58,8 @@ struct SetStore {
       state = .unclear(
         HopdError(
           .otherVersion,
-          "the store is no longer of \(backup.record.to.name), to which the migration from \(backup.record.from.name) led",
+          "the store is no longer of \(backup.record.to.name), to which the migration from "
+            + "\(backup.record.from.name) led",
           at: Place(store: database),
           hint: "`hopctl restore \(database.quotedForShell) --backup \(file)` restores it all the same"))
     }

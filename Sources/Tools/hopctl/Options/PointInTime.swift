@@ -4,7 +4,7 @@ import Glibc
 import HopdConfiguration
 
 /// A moment on the command line.
-enum Moment {
+enum PointInTime {
   /// The forms, for messages.
   static let forms = "\"2026-11-27 05:32\", 05:32, yesterday, -1h, 2026-11-27T04:32:00Z"
 
