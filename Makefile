@@ -220,7 +220,7 @@ uninstall:
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
 	rm -f $(addprefix $(LIBDIR)/systemd/system/,hopd.service hopd@.service hopd-batch@.service hopd.socket)
 	rm -f $(LIBDIR)/systemd/catalog/hopd.catalog $(MANDIR)/man1/hopctl.1 $(MANDIR)/man1/hopctl-*.1 $(MANDIR)/man8/hopd.8
-	rm -f $(MANDIR)/man5/hopd.toml.5 $(MANDIR)/man5/hopd-report.5 $(MANDIR)/man7/hopd-policies.7
+	rm -f $(MANDIR)/man5/hopd.toml.5 $(MANDIR)/man5/hopd-report.5 $(MANDIR)/man5/hop.lock.5 $(MANDIR)/man7/hopd-policies.7
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopctl
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_hopctl
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopctl.fish
