@@ -12,6 +12,8 @@ IMPORTCHECK := --explicit-target-dependency-import-check error
 RELEASE     := .build/release
 # No other program looks up functions in these two: without their names the loader has less to read at each start.
 LINKING     := -Xlinker --no-export-dynamic
+# For --version; empty without git.
+COMMIT       = $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 STAGE       := .build/stage
 INSTALL     := install -p
 
@@ -57,8 +59,8 @@ build: bootstrap
 	$(SWIFT) build $(IMPORTCHECK)
 
 release: bootstrap
-	$(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
-	$(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
+	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
+	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
 	@tools/check-linkage $(RELEASE)/hopd $(RELEASE)/hopctl
 
 check: bootstrap
