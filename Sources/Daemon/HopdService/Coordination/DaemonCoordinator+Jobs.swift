@@ -130,7 +130,9 @@ extension DaemonCoordinator {
     if failure.error.code == .pinned { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
-    if isReported { MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now) }
+    guard isReported else { return }
+    MigrationReporter(job.subject, logger: logger).failed(
+      failure, verdict, told: job.monitor.snapshot.policyLines, now: now)
   }
 
   /// Notes that work has ended without a kill.
