@@ -148,6 +148,24 @@ struct BackupClassTests {
     #expect(try world.restore(backup, job: "e5").pin?.replaced == [two])
   }
 
+  @Test("A restore that expects another version than the store has is refused, and the pin has the name of its group")
+  func group() throws {
+    let world = try TestWorld(.wal)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    let one = StoreVersionMark(name: "One", digest: "one")
+    #expect(
+      code { try world.restore(backup, job: "b2", options: RestoreOptions(expected: one)) } == .storeChanged)
+    #expect(try world.pins().read() == nil && world.content().version == "two")
+    let pin = try world.restore(backup, job: "c3", options: RestoreOptions(group: "set-1", expected: two)).pin
+    #expect(try pin?.group == "set-1" && world.pins().read()?.group == "set-1")
+    let refusal = pin?.refusal(world.location.database)
+    #expect(refusal?.message.contains("(group set-1)") == true)
+    #expect((refusal?.cause as? PinGroup)?.command == "hopctl resume --group set-1")
+    #expect(refusal?.description.contains("because") == false, "the name stands there once")
+    #expect(PinGroup(of: "a b/", now: 0).name == "a-b--19700101T000000Z")
+    #expect(PinGroup(command: PinGroup("x").command) == PinGroup("x") && PinGroup(command: "hopctl plan x") == nil)
+  }
+
   @Test("A crash between the pin of a second restore and its swap does not cost the pin of the first")
   func crashBeforeTheSwap() throws {
     let world = try TestWorld(.rollback)

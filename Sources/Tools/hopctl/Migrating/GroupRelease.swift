@@ -10,32 +10,59 @@ import SystemPackage
 
 /// Releases the stores of groups.
 struct GroupRelease {
-  let places: [SetPlace]
+  /// A watch or folder; nil for all watches.
+  let name: String?
   /// Name of the group; nil for all groups.
   let group: String?
+  /// The configuration file with the watches; nil for the installed ones.
+  let config: String?
 
-  /// A released store.
-  struct Released {
+  private struct Released {
     let store: FilePath
     let pin: RestorePin
   }
 
-  /// The stores of the watch that has this name; nil if the configuration has no such watch.
-  static func places(ofWatch name: String, in configuration: Configuration) throws -> [SetPlace]? {
-    try configuration.watch(named: name).map { [try SetPlace($0)] }
+  /// Whether a name is that of a folder or of a watch, rather than of a store.
+  static func isSet(_ name: String, config: String?) -> Bool {
+    switch try? LinuxFileSystem().status(FilePath(name).resolved())?.kind {
+    case .directory: return true
+    case .some: return false
+    case nil: return !name.contains("/") && (try? configuration(config))?.watch(named: name) != nil
+    }
   }
 
-  /// The stores of all watches. The directory of a watch may be missing.
-  static func places(in configuration: Configuration) -> [SetPlace] {
-    configuration.watches.compactMap { try? SetPlace($0) }
+  private static func configuration(_ config: String?) throws -> Configuration {
+    guard let config else { return try ConfigurationLoader().load().configuration }
+    return try ConfigurationLoader.load(file: FilePath(config).resolved()).configuration
   }
 
-  /// Removes the pins, and returns the stores. Reports what cannot be read or removed to `problem`, and continues.
-  func run(problem: (HopdError) -> Void) throws -> [Released] {
+  /// Removes the pins, and reports the stores. What cannot be read is told, and the others are released.
+  func run(_ output: OutputOptions) throws {
+    var problems: [HopdError] = []
+    let released = try removePins { problems.append($0) }
+    for store in released { try output.line("released \(store.store.printable): it was \(store.pin.account)") }
+    for problem in problems { ErrorReport.report(problem) }
+    if released.isEmpty, problems.isEmpty {
+      throw HopdError(
+        .notFound, "no store is pinned as \(group.map { "the group \($0.printableLine)" } ?? "a group") here",
+        hint: "`hopctl list --state held-back` lists pinned stores; the group may be in another --config")
+    }
+    try output.line(
+      "\(MessageFormatter.count(released.count, "store", "stores")) released; hopd migrates them after its next "
+        + "rescan, or at once after: hopctl retry --failed")
+    try output.object([
+      "group": group,
+      "stores": released.map { ["store": $0.store.string, "pin": PinShape($0.pin)] as JSONObject },
+      "problems": problems.map(\.json),
+    ])
+    if let first = problems.first { throw Finished(status: first.code.exit) }
+  }
+
+  private func removePins(problem: (HopdError) -> Void) throws -> [Released] {
     var released: [Released] = []
     // The directory of one watch may be in that of another.
     var seen: Set<FilePath> = []
-    for place in places {
+    for place in try places() {
       try place.forEach(
         { backups in
           let store = backups.location.database
@@ -46,5 +73,16 @@ struct GroupRelease {
         }, problem: problem)
     }
     return released.sorted { $0.store.string < $1.store.string }
+  }
+
+  private func places() throws -> [SetPlace] {
+    guard let name else {
+      // The directory of a watch may be missing.
+      return try Self.configuration(config).watches.compactMap { try? SetPlace($0) }
+    }
+    var options = RestoreSetOptions()
+    options.config = config
+    options.recursive = true
+    return [try options.place(name)]
   }
 }

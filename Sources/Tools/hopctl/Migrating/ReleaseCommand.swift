@@ -1,7 +1,6 @@
 import ArgumentParser
 import Diagnostics
 import DurableFiles
-import HopdConfiguration
 import MigrationChecking
 import PersistentStore
 import StoreReplacement
@@ -37,22 +36,8 @@ struct ReleaseCommand: HopctlCommand {
   }
 
   func execute() throws {
-    if let name, group == nil, try !isSet(name) { return try release(name) }
-    try releaseGroups()
-  }
-
-  /// Whether a name is that of a folder or of a watch, rather than of a store.
-  private func isSet(_ name: String) throws -> Bool {
-    switch try? LinuxFileSystem().status(FilePath(name).resolved())?.kind {
-    case .directory: return true
-    case .some: return false
-    case nil: return try !name.contains("/") && loaded().watch(named: name) != nil
-    }
-  }
-
-  private func loaded() throws -> Configuration {
-    guard let config else { return try ConfigurationLoader().load().configuration }
-    return try ConfigurationLoader.load(file: FilePath(config).resolved()).configuration
+    if let name, group == nil, !GroupRelease.isSet(name, config: config) { return try release(name) }
+    try GroupRelease(name: name, group: group, config: config).run(output)
   }
 
   private func release(_ name: String) throws {
@@ -75,35 +60,5 @@ struct ReleaseCommand: HopctlCommand {
     try output.object([
       "store": location.database.string, "released": released, "pin": pin.map { PinShape($0) },
     ])
-  }
-
-  private func releaseGroups() throws {
-    let places: [SetPlace]
-    if let name {
-      var options = RestoreSetOptions()
-      options.config = config
-      options.recursive = true
-      places = [try options.place(name)]
-    } else {
-      places = GroupRelease.places(in: try loaded())
-    }
-    var problems: [HopdError] = []
-    let released = try GroupRelease(places: places, group: group).run { problems.append($0) }
-    for store in released { try output.line("released \(store.store.printable): it was \(store.pin.account)") }
-    for problem in problems { ErrorReport.report(problem) }
-    if released.isEmpty, problems.isEmpty {
-      throw HopdError(
-        .notFound, "no store is pinned as \(group.map { "the group \($0.printableLine)" } ?? "a group") here",
-        hint: "`hopctl list --state held-back` lists pinned stores; the group may be in another --config")
-    }
-    try output.line(
-      "\(MessageFormatter.count(released.count, "store", "stores")) released; hopd migrates them after its next "
-        + "rescan, or at once after: hopctl retry --failed")
-    try output.object([
-      "group": group,
-      "stores": released.map { ["store": $0.store.string, "pin": PinShape($0.pin)] as JSONObject },
-      "problems": problems.map(\.json),
-    ])
-    if let first = problems.first { throw Finished(status: first.code.exit) }
   }
 }
