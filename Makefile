@@ -12,6 +12,8 @@ IMPORTCHECK := --explicit-target-dependency-import-check error
 RELEASE     := .build/release
 # No other program looks up functions in these two: without their names the loader has less to read at each start.
 LINKING     := -Xlinker --no-export-dynamic
+# For --version; empty without git.
+COMMIT       = $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 STAGE       := .build/stage
 INSTALL     := install -p
 
@@ -57,8 +59,8 @@ build: bootstrap
 	$(SWIFT) build $(IMPORTCHECK)
 
 release: bootstrap
-	$(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
-	$(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
+	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
+	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
 	@tools/check-linkage $(RELEASE)/hopd $(RELEASE)/hopctl
 
 check: bootstrap
@@ -221,7 +223,7 @@ uninstall:
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
 	rm -f $(addprefix $(LIBDIR)/systemd/system/,hopd.service hopd@.service hopd-batch@.service hopd.socket)
 	rm -f $(LIBDIR)/systemd/catalog/hopd.catalog $(MANDIR)/man1/hopctl.1 $(MANDIR)/man1/hopctl-*.1 $(MANDIR)/man8/hopd.8
-	rm -f $(MANDIR)/man5/hopd.toml.5 $(MANDIR)/man5/hopd-report.5 $(MANDIR)/man7/hopd-policies.7
+	rm -f $(MANDIR)/man5/hopd.toml.5 $(MANDIR)/man5/hopd-report.5 $(MANDIR)/man5/hop.lock.5 $(MANDIR)/man7/hopd-policies.7
 	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopctl
 	rm -f $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_hopctl
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopctl.fish

@@ -50,7 +50,9 @@ let package = Package(
     .systemLibrary(
       name: "CCrypto", path: "Sources/Ground/CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     /// Linux calls and SQLite entry points that are variadic or hidden behind _GNU_SOURCE.
-    .target(name: "CLinux", dependencies: ["CSQLite"], path: "Sources/Ground/CLinux"),
+    .target(
+      name: "CLinux", dependencies: ["CSQLite"], path: "Sources/Ground/CLinux",
+      cSettings: Context.environment["HOPD_COMMIT"].map { [.define("HOPD_COMMIT", to: "\"\($0)\"")] }),
 
     // MARK: 1 - Ground: files, databases, property lists, and how errors are told
 
@@ -262,7 +264,7 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreFleet",
-        "StoreReplacement", "StoreVerification", systemPackage,
+        "StoreReplacement", "StoreVerification", "StoreWatching", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),

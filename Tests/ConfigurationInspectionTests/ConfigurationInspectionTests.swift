@@ -9,6 +9,18 @@ import Testing
 @testable import ConfigurationInspection
 
 @Suite struct ConfigurationInspectionTests {
+  @Test("One remedy of several things is told once, with the last of them")
+  func sharedHints() {
+    func obstacle(_ message: String, _ hint: String?) -> HopdError {
+      HopdError(.configurationInvalid, message, hint: hint)
+    }
+    var findings = ConfigurationInspection.Findings()
+    findings.mistakes = [obstacle("a", "do this"), obstacle("b", "do that")]
+    findings.obstacles = [obstacle("c", "do this"), obstacle("d", nil), obstacle("e", "do this")]
+    let error = ConfigurationInspection.error(findings)
+    #expect(error?.reasons.map(\.hint) == [nil, "do that", nil, nil, "do this"])
+  }
+
   /// A folder with a model, two directories and a configuration.
   final class Place {
     let root: FilePath

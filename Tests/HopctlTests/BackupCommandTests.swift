@@ -29,7 +29,7 @@ struct BackupCommandTests {
     let restored = try room.run("restore", store, "--yes")
     try #require(restored.status == 0, "\(restored.errors)")
     #expect(restored.output.contains("pinned: restored to Zoo") && restored.output.contains("in place of Zoo 10"))
-    #expect(restored.output.contains("hopctl resume"))
+    #expect(restored.output.contains("hopctl resume \(store)"))
 
     // Looking says that it is pinned, and changes nothing.
     let before = try room.snapshot()
@@ -39,9 +39,15 @@ struct BackupCommandTests {
       #expect(pin?.restored?.text == "Zoo" && pin?.replaced == .array([.string("Zoo 10")]), "\(command)")
       #expect(pin?.holdsBack == .boolean(true), "\(command)")
     }
-    // The restore had replaced Zoo 10 and nothing else.
+    // The restore had replaced Zoo 10 and nothing else: another target is free only if the watch says so.
     let other = try room.run(words: ["identify", store, "--json", "--to", "Zoo 2"] + models).json().pin
-    #expect(other?.holdsBack == .boolean(false))
+    #expect(other?.holdsBack == .boolean(true))
+    for (rule, holds) in [("by-hand", true), ("new-version", false)] {
+      let configuration = try room.watch(
+        rule, "target = \"Zoo 2\"\n[watch.backup]\nrelease_pins = \"\(rule)\"")
+      let pin = try room.run("identify", store, "--json", "--config", configuration).json().pin
+      #expect(pin?.holdsBack == .boolean(holds), "\(rule)")
+    }
     #expect(try room.snapshot() == before)
 
     let again = try room.run(words: ["migrate", store] + models)

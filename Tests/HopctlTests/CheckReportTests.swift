@@ -43,6 +43,16 @@ struct CheckReportTests {
     return outcome
   }
 
+  @Test("A report that could not be written is told before the work")
+  func missingFolder() throws {
+    let room = try room()
+    for option in ["--junit", "--sarif", "--html"] {
+      let outcome = try room.run("check", room.path("Model.xcdatamodeld"), option, room.path("no/such/report"))
+      #expect(outcome.status == 78 && outcome.output.isEmpty, "\(outcome)")
+      #expect(outcome.errors.contains("mkdir -p \(room.path("no/such"))"), "\(outcome.errors)")
+    }
+  }
+
   private func text(_ room: Room, _ name: String) throws -> String {
     String(decoding: try Data(contentsOf: URL(filePath: room.path(name))), as: UTF8.self)
   }

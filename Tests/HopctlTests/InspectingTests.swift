@@ -10,7 +10,9 @@ struct InspectingTests {
   @Test func versionNamesItsParts() throws {
     let outcome = try Room().run("--version")
     #expect(outcome.status == 0)
-    #expect(outcome.output.contains(/^hopctl \d+\.\d+\.\d+, Swift \d+\.\d+, SQLite 3\.\d+\.\d+/))
+    #expect(
+      outcome.output.contains(
+        /^hopctl \d+\.\d+\.\d+(, commit [0-9a-f]{12}(-dirty)?)?, Swift \d+\.\d+, SQLite 3\.\d+\.\d+/))
   }
 
   @Test func modelListIsInNaturalOrder() throws {
@@ -190,7 +192,7 @@ struct InspectingTests {
     #expect(json.estimate?.rows?.int == 600)
     #expect(json.warnings?.list.contains { $0.property?.text == "colour" } == true)
     let text = try room.run("plan", store, "--models", room.model).output
-    for part in ["Zoo → Zoo 10, 2 hops", "hop 1/2", "drops Animal.colour", "warning:", "estimate: 600 rows"] {
+    for part in ["Zoo → Zoo 10, 2 hops", "hop 1/2", "drops Animal.colour", "warning:", "estimate: 600 rows in 2 hops"] {
       #expect(text.contains(part), "\(part)")
     }
     let near = try room.run("plan", store, "--models", room.model, "--to", "Zoo 2", "--json").json()

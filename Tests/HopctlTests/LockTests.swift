@@ -106,6 +106,38 @@ struct LockTests {
     #expect(outcome.output.contains("has shipped, and the property extra was added"), "\(outcome.output)")
   }
 
+  @Test("Freezing what is frozen says that nothing has changed")
+  func unchanged() throws {
+    let room = try room()
+    #expect(try check(room, "--freeze").output.contains("froze 3 versions"))
+    let before = try lock(room)
+    let again = try check(room, "--freeze")
+    #expect(again.status == 0 && again.output.contains("has the 3 versions already"), "\(again.output)")
+    #expect(try !again.output.contains("froze") && lock(room) == before)
+  }
+
+  @Test("The example of hop.lock(5) is a lock of Examples/Books")
+  func manPage() throws {
+    let room = try Room()
+    let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+    let page = String(
+      decoding: try Data(contentsOf: URL(filePath: root.appending("docs/man/hop.lock.5").string)), as: UTF8.self)
+    let start = try #require(page.ranges(of: ".Bd -literal\n").first)
+    let end = try #require(page[start.upperBound...].ranges(of: ".Ed").first)
+    let example = String(page[start.upperBound..<end.lowerBound])
+    #expect(example.contains("allowed_drops") && example.contains("entity.Author"))
+    let model = root.appending("Examples/Books/Books.xcdatamodeld").string
+    func check(_ text: String) throws -> Outcome {
+      try room.file("hop.lock", text)
+      return try room.run("check", model, "--lock", room.path("hop.lock"), "--scratch", room.path.string)
+    }
+    let same = try check(example)
+    // No program is bound to its policy, so the hop itself is not tried.
+    #expect(same.output.contains("needs a policy") && !same.output.contains("has shipped"), "\(same)")
+    let other = try check(example.replacing("\"0c7242b3", with: "\"1c7242b3"))
+    #expect(other.output.contains("the version Books 2 has shipped"), "\(other)")
+  }
+
   @Test func aNewVersionIsNotedBesideTheOthers() throws {
     let room = try room()
     try room.currentVersion(2)

@@ -98,6 +98,16 @@ struct PolicyCommandTests {
     #expect(try Data(contentsOf: URL(filePath: store)) == before)
   }
 
+  @Test("A program that does not exist is named with the option that names it")
+  func missingProgram() throws {
+    let (room, store, words) = try books("")
+    let outcome = try room.run(words: Array(words.dropLast()) + ["BookToBookPolicy=./none.py"])
+    #expect(
+      outcome.status == 66 && outcome.errors.contains("the program of the policy BookToBookPolicy does not exist"))
+    #expect(outcome.errors.contains("--policy BookToBookPolicy=COMMAND"), "\(outcome.errors)")
+    #expect(try room.run("identify", store, "--models", room.path("books"), "--json").json().version?.text == "Books")
+  }
+
   @Test("A change after the last hook costs the migration")
   func lateChange() throws {
     let (room, store, words) = try books(

@@ -316,6 +316,31 @@ struct RunningDaemonTests {
     #expect(try daemon.room.run(words: words).status == 65)
   }
 
+  @Test("Stores that were restored as a set are one entry of status, and are released as one")
+  func group() throws {
+    let daemon = try Running { room in
+      for name in ["a.sqlite", "b.sqlite", "c.sqlite"] {
+        try #require(try room.run("migrate", try room.store(name), "--models", room.model).status == 0)
+      }
+      try #require(try room.run("restore", "--watch", room.path("stores"), "--since", "-1h", "--yes").status == 0)
+    }
+    let stores = ["a.sqlite", "b.sqlite", "c.sqlite"].map { daemon.room.path("stores/\($0)") }
+    for store in stores { try daemon.waits { try daemon.state(of: store) == "held-back" } }
+    let listed = try daemon.run("list", "--json").json().stores?.list ?? []
+    let groups = Set(listed.map { $0.group?.text })
+    let group = try #require(groups.first ?? nil)
+    #expect(groups.count == 1 && group.hasPrefix("stores-"), "\(groups)")
+    let status = try daemon.run("status").output
+    #expect(status.contains("held-back  3 stores of the group \(group)"), "\(status)")
+    #expect(status.contains("next: hopctl resume --group \(group)"), "\(status)")
+    #expect(!status.contains(stores[0]), "\(status)")
+    #expect(try daemon.run("list").output.contains("(group \(group))"))
+    let released = try daemon.room.run("resume", "--group", group, "--config", daemon.room.path("hopd.toml"))
+    #expect(released.status == 0 && released.output.contains("3 stores unpinned"), "\(released)")
+    #expect(try daemon.run("retry", "--failed").status == 0)
+    for store in stores { try daemon.waits { try daemon.state(of: store) == "current" } }
+  }
+
   @Test("A line break in the name of a store breaks no line")
   func lineBreak() throws {
     let daemon = try Running { try $0.file("stores/a\nb.sqlite", String(repeating: "no store at all ", count: 900)) }

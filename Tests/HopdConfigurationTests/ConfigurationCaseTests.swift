@@ -104,7 +104,8 @@ enum Dump {
         "  retry \(watch.retry.attempts) times, \(watch.retry.backoff)"
           + " to \(watch.retry.longest)",
         "  backup \(watch.migration.backup.keep) for \(watch.migration.backup.keepFor ?? .zero)"
-          + " in \(watch.migration.backup.directory?.string ?? "(beside the store)")",
+          + " in \(watch.migration.backup.directory?.string ?? "(beside the store)")"
+          + (watch.migration.pinRule == .newVersion ? ", pins until a new version" : ""),
       ]
     }
     for watch in configuration.watches where watch.priority != 0 || watch.window != nil {

@@ -158,6 +158,22 @@ import Testing
     }
   }
 
+  @Test("Lines of a policy that have entries of their own are not quoted again, unless the journal is without them")
+  func quotesOnce() throws {
+    func quote(_ line: String) -> HopdError { HopdError(.noRoute, "the program wrote: \(line)") }
+    let error = HopdError(.noRoute, "the policy ended", reasons: [quote("Traceback"), quote("NameError")])
+    let failure = MigrationFailure(stage: .migrate, error: error)
+    for (level, isQuoted) in [(Logger.Level.info, false), (.warning, true)] {
+      let log = RecordedLog()
+      var logger = log.logger
+      logger.logLevel = level
+      MigrationReporter(.init(store: FilePath(store), watch: "w", job: "1"), logger: logger).failed(
+        failure, .refused(isNews: true), told: ["Traceback"], now: .now)
+      let text = try #require(log.entries.first).text
+      #expect(text.contains("Traceback") == isQuoted && text.contains("NameError"), "\(level): \(text)")
+    }
+  }
+
   @Test func attemptsAndTheTimeOfTheNextOneAreReported() throws {
     let now = ContinuousClock.now
     let failure = MigrationFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))

@@ -39,6 +39,21 @@ import Testing
     }
   }
 
+  @Test("A copy of a model is left out with a remark, and a model that differs is not")
+  func copies() throws {
+    try withFolder { folder in
+      for name in ["One", "Two", "Three"] {
+        try writeVersion(folder.appending("\(name)/A.xcdatamodeld/V1.xcdatamodel"), good)
+      }
+      try writeVersion(
+        folder.appending("Three/A.xcdatamodeld/V1.xcdatamodel"), good.replacing("\"title\"", with: "\"name\""))
+      let catalog = try ModelCatalog.load([folder])
+      #expect(catalog.bundles.count == 2)
+      let remarks = catalog.warnings.filter { $0.message.contains("left out") }
+      #expect(remarks.count == 1 && remarks.first?.place.file?.string.contains("A.xcdatamodeld") == true, "\(remarks)")
+    }
+  }
+
   @Test func aBadModelInAFolderIsAWarningAndANamedOneAnError() throws {
     try withFolder { folder in
       try writeVersion(folder.appending("Good.xcdatamodel"), good)

@@ -123,6 +123,16 @@ import Testing
       ])
   }
 
+  @Test("A mistake that the library finds has the line of the policy, words of its author's own have none")
+  func lines() throws {
+    for (statement, hasLine) in [("source['titel']", true), ("raise PolicyError('12 books')", false)] {
+      let hook = "        from hopd_policy import PolicyError\n        " + statement
+      let error = #expect(throws: (any Error).self) { try run(hook, values: ["title": "t"]) }
+      let text = error.map { "\($0)" } ?? ""
+      #expect(text.contains(#/ \(policy\.py, line \d+\)/#) == hasLine, "\(text)")
+    }
+  }
+
   @Test(arguments: [
     ("source['title'] = 'x'", "belongs to the source store"),
     ("source['titel']", "no property titel in the source model"),

@@ -118,7 +118,7 @@ struct BackupClassTests {
 
   // MARK: Pins
 
-  @Test("A restored store is held back from the version that was replaced, and from no other")
+  @Test("A restored store is held back from every version, or by new-version from the replaced one alone")
   func pin() throws {
     let world = try TestWorld(.wal)
     let backup = try #require(try world.migrate(files: world.plain).backup)
@@ -127,9 +127,10 @@ struct BackupClassTests {
     #expect(restored.pin?.replaced == [two])
     let pins = try world.pins()
     #expect(try pins.pin(against: two, storeUUID: nil, digest: "one") == restored.pin)
-    #expect(
-      try pins.pin(against: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil
-    )
+    let three = StoreVersionMark(name: "Three", digest: "three")
+    #expect(try pins.pin(against: three, storeUUID: nil, digest: "one") == restored.pin)
+    #expect(try pins.pin(against: three, storeUUID: nil, digest: "one", rule: .newVersion) == nil)
+    #expect(try pins.pin(against: two, storeUUID: nil, digest: "one", rule: .newVersion) == restored.pin)
     // Another store under the name, or another version of this one, is not meant.
     #expect(restored.pin?.isOf(storeUUID: nil, digest: "two") == false)
     var other = try #require(restored.pin)
@@ -145,6 +146,24 @@ struct BackupClassTests {
     // Put where no store is: what had replaced the backup's version is known from its label.
     try world.plain.unlink(world.location.database)
     #expect(try world.restore(backup, job: "e5").pin?.replaced == [two])
+  }
+
+  @Test("A restore that expects another version than the store has is refused, and the pin has the name of its group")
+  func group() throws {
+    let world = try TestWorld(.wal)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    let one = StoreVersionMark(name: "One", digest: "one")
+    #expect(
+      code { try world.restore(backup, job: "b2", options: RestoreOptions(expected: one)) } == .storeChanged)
+    #expect(try world.pins().read() == nil && world.content().version == "two")
+    let pin = try world.restore(backup, job: "c3", options: RestoreOptions(group: "set-1", expected: two)).pin
+    #expect(try pin?.group == "set-1" && world.pins().read()?.group == "set-1")
+    let refusal = pin?.refusal(world.location.database)
+    #expect(refusal?.message.contains("(group set-1)") == true)
+    #expect((refusal?.cause as? PinGroup)?.command == "hopctl resume --group set-1")
+    #expect(refusal?.description.contains("because") == false, "the name stands there once")
+    #expect(PinGroup(of: "a b/", now: 0).name == "a-b--19700101T000000Z")
+    #expect(PinGroup(command: PinGroup("x").command) == PinGroup("x") && PinGroup(command: "hopctl plan x") == nil)
   }
 
   @Test("A crash between the pin of a second restore and its swap does not cost the pin of the first")

@@ -109,7 +109,9 @@ final class LifeWorld {
     guard let here = Self.versions.firstIndex(of: from), let there = Self.versions.firstIndex(of: target), here < there
     else { return [] }
     let pins = PinStore(location: location, files: disk)
-    if !asked, try pins.pin(against: mark(target), storeUUID: store.storeUUID, digest: from) != nil { return nil }
+    let pin = try pins.pin(
+      against: mark(target), storeUUID: store.storeUUID, digest: from, rule: .newVersion)
+    if !asked, pin != nil { return nil }
     let area = StagingArea(location: store.location, job: job(), files: disk)
     let intent = ReplacementIntent(
       location: store.location, job: area.job, planFingerprint: "plan", source: source,

@@ -245,10 +245,20 @@ def _end(manager):
         os._exit(1)
 
 
+def _own(steps):
+    return [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) != _FOLDER]
+
+
+def _where(error):
+    """The line of the policy that called this library, for an error that the library raised; else nothing."""
+    steps = traceback.extract_tb(error.__traceback__)
+    own = _own(steps)
+    return f" ({os.path.basename(own[-1].filename)}, line {own[-1].lineno})" if own and own[-1] != steps[-1] else ""
+
+
 def _print(error):
     """Prints the traceback of an error without this library's own frames: hopd quotes the last ten lines."""
-    steps = traceback.extract_tb(error.__traceback__)
-    own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) != _FOLDER]
+    own = _own(traceback.extract_tb(error.__traceback__))
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(own)] if own else []
     print("".join(lines + traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
 
@@ -259,7 +269,7 @@ _NO_ATTRIBUTE = re.compile(r"'ManagedObject' object has no attribute '(\w+)'")
 def _text(error):
     place = getattr(error, "_hopd_place", "")
     if isinstance(error, PolicyError):
-        return f"{place}{error}"
+        return f"{place}{error}{_where(error)}"
     text = f"{place}{type(error).__name__}: {error}"
     missing = _NO_ATTRIBUTE.fullmatch(str(error)) if isinstance(error, AttributeError) else None
     return f'{text}; a property stands in brackets: object["{missing[1]}"]' if missing else text

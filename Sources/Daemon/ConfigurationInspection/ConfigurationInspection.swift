@@ -71,7 +71,12 @@ package struct ConfigurationInspection {
   /// Combines all findings into one error; nil if there is none. With `waits`, directories that a watch waits for do
   /// not count.
   package static func error(_ findings: Findings, waits: Bool = false) -> HopdError? {
-    let reasons = findings.mistakes + (waits ? [] : findings.obstacles)
+    var reasons = findings.mistakes + (waits ? [] : findings.obstacles)
+    // One remedy of several things stands once, with the last of them.
+    for index in reasons.indices {
+      let hint = reasons[index].hint
+      if reasons[(index + 1)...].contains(where: { $0.hint == hint }) { reasons[index].hint = nil }
+    }
     guard reasons.count != 1 else { return reasons.first }
     return reasons.isEmpty
       ? nil

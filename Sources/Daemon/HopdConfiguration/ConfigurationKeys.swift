@@ -84,6 +84,7 @@ extension Configuration.Watch {
         Key("keep", \.migration.backup.keep, .integer(0...10_000)),
         Key("keep_for", \.migration.backup.keepFor, KeyType.duration(.zero ... .seconds(36_600 * 86_400)).or("0s")),
         Key("directory", \.migration.backup.directory, path),
+        Key("release_pins", \.migration.pinRule, .choice),
       ]),
   ]
 

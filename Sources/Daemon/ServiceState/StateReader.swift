@@ -168,7 +168,7 @@ package final class StateReader {
     /// The code of their failure; nil if none is recorded.
     package let code: String?
     /// How many stores have it, and how many reasons they have.
-    package let stores: Int64
+    package var stores: Int64
     package let reasons: Int64
     /// The first of them in the order of paths.
     package let example: String

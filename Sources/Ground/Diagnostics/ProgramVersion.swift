@@ -1,3 +1,5 @@
+import CLinux
+
 /// The version of hopd and hopctl, which are released together.
 package enum ProgramVersion {
   /// As in CHANGELOG.md.
@@ -5,8 +7,11 @@ package enum ProgramVersion {
 
   /// The output of `--version`: one line with the versions that matter for a report.
   package static func text(program: String, sqlite: String) -> String {
-    "\(program) \(number), Swift \(swift), SQLite \(sqlite)"
+    "\(program) \(number)\(commit.isEmpty ? "" : ", commit \(commit)"), Swift \(swift), SQLite \(sqlite)"
   }
+
+  /// The commit that `make release` built, as git describes it; empty for other builds.
+  private static var commit: String { String(cString: clinux_commit()) }
 
   private static var swift: String {
     #if compiler(>=6.5)

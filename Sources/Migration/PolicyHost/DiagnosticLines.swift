@@ -1,6 +1,22 @@
 // Lines that a program writes to standard error: up to a limit they go to the journal, and the last ones are kept for
 // the error message. A program that writes without end is not blocked, but only its beginning goes to the journal.
 
+import Diagnostics
+
+extension HopdError {
+  /// The begin of a reason that quotes a line of a program.
+  static let quote = "the program wrote: "
+
+  /// The error without the reasons that quote these lines, which were told as they came.
+  package func withoutQuotes(of told: [String]) -> HopdError {
+    guard !told.isEmpty else { return self }
+    let quotes = Set(told.map { Self.quote + DiagnosticLines.quoted($0) })
+    var rest = self
+    rest.reasons = reasons.filter { !quotes.contains($0.message) }.map { $0.withoutQuotes(of: told) }
+    return rest
+  }
+}
+
 /// Lines of a program's standard error.
 struct DiagnosticLines {
   /// Bytes of one line; the rest of it is left out.

@@ -248,7 +248,7 @@ final class ProgramConversation: PolicyConversation {
       hint: hint ?? "its program is \(commandLine)")
     let lines = exchange.diagnostics.last
     if lines.contains(where: { $0.contains("No module named 'hopd_policy'") }) { error.hint = PolicyLibrary.remedy }
-    error.reasons = lines.map { HopdError(code, "the program wrote: \(DiagnosticLines.quoted($0))") }
+    error.reasons = lines.map { HopdError(code, HopdError.quote + DiagnosticLines.quoted($0)) }
     return error
   }
 }

@@ -51,7 +51,8 @@ struct UnknownCommand {
     case "next": "`hopctl retry STORE --first` puts a store in front of the queue"
     case "release": "`hopctl resume STORE` unpins a restored store"
     case "report": "`hopctl fleet report` summarizes the results of all workers"
-    case "rollback", "undo": "`hopctl restore STORE` puts a backup back"
+    case "rollback", "undo":
+      "`hopctl restore STORE` puts a backup back, `hopctl restore --watch NAME --since TIME` those of many stores"
     case "scan": "`hopctl fleet scan DIR` finds stores and records their versions"
     case "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects"
     case "start": "`systemctl start hopd`"

@@ -7,6 +7,7 @@ same Type notify "$(show Type)"
 same User hopd "$(ps -o user= -p "$(main_pid)" | tr -d ' ')"
 getent passwd hopd >/dev/null || fail 'sysusers made no user hopd'
 same 'state directory' 'hopd hopd 750' "$(stat -c '%U %G %a' /var/lib/hopd)"
+[ ! -e /var/cache/hopd ] || fail 'a folder for a cache that nothing uses'
 wait_for 10 'a status that says what it watches' idle
 matches 'systemctl status' 'Status: ".*watching' "$(systemctl status hopd --no-pager -n 0)"
 said serviceStarted || fail 'no entry serviceStarted'

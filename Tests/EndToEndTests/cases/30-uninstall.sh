@@ -13,6 +13,6 @@ same 'an instance' inactive "$(systemctl is-active hopd@other || true)"
 ! pgrep -x hopd >/dev/null || fail 'a daemon still runs'
 same 'links in wants' '' "$(find /etc/systemd/system -path '*.wants/hopd*')"
 same 'man pages and completions' '' "$(find /usr/share/man /usr/share/bash-completion /usr/share/zsh /usr/share/fish \
-    -name '*hopctl*' -o -name 'hopd*.[0-9]')"
+    -name '*hopctl*' -o -name 'hop*.[0-9]')"
 [ ! -e /usr/bin/hopd ] && [ ! -e /usr/lib/systemd/system/hopd.service ] || fail 'installed files are left'
 [ -e /etc/hopd/hopd.toml ] && [ -e "$STORES/a.sqlite" ] || fail 'something of the operator is gone'

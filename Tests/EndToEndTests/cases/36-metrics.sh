@@ -36,6 +36,8 @@ if command -v promtool >/dev/null; then
 else
     note 'SKIPPED: no promtool (package prometheus): metrics and alerts were not checked with it'
 fi
+more() { [ "$(value hopd_backup_bytes)" -gt 0 ]; }
+wait_for 70 'the backup of the migration is counted' more
 # A folder that cannot be written to is told once, and stops nothing.
 chmod 555 "$ROOM/prom"; chown root: "$ROOM/prom"
 hopctl resume >/dev/null

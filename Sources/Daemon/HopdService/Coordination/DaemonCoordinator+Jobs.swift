@@ -132,7 +132,9 @@ extension DaemonCoordinator {
     if failure.error.code == .pinned { backups.pinned(job.ticket.store) }
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
-    if isReported { report(job.subject, failure, verdict, now: now) }
+    if isReported {
+      report(job.subject, failure, verdict, told: job.monitor.snapshot.policyLines, now: now)
+    }
   }
 
   /// Notes that work has ended without a kill.

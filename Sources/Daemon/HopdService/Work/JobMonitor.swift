@@ -1,6 +1,7 @@
 // The progress of a job, which its thread writes and the service's loop reads. The two share nothing else.
 
 import Diagnostics
+import MigrationEngine
 import MigrationPipeline
 import Synchronization
 
@@ -17,6 +18,8 @@ package final class JobMonitor: Sendable {
     package var progress: MigrationProgress?
     /// The activity outside of hops, such as "verifying".
     package var activity: String?
+    /// The last lines that policies wrote, more than an error quotes.
+    package var policyLines: [String] = []
   }
 
   private let state = Mutex(Snapshot())
@@ -39,7 +42,9 @@ package final class JobMonitor: Sendable {
       case .advanced(let progress): state.progress = progress
       case .verifying: state.activity = "verifying"
       case .replacing: state.activity = "replacing"
-      case .recovered, .resumed, .hopFinished, .verified, .alive, .note: break
+      case .note(let note):
+        if case .policyOutput(_, _, let line) = note { state.policyLines = state.policyLines.suffix(49) + [line] }
+      case .recovered, .resumed, .hopFinished, .verified, .alive: break
       }
     }
   }

@@ -86,7 +86,7 @@ package struct Metrics: Sendable, Hashable {
       "hopd_oldest_waiting_seconds", "gauge", "How long the store has waited that waits longest.",
       one(gauges.oldestWaiting))
     if let bytes = gauges.backupBytes {
-      metric("hopd_backup_bytes", "gauge", "Bytes of all backups, counted once an hour.", one(bytes))
+      metric("hopd_backup_bytes", "gauge", "Bytes of all backups, counted at least once an hour.", one(bytes))
     }
     metric("hopd_watches", "gauge", "Configured watches.", one(gauges.watches))
     metric("hopd_watches_unserved", "gauge", "Watches that cannot be served now.", one(gauges.unserved))

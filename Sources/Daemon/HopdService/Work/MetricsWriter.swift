@@ -17,7 +17,7 @@ package final class MetricsWriter: Sendable {
   private let logger: Logger
   private let isWriting = Atomic<Bool>(false)
   private let hasFailed = Mutex(false)
-  private let backups = Mutex<(bytes: Int64, at: ContinuousClock.Instant)?>(nil)
+  private let backups = Mutex<(bytes: Int64, until: ContinuousClock.Instant)?>(nil)
 
   /// A watched directory whose backups are counted, with or without the directories below, and the rule of its watch.
   typealias Subject = (root: WatchRoot, recursive: Bool, rule: BackupRule)
@@ -49,9 +49,11 @@ package final class MetricsWriter: Sendable {
     }
   }
 
-  /// Bytes of all backups, counted at most once an hour: there may be as many folders as stores.
+  /// Bytes of all backups. There may be as many folders as stores, so counting takes at most one percent of the time,
+  /// unless an hour has passed.
   private func backupBytes(_ places: [Subject]) -> Int64 {
-    if let known = backups.withLock({ $0 }), known.at.advanced(by: .seconds(3600)) > .now { return known.bytes }
+    if let known = backups.withLock({ $0 }), known.until > .now { return known.bytes }
+    let start = ContinuousClock.now
     var bytes: Int64 = 0
     for place in places {
       let survey = try? BackupSurvey(
@@ -65,7 +67,8 @@ package final class MetricsWriter: Sendable {
           return true
         }, problem: { _ in })
     }
-    backups.withLock { $0 = (bytes, .now) }
+    let end = ContinuousClock.now
+    backups.withLock { $0 = (bytes, end.advanced(by: min((end - start) * 100, .seconds(3600)))) }
     return bytes
   }
 

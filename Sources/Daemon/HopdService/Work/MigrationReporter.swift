@@ -9,6 +9,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import PolicyHost
 import StoreReplacement
 import SystemPackage
 import SystemdSupport
@@ -228,12 +229,14 @@ package struct MigrationReporter: Sendable {
   }
 
   /// Reports that a run or an inspection ended with an error; the verdict says what follows, and whether it is news.
-  /// Returns the fields of the entry if an operator must act: its level is error.
+  /// The lines in `told` have entries of their own, so the error does not quote them again. Returns the fields of the
+  /// entry if an operator must act: its level is error.
   @discardableResult
-  package func failed(_ failure: MigrationFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant)
-    -> [JournalField: String]?
-  {
-    let error = failure.error.located(Place(store: subject.store))
+  package func failed(
+    _ failure: MigrationFailure, _ verdict: JobVerdict, told: [String] = [], now: ContinuousClock.Instant
+  ) -> [JournalField: String]? {
+    let hasTold = logger.logLevel <= JournalMessage.policyOutput.level
+    let error = failure.error.located(Place(store: subject.store)).withoutQuotes(of: hasTold ? told : [])
     guard let entry = entry(failure, error, verdict, now: now) else {
       logger.debug("\(error.description)")
       return nil

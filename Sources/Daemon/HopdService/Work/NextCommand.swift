@@ -34,7 +34,7 @@ struct NextCommand {
     case .noSpace: return "df -h \(folder)"
     case .noPermission: return "ls -la \(store) && ls -lad \(folder)"
     case .inputOutput: return "journalctl -k -p err -b"
-    case .pinned: return "hopctl resume \(store)"
+    case .pinned: return (error.cause as? PinGroup)?.command ?? "hopctl resume \(store)"
     case .storeIncomplete, .notFound: return "ls -la \(folder)"
     case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(folder)\(state)"
     case .storeEndsService, .internalError: return "journalctl -x \(entry)"

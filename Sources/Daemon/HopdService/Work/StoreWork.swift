@@ -95,7 +95,9 @@ package struct PipelineWork: StoreWork {
       guard try assessment.storeBehind() != nil, let facts, let target = assessment.target else {
         return .current(facts)
       }
-      if let pin = try pipeline.pinAgainstTarget(location, assessment) { throw pin.refusal(request.name) }
+      if let pin = try pipeline.pinAgainstTarget(location, assessment, rule: request.pinRule) {
+        throw pin.refusal(request.name)
+      }
       return .behind(facts, target: target.model.name)
     } catch {
       if stop.isStopping { throw failure(HopdError(.interrupted, "stopped on request")) }

@@ -80,6 +80,13 @@ package struct ModelBundle: Sendable {
     self.warnings = warnings
   }
 
+  /// Whether it has the same versions in the same order, with the same hashes, and the same current one.
+  package func isCopy(of other: ModelBundle) -> Bool {
+    name == other.name && versions == other.versions && currentVersionName == other.currentVersionName
+      && order == other.order && omitted.map(\.name) == other.omitted.map(\.name)
+      && versions.map(\.versionHashes) == other.versions.map(\.versionHashes)
+  }
+
   /// The version of that name.
   package func version(named name: String) -> ManagedObjectModel? { versions.first { $0.name == name } }
 

@@ -1,8 +1,9 @@
 // CLinux: Linux calls and SQLite entry points that Swift cannot reach by itself.
 //
-// Each function is here for one of three reasons, named beside it: the C function is variadic (Swift does not import
-// those), glibc declares it only under _GNU_SOURCE (Swift's Glibc module is built without it), or SQLite calls it once
-// per value, where what Swift makes of each call would cost more than the call.
+// Each function is here for one of four reasons, named beside it: the C function is variadic (Swift does not import
+// those), glibc declares it only under _GNU_SOURCE (Swift's Glibc module is built without it), SQLite calls it once per
+// value, where what Swift makes of each call would cost more than the call, or it is a text that the build gives, which
+// only a C compiler takes.
 #ifndef CLINUX_H
 #define CLINUX_H
 
@@ -15,6 +16,9 @@
 #include "directories.h"
 
 struct sqlite3;
+
+/// The commit of the sources: a text of the build, empty if it gives none.
+const char *clinux_commit(void);
 
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);

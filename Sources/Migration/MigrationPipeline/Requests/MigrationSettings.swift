@@ -29,6 +29,8 @@ package struct MigrationSettings: Sendable, Hashable {
   package var replacement: ReplacementMode?
   /// How many backups are kept, for how long, and where.
   package var backup: BackupRule
+  /// What ends the pin of a restored store, besides the operator.
+  package var pinRule: PinRule
   /// How hops are run.
   package var engine: EngineOptions
 
@@ -37,7 +39,8 @@ package struct MigrationSettings: Sendable, Hashable {
     infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
     history: HistoryRule = .migrate, cloudKit: CloudKitRule = .refuse, unmappedEntities: UnmappedEntitiesRule = .fail,
     verification: VerificationDepth = .quick, journalMode: JournalModeRule = .keep,
-    replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), engine: EngineOptions = EngineOptions()
+    replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), pinRule: PinRule = .byHand,
+    engine: EngineOptions = EngineOptions()
   ) {
     self.infer = infer
     self.renames = renames
@@ -49,6 +52,7 @@ package struct MigrationSettings: Sendable, Hashable {
     self.journalMode = journalMode
     self.replacement = replacement
     self.backup = backup
+    self.pinRule = pinRule
     self.engine = engine
   }
 }

@@ -1,5 +1,5 @@
-// A restored store is not migrated again to the version that the restore replaced, until the operator decides: the pin
-// is read under the store's lock, and removed with a migration that the operator asked for.
+// A restored store is not migrated until the operator decides, or its watch gets another target where that is the rule:
+// the pin is read under the store's lock, and removed with a migration that the operator asked for.
 
 import Diagnostics
 import DurableFiles
@@ -14,14 +14,15 @@ extension MigrationPipeline {
   /// behind.
   ///
   /// Throws where the pin cannot be read.
-  package func pinAgainstTarget(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin?
-  {
+  package func pinAgainstTarget(
+    _ location: CanonicalStoreLocation, _ assessment: StoreAssessment, rule: PinRule
+  ) throws -> RestorePin? {
     guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
       return nil
     }
     return try PinStore(location: location, files: files).pin(
       against: StoreVersionMark(target), storeUUID: metadata.uuid,
-      digest: VersionHash.digest(of: metadata.versionHashes))
+      digest: VersionHash.digest(of: metadata.versionHashes), rule: rule)
   }
 
   /// The pin of the store in its present state, whatever the target; nil where it has none or the pin is another
@@ -55,7 +56,7 @@ extension MigrationRun {
       return nil
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
-    if !request.releasesPin, pin.forbids(StoreVersionMark(target)) {
+    if !request.releasesPin, pin.forbids(StoreVersionMark(target), rule: request.pinRule) {
       throw pin.refusal(request.name)
     }
     return pin

@@ -121,7 +121,10 @@ package struct ModelCatalog: Sendable {
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
           + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
     }
-    guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures + links) }
+    guard isChain else {
+      let (models, copies) = withoutCopies(try merged(bundles))
+      return ModelCatalog(bundles: models, warnings: failures + links + copies)
+    }
     // Two forms of the same version are not a chain.
     if let same = try? merged(bundles), same.count == 1 {
       return ModelCatalog(bundles: same, warnings: failures + links)
@@ -147,6 +150,22 @@ package struct ModelCatalog: Sendable {
       }
     }
     return try StoreFolder.bundles(of: parts, declaredOrder: declaredOrder)
+  }
+
+  /// Leaves copies of a model out: which of them describes a store would be no question. A remark names each.
+  private static func withoutCopies(_ bundles: [ModelBundle]) -> (models: [ModelBundle], remarks: [HopdError]) {
+    var models: [ModelBundle] = []
+    var remarks: [HopdError] = []
+    for bundle in bundles {
+      guard let first = models.first(where: { $0.isCopy(of: bundle) }) else {
+        models.append(bundle)
+        continue
+      }
+      remarks.append(
+        HopdError(
+          .modelRemark, "the model is the same as \(first.path.printable), and left out", at: Place(file: bundle.path)))
+    }
+    return (models, remarks)
   }
 
   /// Returns the bundles with each model once: a `.momd` and its source, or two builds of it, are one.

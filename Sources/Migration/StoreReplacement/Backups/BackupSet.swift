@@ -217,7 +217,7 @@ package struct BackupSet: Sendable {
   }
 
   /// When the generation in a folder was made, by the folder's name; nil where hopd did not make the name.
-  static func time(of folder: FilePath) -> Int64? {
+  package static func time(of folder: FilePath) -> Int64? {
     folder.lastComponent.flatMap { BackupTime.seconds(ofName: $0.string) }
   }
 

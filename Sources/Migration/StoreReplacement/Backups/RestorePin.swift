@@ -9,7 +9,7 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// The store was restored, and is not migrated again to the version that the restore replaced.
+  /// The store was restored, and is not migrated until it is released.
   package static let pinned = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
 }
 
@@ -23,13 +23,15 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var storeUUID: String?
   /// Its version: the one that the store is pinned to.
   package var restored: StoreVersionMark
-  /// The versions that it is not migrated to: the one that the restore replaced, and those that a restore before it
-  /// replaced. Empty where they are unknown: then it is migrated to none.
+  /// The version that the restore replaced, and those that a restore before it replaced. Empty where they are unknown.
+  /// Under `PinRule.newVersion` the store is migrated to any other version; if they are unknown, to none.
   package var replaced: [StoreVersionMark]
   /// When, in seconds since 1970.
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
+  /// The restore of a set that it belongs to; nil for the restore of one store. An older hopd ignores it.
+  package var group: String?
   /// The pin that the store had before this restore; it still applies where a crash came before the restored version
   /// got its name. One at most.
   var former: [RestorePin]?
@@ -46,37 +48,69 @@ package struct RestorePin: Hashable, Sendable, Codable {
   }
 
   /// Whether the store must not be migrated to that version.
-  package func forbids(_ target: StoreVersionMark) -> Bool {
-    replaced.isEmpty || replaced.contains { $0.digest == target.digest || $0.name == target.name }
+  package func forbids(_ target: StoreVersionMark, rule: PinRule) -> Bool {
+    rule == .byHand || replaced.isEmpty
+      || replaced.contains { $0.digest == target.digest || $0.name == target.name }
   }
 
   /// When the restore was made, in RFC 3339 form.
   package var time: String { BackupTime.standardText(restoredAt) }
 
-  /// The versions that it is not migrated to, in words; empty where it is migrated to none.
+  /// The versions that the restore replaced, in words; empty where they are unknown.
   private var names: String { replaced.map(\.name).joined(separator: " or ") }
 
   /// The history of the store, for people: true also when the pin is gone.
   package var account: String {
     "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
+      + (group.map { " (group \($0))" } ?? "")
   }
 
   /// The pin in one sentence, for people: what happened, and what it means as long as the pin is there.
   package var sentence: String {
-    "\(account); hopd does not migrate it" + (names.isEmpty ? "" : " to \(names) again")
+    "\(account); hopd does not migrate it until it is released"
   }
 
-  /// How a store is released.
-  package static func release(_ store: FilePath) -> String {
-    "hopctl migrate migrates it now; hopctl resume \(store.quotedForShell) lets hopd migrate it; hopd also "
-      + "migrates it when the watch gets another target"
+  /// How the store is released.
+  package func release(_ store: FilePath) -> String {
+    "`hopctl resume \(store.quotedForShell)` lets hopd migrate it"
+      + (group.map { ", `\(PinGroup($0).command)` all stores of the group" } ?? "")
+      + "; `hopctl migrate` migrates it now"
   }
 
   /// Why the store is held back from a version.
   package func refusal(_ store: FilePath) -> HopdError {
     HopdError(
-      .pinned, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+      .pinned, "the store was \(sentence)", at: Place(store: store), cause: group.map { PinGroup($0) },
+      hint: release(store))
   }
+}
+
+/// The restore of a set, as the cause of a refusal: the pins of all its stores have its name.
+package struct PinGroup: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The name.
+  package let name: String
+  private static let release = "hopctl resume --group "
+
+  /// The group with that name.
+  package init(_ name: String) { self.name = name }
+
+  /// A name for the restore of a set that begins now (seconds since 1970): the set's name and the time, of letters that
+  /// no shell interprets.
+  package init(of set: String, now: Int64) {
+    let plain = set.unicodeScalars.map { $0.isASCII && ($0.properties.isAlphabetic || "0"..."9" ~= $0) ? $0 : "-" }
+    name = String(String.UnicodeScalarView(plain)) + "-" + BackupTime.text(now)
+  }
+
+  /// The group that a command releases; nil if it releases none.
+  package init?(command: String) {
+    guard command.hasPrefix(Self.release) else { return nil }
+    self.init(String(command.dropFirst(Self.release.count)))
+  }
+
+  /// The command that releases all stores of the group.
+  package var command: String { Self.release + name.quotedForShell }
+
+  package var description: String { name }
 }
 
 /// The pin of one store.
@@ -109,8 +143,10 @@ package struct PinStore: Sendable {
   }
 
   /// The pin, if it keeps the store with this identifier and version from the target.
-  package func pin(against target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
-    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.forbids(target) else {
+  package func pin(
+    against target: StoreVersionMark, storeUUID: String?, digest: String, rule: PinRule = .byHand
+  ) throws -> RestorePin? {
+    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.forbids(target, rule: rule) else {
       return nil
     }
     return pin

@@ -23,11 +23,19 @@ package struct RestoreOptions: Sendable, Hashable {
   /// Whether it continues where the backup is of another store or not what its label says, and where external files
   /// differ.
   package var force = false
+  /// The restore of a set that the pin belongs to.
+  package var group: String?
+  /// The version that the store must have; nil for any.
+  package var expected: StoreVersionMark?
 
   /// By default pins the store, and refuses a backup of another store or version and differing external files.
-  package init(pins: Bool = true, force: Bool = false) {
+  package init(
+    pins: Bool = true, force: Bool = false, group: String? = nil, expected: StoreVersionMark? = nil
+  ) {
     self.pins = pins
     self.force = force
+    self.group = group
+    self.expected = expected
   }
 }
 
@@ -123,6 +131,11 @@ package struct Restore {
     do {
       try requireSameStore(store, copy, job)
       let current = try currentVersion(store, job)
+      if let expected = job.options.expected, expected.digest != current.digest {
+        throw HopdError(
+          .storeChanged, "the store is of \(current.name) now, and no longer of \(expected.name)",
+          at: Place(store: job.location.database), hint: "run the same command again; nothing was changed")
+      }
       intent = ReplacementIntent(
         location: job.location, job: job.name, planFingerprint: Restore.planFingerprint, source: fingerprint,
         bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: store.journalMode,
@@ -188,7 +201,8 @@ package struct Restore {
     // A pin against every version stays one.
     if let former, former.replaced.isEmpty { versions = [] }
     var pin = RestorePin(
-      storeUUID: copy.storeUUID, restored: copy.version, replaced: versions, restoredAt: job.now, job: job.name)
+      storeUUID: copy.storeUUID, restored: copy.version, replaced: versions, restoredAt: job.now, job: job.name,
+      group: job.options.group)
     pin.former = former.map {
       var last = $0
       last.former = nil

@@ -31,6 +31,7 @@ struct CheckCommand: HopctlCommand {
 
   func execute() throws {
     let stop = StopOnSignals.start()
+    try reports.requireFolders()
     let (report, catalog, known) = try checked(stop)
     output.warn(report.warnings)
     try reports.write(report, isSilent: output.json || output.quiet)

@@ -35,9 +35,11 @@ struct LockWriting {
       lines += changes
     }
     let text = LockFile(models: models + (record.lock?.models ?? []).filter { !taken.contains($0.name) }).text
+    let versions = models.reduce(0) { $0 + $1.versions.count }
+    let count = MessageFormatter.count(versions, "version", "versions")
+    if text == record.lock?.text { return ["unchanged: \(file.printable) has the \(count) already"] + lines }
     try save(text)
-    let count = models.reduce(0) { $0 + $1.versions.count }
-    return ["froze \(MessageFormatter.count(count, "version", "versions")) in \(file.printable)"] + lines
+    return ["froze \(count) in \(file.printable)"] + lines
   }
 
   /// The new record of a model, and its changes as lines.

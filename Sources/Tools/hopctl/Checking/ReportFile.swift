@@ -21,8 +21,22 @@ enum ReportFile {
     do {
       try write(text, to: file.resolvedInFolder(), files)
     } catch let error as HopdError where error.code == .notFound {
-      throw HopdError(.notFound, "there is no such folder", at: Place(file: file), hint: "make it first")
+      throw missing(file)
     }
+  }
+
+  /// Throws if the folder of a file does not exist: before work whose result could not be written.
+  static func requireFolder(of name: String) throws {
+    let file = FilePath(name)
+    do { _ = try file.resolvedInFolder() } catch let error as HopdError where error.code == .notFound {
+      throw missing(file)
+    }
+  }
+
+  private static func missing(_ file: FilePath) -> HopdError {
+    HopdError(
+      .notFound, "there is no such folder", at: Place(file: file),
+      hint: "`mkdir -p \(file.removingLastComponent().quotedForShell)` makes it")
   }
 
   /// The same for a path whose folder is resolved.

@@ -26,6 +26,11 @@ struct ReportOptions: ParsableArguments {
       discussion: "The summary goes to the file that $GITHUB_STEP_SUMMARY names."))
   var github = false
 
+  /// Throws if the folder of a report does not exist.
+  func requireFolders() throws {
+    for name in [junit, sarif, html] { if let name { try ReportFile.requireFolder(of: name) } }
+  }
+
   /// Writes the requested reports.
   func write(_ report: CheckReport, isSilent: Bool) throws {
     let now = ReportFile.now

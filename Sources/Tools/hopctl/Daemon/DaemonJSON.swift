@@ -9,9 +9,14 @@ extension StoreRecord {
   func json(_ state: RecordedState) -> JSONObject {
     [
       "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
-      "target": target, "waits": state.waits(self)?.until, "trouble": failure?.json,
+      "target": target, "waits": state.waits(self)?.until, "group": group?.name, "trouble": failure?.json,
     ]
   }
+}
+
+extension StoreRecord {
+  /// The restore of a set that pinned the store; nil if none did.
+  var group: PinGroup? { condition == .heldBack ? failure.flatMap { PinGroup(command: $0.command) } : nil }
 }
 
 extension StoreFailure {

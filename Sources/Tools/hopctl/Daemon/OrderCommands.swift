@@ -153,7 +153,8 @@ struct ResumeCommand: HopctlCommand {
     commandName: "resume", abstract: "Resume paused migrations, unpin restored stores",
     discussion: """
       Without a name, ends all pauses. With STORE, ends the pause of that store and removes the pin that `hopctl \
-      restore` has set; a pin is removed even if hopd is not running. Prints what changed and what is still paused.
+      restore` has set; a pin is removed even if hopd is not running. --group removes the pins that one `hopctl \
+      restore --watch` has set, in all watches or in the named watch or directory. Prints what changed and what is still paused.
       """)
 
   @Argument(
@@ -165,14 +166,25 @@ struct ResumeCommand: HopctlCommand {
   @Flag(help: "End the pause of all stores alone; watches and stores that were paused by name stay paused.")
   var global = false
 
+  @Option(help: ArgumentHelp("Unpin all stores of this group; no pause ends.", valueName: "group"))
+  var group: String?
+
+  @Option(
+    help: "The configuration file with the watches of the group, instead of the installed ones.",
+    completion: .file(extensions: ["toml"]))
+  var config: String?
+
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if global, name != nil { throw ValidationError("Give either a name or --global, not both.") }
+    if global, group != nil { throw ValidationError("Give either --group or --global, not both.") }
+    if config != nil, group == nil { throw ValidationError("--config belongs to --group.") }
   }
 
   func execute() throws {
+    if let group { return try GroupUnpinning(group: group, place: name, config: config).run(output) }
     try PauseOrder(name: name, daemon: daemon, output: output).resume(global: global)
   }
 }
@@ -267,8 +279,8 @@ struct ReloadCommand: HopctlCommand {
     commandName: "reload",
     abstract: "Reload the configuration and models",
     discussion: """
-      If anything is wrong, hopd keeps the old configuration, and the exit status is not 0. Warnings name unknown keys, \
-      directories that the service cannot write, and missing programs.
+      If anything is wrong, hopd keeps the old configuration, and the exit status is not 0. Warnings name unknown \
+      keys, directories that the service cannot write, and missing programs.
       """)
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import ServiceState
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl status [STORE]`.
@@ -42,17 +43,17 @@ struct StatusCommand: HopctlCommand {
     let seen = StoreCondition.allCases.filter { (all[$0] ?? 0) > 0 }.map(\.name)
     let table = try Table(WatchCounts.columns, shown: ["watch", "stores"] + seen, columns)
     let causes = try causes(state)
+    let failing = try state.reader.stores(StateReader.Filter(conditions: Self.troubles, limit: 1000))
+    let attention = failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
     if table.isChosen {
       try output.table(table, watches)
     } else {
       try head(state)
       try output.line(StoreText.counts(all))
       if watches.count > 1 { try output.table(table, watches, indent: 2) }
-      try tell(causes)
+      try tell(causes, attention)
     }
     guard output.json else { return }
-    let failing = try state.reader.stores(StateReader.Filter(conditions: Self.troubles, limit: 1000))
-    let attention = failing.filter { $0.condition == .failed } + failing.filter { $0.condition != .failed }
     try output.object([
       "daemon": state.json,
       // Every state has a count, even 0.
@@ -77,7 +78,22 @@ struct StatusCommand: HopctlCommand {
   }
 
   /// Prints the causes of failures.
-  private func tell(_ causes: [(cause: StateReader.Cause, example: StoreRecord)]) throws {
+  private func tell(
+    _ all: [(cause: StateReader.Cause, example: StoreRecord)], _ attention: [StoreRecord]
+  ) throws {
+    // What the restore of a set pinned is one decision of the operator, however many stores it has.
+    let pinned = attention.filter { $0.condition == .heldBack }
+    let grouped = pinned.filter { $0.group != nil && !StoreText.isReleased($0.path) }
+    let groups = Dictionary(grouping: grouped, by: \.group).sorted { $0.key?.name ?? "" < $1.key?.name ?? "" }
+    for case (let group?, let stores) in groups { try output.lines(StoreText.lines(group, stores)) }
+    let paths = Set(grouped.map(\.path))
+    let causes = all.compactMap { found -> (cause: StateReader.Cause, example: StoreRecord)? in
+      guard found.cause.condition == .heldBack, !paths.isEmpty else { return found }
+      guard let example = pinned.first(where: { !paths.contains($0.path) }) else { return nil }
+      var cause = found.cause
+      cause.stores -= Int64(paths.count)
+      return (cause, example)
+    }
     try output.lines(causes.prefix(Self.most).flatMap { StoreText.lines($0.cause, example: $0.example, daemon) })
     let rest = causes.dropFirst(Self.most).reduce(0) { $0 + $1.cause.stores }
     guard rest > 0 else { return }

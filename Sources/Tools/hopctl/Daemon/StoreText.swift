@@ -27,6 +27,15 @@ enum StoreText {
     return lines
   }
 
+  /// The stores that the restore of a set pinned, in a few lines.
+  static func lines(_ group: PinGroup, _ stores: [StoreRecord]) -> [TerminalText] {
+    let since = stores.compactMap { $0.failure?.since }.min().map { "  since \(BackupRecord.time($0))" } ?? ""
+    return [
+      word(.heldBack) + "  \(MessageFormatter.count(stores.count, "store", "stores")) of the group \(group)\(since)",
+      "  restored together; not tried again until they are released", "  next: \(group.command)",
+    ]
+  }
+
   /// The name of a state.
   static func word(_ condition: StoreCondition) -> TerminalText {
     switch condition {
@@ -57,7 +66,7 @@ enum StoreText {
   }
 
   /// Whether the pin that held the store back is removed; false if this user cannot read it.
-  private static func isReleased(_ path: String) -> Bool {
+  static func isReleased(_ path: String) -> Bool {
     do {
       return try PinStore(location: CanonicalStoreLocation(resolving: FilePath(path)), files: LinuxFileSystem()).read()
         == nil

@@ -129,7 +129,10 @@ struct BackupsCommand: HopctlCommand {
     for store in stores {
       let name = FilePath(store.store).printable
       try output.line(store.present ? name : "\(name) (gone)")
-      if let pin = store.pin { try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)") }
+      if let pin = store.pin {
+        let group = pin.group.map { ", group \($0)" } ?? ""
+        try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)\(group)")
+      }
       for backup in store.backups {
         try output.line(lines[next])
         try output.line("    \(FilePath(backup.backup).removingLastComponent().printable)")

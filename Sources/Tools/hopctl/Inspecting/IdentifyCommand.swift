@@ -3,6 +3,7 @@ import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
 import MigrationChecking
+import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import StoreReplacement
@@ -82,7 +83,7 @@ struct IdentifyCommand: HopctlCommand {
       let names = found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }
       try output.line("  with \(names.joined(separator: ", "))")
     }
-    let pin = try PinShape.of(location, found, output)
+    let pin = try PinShape.of(location, found, output, rule: loaded.watch?.migration.pinRule)
     if found.version != nil {
       let options = loaded.found == nil ? " \(models.words)" : ""
       try output.line("  not checked: its pages and rows (hopctl verify \(text.quotedForShell)\(options))")

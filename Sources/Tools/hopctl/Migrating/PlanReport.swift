@@ -47,13 +47,13 @@ struct PlanReport {
     }
     if let plan {
       let trial = try scan(plan)
-      try show(plan, trial, pin: PinShape.of(location, assessment, output))
+      try show(plan, trial, pin: PinShape.of(location, assessment, output, rule: request.pinRule))
       if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
       try output.line("\(text): \(version), nothing to do")
-      let pin = try PinShape.of(location, assessment, output)
+      let pin = try PinShape.of(location, assessment, output, rule: request.pinRule)
       let nothing = MigrationEstimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0)
       try output.object(
         json(

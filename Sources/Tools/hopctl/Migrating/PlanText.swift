@@ -97,7 +97,9 @@ struct PlanText {
 
   var estimate: String {
     let estimate = execution.estimate
-    return "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), "
+    // The rows of each hop count, so they may be more than the store has.
+    let hops = plan.hops.count > 1 ? " in \(plan.hops.count) hops" : ""
+    return "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows"))\(hops), "
       + "\(MessageFormatter.bytes(estimate.bytes)) to read, \(MessageFormatter.bytes(diskNeeded)) of free disk, "
       + "\(MessageFormatter.bytes(estimate.memory)) of memory, about "
       + MessageFormatter.duration(estimate.seconds)

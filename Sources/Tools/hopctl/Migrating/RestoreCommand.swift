@@ -9,17 +9,25 @@ import PersistentStore
 import StoreReplacement
 import SystemPackage
 
-/// `hopctl restore STORE`.
+/// `hopctl restore STORE`, and `hopctl restore --watch NAME` for a set.
 struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restore a store from a backup",
     discussion: """
       The current store becomes a backup, so a restore can be undone. That backup is never removed by `keep`, only by \
-      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it back to the replaced \
-      version until you run `hopctl migrate` or `hopctl resume`, or the target of the watch changes.
+      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run hopctl \
+      migrate or hopctl resume (or the watch gets another target, if release_pins says so).
+
+      With --watch it undoes the migrations of many stores: each gets its newest backup that --since, --from-version \
+      and --to-version select, and all are pinned as one group. Stores that are restored already are left alone, so \
+      the same command continues. Exit status: 0 all are restored, 65 some failed, 66 none was migrated so, 75 the \
+      same command continues (stopped, or stores in use).
       """)
 
-  @OptionGroup var store: StoreArgument
+  @Argument(help: ArgumentHelp("The store's SQLite file.", valueName: "store"), completion: .file())
+  var path: String?
+
+  @OptionGroup(title: "Options for a set") var set: RestoreSetOptions
 
   @Option(help: "The backup: its database file or its folder; else the newest one.", completion: .file())
   var backup: String?
@@ -50,11 +58,24 @@ struct RestoreCommand: HopctlCommand {
   @OptionGroup var state: StateOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
+  private var store: StoreArgument {
+    var argument = StoreArgument()
+    argument.store = path ?? ""
+    return argument
+  }
+
   func validate() throws {
     if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+    if (path == nil) == (set.watch == nil) {
+      throw ValidationError("Give either a store, or --watch for a set of stores.")
+    }
+    if path == nil, backup != nil || anyway {
+      throw ValidationError("--backup and --anyway are for one store.")
+    }
   }
 
   func execute() throws {
+    if let watch = set.watch { return try restoreSet(watch) }
     let location = try store.location()
     let files = LinuxFileSystem()
     if try files.status(location.database)?.kind == .directory {
@@ -69,27 +90,14 @@ struct RestoreCommand: HopctlCommand {
     if dryRun { return try report(try choose(), location) }
     if !yes { try requireTerminal(location, try choose()) }
 
-    let stateDirectory = try state.directory()
-    // A crashed run is recovered first: its intent record refers to the store that is about to be replaced, and the
-    // recovery may remove its backup.
-    let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
-    if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
-      try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
-      // The newest backup is the store that this restore replaced: restoring it would undo the restore.
-      if backup == nil { return try reportFinished(location, outcome) }
-    }
+    let restorer = StoreRestorer(
+      stateDirectory: try state.directory(), rule: rule, mode: replacement.replace,
+      options: RestoreOptions(pins: !noPin, force: anyway))
+    // The newest backup is the store that an interrupted restore replaced: restoring it would undo that restore.
+    if let outcome = try restorer.recover(location), backup == nil { return try reportFinished(location, outcome) }
     let chosen = try choose()
     try ask(chosen)
-    let lockDirectory = stateDirectory.appending("locks")
-    try files.ensureDirectory(lockDirectory)
-    let swap = StoreSwap(
-      files: files, intents: try IntentStore(stateDirectory: stateDirectory, files: files),
-      identify: { connection in
-        VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
-      }, mode: replacement.replace)
-    let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
-      chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
-      options: RestoreOptions(pins: !noPin, force: anyway))
+    let restored = try restorer.restore(chosen.database, to: location)
     let result = restored.replaced
     let warnings = result.warnings + differences(restored.differingFiles, location)
     output.warn(warnings)
@@ -116,10 +124,19 @@ struct RestoreCommand: HopctlCommand {
     ])
   }
 
+  private func restoreSet(_ name: String) throws {
+    var place = try set.place(name)
+    if let backupDirectory { place.rule.directory = FilePath(backupDirectory) }
+    let restore = SetRestore(
+      place: place, selection: try set.selection(), mode: replacement.replace, pins: !noPin, state: state,
+      output: output)
+    try restore.run(yes: yes, dryRun: dryRun)
+  }
+
   private func report(_ pin: RestorePin?) throws {
     guard let pin else { return try output.line("  not pinned: hopd migrates it again where its directory is watched") }
     try output.line("  pinned: \(pin.sentence)")
-    try output.line("  \(RestorePin.release(FilePath(store.store)))")
+    try output.line("  \(pin.release(FilePath(store.store)))")
   }
 
   /// A warning for external files that were kept although the backup has different files with the same names.

@@ -107,7 +107,14 @@ extension MappingOptions {
       var command = policy.command
       // Programs run in /, but paths on the command line are relative to this directory.
       if let program = command.first, program.contains("/"), !program.hasPrefix("/") {
-        command[0] = try FilePath(program).resolved().string
+        do { command[0] = try FilePath(program).resolved().string } catch let error as HopdError
+          where error.code == .notFound
+        {
+          throw HopdError(
+            .notFound, "the program of the policy \(policy.name.printableLine) does not exist",
+            at: Place(file: FilePath(program)),
+            hint: "check the path in --policy \(policy.name.quotedForShell)=COMMAND: it is relative to this folder")
+        }
       }
       bindings[policy.name] = PolicyBinding(command: command)
     }

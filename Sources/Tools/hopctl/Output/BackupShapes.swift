@@ -14,6 +14,8 @@ struct PinShape: JSONValue {
   /// The versions that hopd does not migrate the store to; empty for all.
   let replaced: [String]
   let restoredAt: String
+  /// The restore of a set that it belongs to; omitted if there is none.
+  let group: String?
   /// Whether the pin holds the store back from the target; omitted if there is no target.
   var holdsBack: Bool?
 
@@ -21,20 +23,21 @@ struct PinShape: JSONValue {
     restored = pin.restored.name
     replaced = pin.replaced.map(\.name)
     restoredAt = pin.time
+    group = pin.group
     self.holdsBack = holdsBack
   }
 
   /// Returns the pin of an inspected store and prints a line about it; nil if the store has none. An unreadable pin is
-  /// a warning.
-  static func of(_ location: CanonicalStoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws
-    -> PinShape?
-  {
+  /// a warning. `rule` is that of the store's watch.
+  static func of(
+    _ location: CanonicalStoreLocation, _ found: StoreAssessment, _ output: OutputOptions, rule: PinRule?
+  ) throws -> PinShape? {
     let pipeline = MigrationPipeline()
     do {
       guard let pin = try pipeline.pin(location, found) else { return nil }
-      let holdsBack = try pipeline.pinAgainstTarget(location, found) != nil
+      let holdsBack = try pipeline.pinAgainstTarget(location, found, rule: rule ?? .byHand) != nil
       try output.line("pinned: \(pin.sentence)")
-      if holdsBack { try output.line("  \(RestorePin.release(location.database))") }
+      if holdsBack { try output.line("  \(pin.release(location.database))") }
       return PinShape(pin, holdsBack: holdsBack)
     } catch let error as HopdError {
       output.warn([error])

@@ -73,7 +73,7 @@ struct MigrationOutput {
     // A cleared table of persistent history loses all rows, so property and column are null.
     let history = report.clearedHistory.filter { $0.rows > 0 }.map { table -> JSONObject in
       [
-        "hop": table.hop, "entity": table.entity, "property": nil, "column": nil, "table": table.table,
+        "hop": table.hop + 1, "entity": table.entity, "property": nil, "column": nil, "table": table.table,
         "nonNull": table.rows,
       ]
     }
@@ -185,7 +185,7 @@ extension DroppedColumn {
   }
 
   fileprivate var json: JSONObject {
-    ["hop": hop, "entity": entity, "property": property, "column": column, "table": table, "nonNull": nonNull]
+    ["hop": hop + 1, "entity": entity, "property": property, "column": column, "table": table, "nonNull": nonNull]
   }
 }
 

@@ -1,6 +1,7 @@
 // What a policy program writes is told as it comes. An error that quotes the same lines does not tell them again.
 
 import Diagnostics
+import PolicyHost
 import Synchronization
 
 /// The last lines of policy programs that were printed.
@@ -18,12 +19,5 @@ enum ToldLines {
   }
 
   /// The error without the reasons that quote printed lines.
-  static func removed(from error: HopdError) -> HopdError {
-    let told = lines.withLock { $0 }
-    guard !told.isEmpty else { return error }
-    var rest = error
-    rest.reasons = error.reasons.filter { reason in !told.contains { reason.message == "the program wrote: \($0)" } }
-      .map { removed(from: $0) }
-    return rest
-  }
+  static func removed(from error: HopdError) -> HopdError { error.withoutQuotes(of: lines.withLock { $0 }) }
 }
