@@ -154,7 +154,8 @@ struct ResumeCommand: HopctlCommand {
     discussion: """
       Without a name, ends all pauses. With STORE, ends the pause of that store and removes the pin that `hopctl \
       restore` has set; a pin is removed even if hopd is not running. --group removes the pins that one `hopctl \
-      restore --watch` has set, in all watches or in the named watch or directory. Prints what changed and what is still paused.
+      restore --watch` has set, in all watches or in the named watch or directory. Prints what changed and what is \
+      still paused.
       """)
 
   @Argument(
