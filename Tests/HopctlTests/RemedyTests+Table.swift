@@ -76,7 +76,7 @@ extension RemedyTests {
 
   private static let models: [Remedy] = [
     Remedy(
-      "no-models", "store a.sqlite", "hopctl migrate a.sqlite", says: "--models PATH",
+      "no-models", "store a.sqlite", "hopctl migrate a.sqlite", says: "pass --models ",
       typed: "hopctl migrate a.sqlite ${zoo[@]}"),
     Remedy(
       "no-current-version", "store a.sqlite; rm Zoo.xcdatamodeld/.xccurrentversion",
@@ -283,7 +283,7 @@ extension RemedyTests {
 
   private static let commandLines: [Remedy] = [
     Remedy(
-      "usage", "", "hopctl check", says: "hopctl check MODEL", typed: "hopctl check Zoo.xcdatamodeld"),
+      "no-models", "", "hopctl check", says: "hopctl check Zoo.xcdatamodeld", typed: "hopctl check Zoo.xcdatamodeld"),
     Remedy(
       "usage", "", "hopctl model frobnicate", says: "`hopctl model --help`", typed: "hopctl model --help"),
     Remedy(

@@ -400,7 +400,7 @@ struct RunningDaemonTests {
     #expect(reported.output.contains("--config \(room.path("hopd.toml"))"), "\(reported.output)")
     let model = try room.run("explain", room.model, "--config", room.path("hopd.toml"))
     #expect(model.status == 64, "\(model)")
-    #expect(try room.run("explain", store).errors.contains("--config"))
+    #expect(try room.run("explain", store).errors.contains("pass --models"))
   }
 
   @Test("identify says what it did not read")

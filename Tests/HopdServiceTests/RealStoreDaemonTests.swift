@@ -111,7 +111,8 @@ struct RealStoreDaemonTests {
         now: 1_900_000_000)
       #expect(restored.pin?.replaced.map(\.name) == ["BookmarksModel 3"])
       try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
-      try await eventually("tried again") { place.log.all(.storeHeldBack).count > 2 }
+      // Rescans find the pin as it was.
+      try await Task.sleep(for: .seconds(3))
       #expect(place.log.all(.storeMigrated).count == 1)
       #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
       try PinStore(location: CanonicalStoreLocation(resolving: FilePath(store)), files: files).remove()

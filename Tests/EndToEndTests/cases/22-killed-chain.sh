@@ -16,7 +16,9 @@ start
 rounds=0
 for round in 1 2 3; do
     wait_for 60 "the middle of the migration, round $round" in_the_middle
-    same "staged stores in round $round" 1 "$(staged_files | grep -c 'tmp$')"
+    # A hop that writes has the store that it reads beside the one that it makes.
+    staged=$(staged_files | grep -c 'tmp$')
+    [ "$staged" = 1 ] || [ "$staged" = 2 ] || fail "staged stores in round $round: $staged"
     pause
     is_version "$STORES/big.sqlite" "$OLD" || break
     pid=$(main_pid)

@@ -64,17 +64,18 @@ struct RestoreCommand: HopctlCommand {
     return argument
   }
 
-  func validate() throws {
-    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+  /// Throws if options contradict each other (see `RestoreSetOptions.requireConsistent`).
+  private func requireConsistent() throws(HopdError) {
+    if dryRun, yes { throw HopdError(.usage, "give either --dry-run or --yes, not both") }
     if (path == nil) == (set.watch == nil) {
-      throw ValidationError("Give either a store, or --watch for a set of stores.")
+      throw HopdError(.usage, "give either a store, or --watch for a set of stores", hint: "hopctl restore --help")
     }
-    if path == nil, backup != nil || anyway {
-      throw ValidationError("--backup and --anyway are for one store.")
-    }
+    try set.requireConsistent()
+    if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway are for one store") }
   }
 
   func execute() throws {
+    try requireConsistent()
     if let watch = set.watch { return try restoreSet(watch) }
     let location = try store.location()
     let files = LinuxFileSystem()

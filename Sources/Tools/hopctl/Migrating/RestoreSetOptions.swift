@@ -48,13 +48,17 @@ struct RestoreSetOptions: ParsableArguments {
   /// Whether backups are selected.
   var selects: Bool { since != nil || fromVersion != nil || toVersion != nil }
 
-  func validate() throws {
+  /// Throws if options contradict each other. The argument parser must not check this: after a mistake it takes the h
+  /// of `--since -1h` for a request for help, and ends with status 0.
+  func requireConsistent() throws(HopdError) {
     if watch == nil, selects || config != nil || recursive {
-      throw ValidationError(
-        "--since, --from-version, --to-version, --config and --recursive are for a set: add --watch.")
+      throw HopdError(
+        .usage, "--since, --from-version, --to-version, --config and --recursive are for a set of stores",
+        hint: "add --watch NAME or --watch DIRECTORY")
     }
     if watch != nil, !selects {
-      throw ValidationError("--watch needs --since, --from-version or --to-version.")
+      throw HopdError(
+        .usage, "--watch needs --since, --from-version or --to-version", hint: "hopctl restore --watch NAME --since -1h")
     }
   }
 

@@ -144,10 +144,18 @@ struct ModelOptions: ParsableArguments {
       result.found = FoundModels(origin: .watch, paths: chosen.models, watch: chosen.name)
       return result
     }
-    var result: Loaded?
+    return try searched(around: store, search, remarks) { try catalog($0.paths, named, order, beside: $0.mappings) }
+  }
+
+  /// Returns the models beside a store, or the model that it holds.
+  private func searched(
+    around store: StoreLocation, _ search: ModelSearch, _ known: [HopdError],
+    catalog: (FoundModels) throws -> ModelCatalog
+  ) throws -> Loaded {
+    var (remarks, result) = (known, Loaded?.none)
     if let found = FoundModels.beside(store) {
       do {
-        let catalog = try catalog(found.paths, named, order, beside: found.mappings)
+        let catalog = try catalog(found)
         let beside = Loaded(
           catalog: catalog, watch: nil, memoryLimit: nil, warnings: remarks + catalog.warnings, found: found)
         // A model of another app may lie there: it is taken only if it knows the store, or if there is no other.

@@ -12,13 +12,13 @@ enum StandardStreams {
 
     var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The size of the terminal at this moment; nil if the stream is none. A terminal that does not know its size
-    /// counts as one of 24 rows of 80 columns.
+    /// The size of the terminal at this moment; nil if the stream is none. What a terminal does not know counts as 24
+    /// rows, or as 80 columns.
     var size: (rows: Int, columns: Int)? {
       guard isTerminal else { return nil }
       var size = winsize()
-      guard ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (24, 80) }
-      return (Int(size.ws_row), Int(size.ws_col))
+      guard ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0 else { return (24, 80) }
+      return (size.ws_row > 0 ? Int(size.ws_row) : 24, size.ws_col > 0 ? Int(size.ws_col) : 80)
     }
   }
 
