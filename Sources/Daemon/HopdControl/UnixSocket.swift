@@ -21,7 +21,7 @@ extension HopdError.Code {
 
 /// The process at the other end, as the kernel reports it.
 package struct ControlPeer: Sendable, Hashable {
-  /// User ID, as this process's user namespace numbers users (docs/decisions/0176).
+  /// User ID, as this process's user namespace numbers users (docs/decisions/0086).
   package let user: UInt32
   /// Process ID; 0 if it is not visible.
   package let process: Int32

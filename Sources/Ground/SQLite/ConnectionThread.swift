@@ -1,5 +1,5 @@
 // A thread with a connection of its own, beside its caller's: SQLite does not share a connection between threads. It
-// reads only (docs/decisions/0022, 0153).
+// reads only (docs/decisions/0153).
 
 import CSQLite
 import Dispatch

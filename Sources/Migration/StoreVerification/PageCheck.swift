@@ -1,5 +1,5 @@
 // Runs SQLite's own check of every page of a file in a thread, over a connection of its own, so that it shares nothing
-// with the caller's connection (docs/decisions/0022, 0153). It reads through the file that the caller's connection has
+// with the caller's connection (docs/decisions/0153). It reads through the file that the caller's connection has
 // open.
 
 import SQLite

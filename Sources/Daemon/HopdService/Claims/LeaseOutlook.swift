@@ -1,4 +1,4 @@
-// Warns if hopd cannot see which programs have a store open. For that it needs a file lease (decision 0042), which the
+// Warns if hopd cannot see which programs have a store open. For that it needs a file lease (decision 0029), which the
 // kernel grants to the owner of a file and to processes with CAP_LEASE, and which some file systems do not support. The
 // operator gets the warning at the start, not store by store.
 

@@ -58,7 +58,7 @@ package struct StoreMetadata: Sendable, Hashable {
   }
 }
 
-// The metadata of a migrated and of a fresh store. The rule (docs/decisions/0015): a migrated store remains a store of
+// The metadata of a migrated and of a fresh store. The rule (docs/decisions/0012): a migrated store remains a store of
 // the framework version that made its source; everything that describes the model is computed again, all of it or none;
 // everything else stays unchanged.
 

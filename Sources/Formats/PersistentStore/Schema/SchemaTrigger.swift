@@ -1,6 +1,6 @@
 // Derived attributes: the column with the value, the source of its computation, and the triggers that update it. Two
 // kinds have a known form: counts over a to-many with one key column on the other side, and the value of a to-one's
-// target (docs/formats/store-layout.md, "Derived attributes"; docs/decisions/0013, 0174).
+// target (docs/formats/store-layout.md, "Derived attributes"; docs/decisions/0013).
 
 import ManagedObjectModel
 import SQLite

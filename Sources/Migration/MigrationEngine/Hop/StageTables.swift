@@ -1,5 +1,5 @@
 // The values that the hooks of stages store. They are copied from hop to hop, so that `didMigrate` can read the values
-// that `willMigrate` stored (docs/decisions/0069), and dropped when the last staged store is sealed.
+// that `willMigrate` stored (docs/decisions/0068), and dropped when the last staged store is sealed.
 
 import SQLite
 

@@ -30,7 +30,7 @@ package struct ModelCatalog: Sendable {
     didSet { cache = Self.cache(for: versions) }
   }
   /// Whether stores of a version later than the target may be migrated back by inference. Only an operator can decide
-  /// this (docs/decisions/0003).
+  /// this (docs/decisions/0016).
   package var allowsOlder = false {
     didSet { cache = Self.cache(for: versions) }
   }

@@ -1,5 +1,5 @@
 // How the rows of persistent history are carried from the existing store to the last store of a chain: the plan
-// decides, the engine executes (docs/decisions/0057 and 0173).
+// decides, the engine executes (docs/decisions/0057).
 
 import PersistentStore
 

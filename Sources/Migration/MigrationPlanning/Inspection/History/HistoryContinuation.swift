@@ -1,5 +1,5 @@
 // The changes to the rows of persistent history that let the last version read them: numbers of entities, the
-// properties that a change names, and the values of deleted objects (docs/decisions/0057 and 0173).
+// properties that a change names, and the values of deleted objects (docs/decisions/0057).
 
 import Diagnostics
 import ManagedObjectModel

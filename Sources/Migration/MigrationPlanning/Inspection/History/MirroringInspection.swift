@@ -1,6 +1,6 @@
 // Stores that are mirrored with CloudKit. Their tables refer to rows and entities by number and to the cloud by record:
 // a mistake would mix up records on every device of their user. They are refused unless the operator asks for them, and
-// then accepted only if everything in the tables stays true, except for numbers (docs/decisions/0058).
+// then accepted only if everything in the tables stays true, except for numbers (docs/decisions/0057).
 
 import Diagnostics
 import ManagedObjectModel
