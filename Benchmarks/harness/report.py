@@ -1,4 +1,4 @@
-"""Results as tables for people, as Markdown for docs/PERFORMANCE.md, and as JSON."""
+"""Results as tables for people, as Markdown, and as JSON."""
 import dataclasses
 import os
 import platform
@@ -145,17 +145,6 @@ def everything(results, rows, markdown=False):
         lines += outside(one, markdown)
     lines += [f"NOT MEASURED {name}: {why}" for name, why in results.get("missing", {}).items()]
     return lines + ([""] if results.get("missing") else []) + targets(rows, markdown)
-
-
-def paste(document, name, lines):
-    """Puts lines between the marks of a name in a document."""
-    text = document.read_text()
-    begin, end = f"<!-- {name} begin -->", f"<!-- {name} end -->"
-    before, found, rest = text.partition(begin)
-    inside, closed, after = rest.partition(end)
-    if not found or not closed:
-        raise measuring.Failed(f"{document} has no marks {begin} and {end}")
-    document.write_text(before + begin + "\n" + "\n".join(lines).strip() + "\n" + end + after)
 
 
 def plain(value):
