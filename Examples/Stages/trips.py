@@ -3,10 +3,10 @@ from hopd_policy import CustomMigrationStage, run
 
 
 class MergeTrips(CustomMigrationStage):
-    """Before the hop: of the trips of one name the first stays, and gets the stops of the others."""
+    """Before the hop: merge the trips of each name into the first, which gets all stops."""
 
     def will_migrate(self, stage, manager):
-        first = manager.table("first")                      # on hopd's disk, and there in did_migrate, too
+        first = manager.table("first")                      # on disk; did_migrate can read it too
         for trip in manager.each("Trip", "name != nil"):    # by primary key, a few hundred at a time
             key = first[trip["name"]]
             if key is None:
@@ -19,7 +19,7 @@ class MergeTrips(CustomMigrationStage):
 
 
 class FillSlugs(CustomMigrationStage):
-    """After the hop: every trip with a name gets its slug."""
+    """After the hop: set the slug of every trip with a name."""
 
     def did_migrate(self, stage, manager):
         for trip in manager.each("Trip", "name != nil"):

@@ -127,7 +127,7 @@ import Testing
 
   /// Every key of the reader is in the document's tables.
   @Test func theDocumentNamesEveryKey() throws {
-    let document = try Self.text("docs/MAPPINGS.md")
+    let document = try Self.text("docs/MAPPING-GRAMMAR.md")
     for key in TextMappingReader.Keys.entity + TextMappingReader.Keys.mapping where key != "attributes" {
       let isShown = ["| `\(key)`", ", `\(key)`", "| `\(key).NAME`"].contains { document.contains($0) }
       #expect(isShown, "\(key)")

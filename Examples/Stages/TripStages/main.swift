@@ -2,10 +2,10 @@
 
 import MigrationPolicy
 
-/// Before the hop: of the trips of one name the first stays, and gets the stops of the others.
+/// Before the hop: merges the trips of each name into the first, which gets all stops.
 final class MergeTrips: CustomMigrationStage {
   override func willMigrate(_ stage: StageDescription, manager: MigrationManager) throws {
-    let first = manager.table("first")  // on hopd's disk, and there in didMigrate, too
+    let first = manager.table("first")  // on disk; didMigrate can read it too
     try manager.forEach("Trip", where: "name != nil") { trip in
       let name = try trip.value(forKey: "name")
       if try first.value(for: name).isNull {
@@ -19,7 +19,7 @@ final class MergeTrips: CustomMigrationStage {
   }
 }
 
-/// After the hop: every trip with a name gets its slug.
+/// After the hop: sets the slug of every trip with a name.
 final class FillSlugs: CustomMigrationStage {
   override func didMigrate(_ stage: StageDescription, manager: MigrationManager) throws {
     try manager.forEach("Trip", where: "name != nil") { trip in
