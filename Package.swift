@@ -180,6 +180,15 @@ let package = Package(
       ],
       path: "Sources/Tools/StoreFleet", swiftSettings: strict),
 
+    /// Data in and out: JSON lines, CSV, clean SQLite.
+    .target(
+      name: "StoreExchange",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists",
+        "SQLite", "TOMLDocuments", systemPackage,
+      ],
+      path: "Sources/Tools/StoreExchange", swiftSettings: strict),
+
     // MARK: 4 - The edges of the process
 
     /// Policy programs: started with limits, talked to in batches, ended.
@@ -261,8 +270,8 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreFleet",
-        "StoreReplacement", "StoreVerification", systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
+        "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),
@@ -362,6 +371,13 @@ let package = Package(
         "Diagnostics", "DurableFiles", "MigrationPipeline", "PersistentStore", "SeededRandom", "StoreFleet",
         "StoreReplacement",
         systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreExchangeTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", "SeededRandom",
+        "StoreExchange", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
