@@ -30,7 +30,7 @@ struct Hopctl: ParsableCommand {
         subcommands: [
           IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, RehearseCommand.self, VerifyCommand.self,
           RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
-          DumpCommand.self, ExportCommand.self,
+          DumpCommand.self, ExportCommand.self, ImportCommand.self,
         ]),
       CommandGroup(name: "Fleet", subcommands: [ScanCommand.self, WorkCommand.self, ReportCommand.self]),
       CommandGroup(

@@ -1,0 +1,156 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreExchange
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// `hopctl import DATA --models … --output STORE`.
+struct ImportCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Make a store from JSON lines, CSV or SQLite",
+    discussion: """
+      DATA is a file of `hopctl export --to ndjson`, a folder of `hopctl export --to csv`, or a file, folder or SQLite \
+      database with a mapping (docs/IMPORT.md). The store is verified before it gets its name; an interrupted import \
+      leaves nothing.
+      """)
+
+  @Argument(help: "A file, a folder of files, or a SQLite database.", completion: .file())
+  var data: String
+  @OptionGroup var models: ModelOptions
+  @Option(
+    name: .customLong("model-version"),
+    help: ArgumentHelp("Version of the store (default: the model's current version).", valueName: "version"))
+  var modelVersion: String?
+  @Option(
+    name: .customLong("output"), help: ArgumentHelp("The new store.", valueName: "store"), completion: .file())
+  var path: String?
+  @Option(
+    help: ArgumentHelp("Which columns become which attributes and relationships.", valueName: "file"),
+    completion: .file(extensions: ["toml"]))
+  var mapping: String?
+  @Option(
+    help: ArgumentHelp(
+      "Directory with the binary values of hopctl's own lines, as of the export.", valueName: "directory"),
+    completion: .directory)
+  var files: String?
+  @Option(
+    name: .customLong("invalid-rows"),
+    help: ArgumentHelp("Rows that break a rule of the model: fail, skip or default.", valueName: "rule"))
+  var invalidRows = ImportRowsRule.fail
+  @Flag(name: .customLong("dry-run"), help: "Read and check everything, and make no store.")
+  var dryRun = false
+  @OptionGroup var layout: LayoutOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard dryRun || path != nil else { throw ValidationError("--output STORE names the new store") }
+  }
+
+  func execute() throws {
+    let loaded = try models.load(for: nil)
+    let version = try version(in: loaded.catalog)
+    let schema = try layout.schema(of: try layout.part(of: version.model, at: version.path), at: version.path)
+    output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
+    let fresh = try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: UInt64.random(in: .min ... .max)))
+    let imported: StoreImport.Imported
+    if dryRun {
+      let scratch = try ScratchDirectory(in: nil)
+      defer { try? scratch.remove() }
+      imported = try make(fresh, at: StoreLocation(database: scratch.path.appending("import.sqlite")), commits: false)
+    } else {
+      imported = try make(fresh, at: try StoreArgument.location(of: path ?? "").store, commits: true)
+    }
+    try report(imported, version, fresh)
+  }
+
+  private func version(in catalog: ModelCatalog) throws -> CatalogedVersion {
+    guard let bundle = catalog.bundles.first, catalog.bundles.count == 1,
+      let any = catalog.versions.first(where: { $0.path == bundle.path })
+    else {
+      throw HopdError(
+        catalog.bundles.isEmpty ? .noModels : .usage,
+        catalog.bundles.isEmpty ? "no models" : "\(catalog.bundles.count) models, and a store has one",
+        hint: "pass one model with --models")
+    }
+    return try VersionLine(of: bundle, in: catalog).target(modelVersion.map { .named($0) } ?? .current, for: any)
+  }
+
+  private func make(
+    _ fresh: FreshStore, at location: StoreLocation, commits: Bool
+  ) throws -> StoreImport.Imported {
+    var work = StoreImport(data: FilePath(data))
+    work.mapping = mapping.map { FilePath($0) }
+    work.files = files.map { FilePath($0) }
+    work.rows = invalidRows
+    let store = try NewStore(at: location, job: RequestOptions.jobName())
+    let stop = StopOnSignals.start()
+    let bar = ProgressBar(output)
+    defer { bar.end() }
+    do {
+      let imported = try work.make(fresh, at: store.hidden.database, external: { try store.keep($1, as: $0) }) {
+        share, _ in
+        bar.show(rows: Int64(share * 1000), of: 1000)
+        guard !stop.isStopping else {
+          throw HopdError(.interrupted, "stopped on request; no store was made", hint: "run it again")
+        }
+      }
+      bar.end()
+      try verify(store, fresh.schema, external: location)
+      if commits { try store.commit() }
+      store.discard()
+      return imported
+    } catch let error as SQLiteError {
+      store.discard()
+      throw StoreReader.explained(error, location: location)
+    } catch {
+      store.discard()
+      throw error
+    }
+  }
+
+  /// Throws if the new store is not one that Core Data would have made.
+  private func verify(_ store: NewStore, _ schema: StoreSchema, external location: StoreLocation) throws {
+    let failed = try StoreReader.withUnchangedStore(at: store.hidden) { reader in
+      try StoreVerifier(depth: .quick).checks(
+        of: reader, schema: schema, isExact: true, external: ExternalDataDirectory(of: location))
+    }.filter { !$0.passed }
+    guard failed.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the new store failed \(failed.count) checks; it was removed",
+        at: Place(store: location.database), hint: "please report this with the data, if it may be shown",
+        reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
+    }
+  }
+
+  private func report(_ imported: StoreImport.Imported, _ version: CatalogedVersion, _ fresh: FreshStore) throws {
+    if imported.leftOut > 0 || imported.corrected > 0 {
+      output.warn(imported.problems)
+      let parts = [
+        imported.leftOut > 0
+          ? "\(MessageFormatter.count(imported.leftOut, "problem", "problems")) left out" : nil,
+        imported.corrected > 0
+          ? "\(MessageFormatter.count(imported.corrected, "value", "values")) set to the default" : nil,
+      ].compactMap(\.self)
+      if !output.quiet { StandardStreams.report("note: \(parts.joined(separator: ", "))") }
+    }
+    let objects = MessageFormatter.count(imported.objects, "object", "objects")
+    try output.line(
+      dryRun
+        ? "\(FilePath(data).printable) makes a store of \(version.model.name): \(objects); nothing was written"
+        : "imported \(FilePath(data).printable) into \(FilePath(path ?? "").printable): \(version.model.name), \(objects)"
+    )
+    try output.object([
+      "data": data, "store": path, "model": version.modelName, "version": version.model.name, "dryRun": dryRun,
+      "storeUUID": dryRun ? nil : fresh.uuid, "objects": imported.objects, "leftOut": imported.leftOut,
+      "corrected": imported.corrected, "problems": imported.problems.map(\.json),
+    ])
+  }
+}
+
+extension ImportRowsRule: ExpressibleByArgument {}
