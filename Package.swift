@@ -475,8 +475,8 @@ let package = Package(
       dependencies: [
         "BlockingTests", "LocalPolicies", "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
-        "StoreVerification", systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreExchange",
+        "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The stores and models that Apple's software made, where their folder is there.

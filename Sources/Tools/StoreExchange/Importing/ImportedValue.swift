@@ -205,6 +205,8 @@ struct ImportedValue {
         return bytes
       }
       return Self.archive(of: .string(text))
+    case .integer(let number): return Self.archive(of: .integer(number))
+    case .boolean(let flag): return Self.archive(of: .boolean(flag))
     default:
       guard let number = number(cell) else { throw notA(attribute) }
       return Self.archive(of: Int64(exactly: number).map { .integer($0) } ?? .real(number))

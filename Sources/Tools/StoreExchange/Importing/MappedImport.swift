@@ -161,7 +161,9 @@ final class MappedImport {
             StagedLink(name: link.name, relationship: link.relationship, target: .key(text), place: place))
           continue
         }
-        let (key, number) = try find(text, of: destination, link.name)
+        guard let (key, number) = try find(text, of: destination, link.name, at: here(record, plan)) else {
+          continue
+        }
         if let reference = plan.writer.references[link.name] {
           plan.writer.set(.integer(key), at: reference.key)
           if let discriminator = reference.discriminator { plan.writer.set(.integer(number), at: discriminator) }
@@ -174,18 +176,25 @@ final class MappedImport {
     return staged
   }
 
-  private func find(_ text: String, of entity: String, _ name: String) throws -> (key: Int64, number: Int64) {
+  private func here(_ record: DataRecord, _ plan: ObjectsPlan) -> Place {
+    Place(file: plan.source.path, line: Int(clamping: record.line), entity: plan.writer.entity.name)
+  }
+
+  /// Finds an object by its key; notes the reference and returns nil if there is not exactly one.
+  private func find(
+    _ text: String, of entity: String, _ name: String, at place: Place
+  ) throws -> (key: Int64, number: Int64)? {
+    let problem: String
     switch try keys.find(text, of: entity) {
     case .one(let key, let number): return (key, number)
-    case .none:
-      throw HopdError(
-        .rowInvalid, "\(name) has a key that no \(entity) in the data has", at: Place(property: name),
-        hint: "add the row, or correct the key")
-    case .several:
-      throw HopdError(
-        .rowInvalid, "\(name) has a key that objects of several entities below \(entity) have",
-        at: Place(property: name), hint: "make the keys different")
+    case .none: problem = "\(name) has a key that no \(entity) in the data has"
+    case .several: problem = "\(name) has a key that objects of several entities below \(entity) have"
     }
+    try loader.problems.add(
+      reference: HopdError(
+        .rowInvalid, problem, at: Place(property: name).filled(from: place),
+        hint: "add the row, or correct the key"))
+    return nil
   }
 
   private func place(in record: DataRecord, _ link: ObjectsPlan.Link) throws -> Int64? {
@@ -260,7 +269,7 @@ final class MappedImport {
     ) { $0.integer(at: 0) }
     for key in unknown {
       try loader.problems.add(
-        HopdError(
+        reference: HopdError(
           .rowInvalid, "\(property.property) has a key that no \(destination) in the data has, or several",
           at: Place(entity: property.entity, property: property.property), hint: "add the row, or correct the key"
         )
@@ -315,8 +324,10 @@ final class MappedImport {
         guard let first = ObjectsPlan.key(of: record, owner), let second = ObjectsPlan.key(of: record, target) else {
           continue
         }
-        let from = try find(first, of: pairs.entity, pairs.relationship).key
-        let to = try find(second, of: relationship.destinationEntityName, pairs.relationship).key
+        let here = loader.place(file: file, line: line)
+        guard let from = try find(first, of: pairs.entity, pairs.relationship, at: here)?.key,
+          let to = try find(second, of: relationship.destinationEntityName, pairs.relationship, at: here)?.key
+        else { continue }
         let place = try position.flatMap { try Self.place(record.cells[$0], pairs.relationship) }
         try loader.stage(pairs.relationship, of: pairs.entity, owner: from, target: to, place: place)
         if let column = inversePosition, let inverse = model.inverse(of: relationship)?.relationship {

@@ -52,7 +52,7 @@ package struct StoreImport {
         if connection.isInTransaction { try? connection.execute("ROLLBACK") }
         throw error
       }
-      imported.leftOut = problems.count
+      imported.leftOut = problems.rows &+ problems.references
       imported.corrected = problems.corrected
       imported.problems = problems.shown + problems.corrections
       imported.objects = try fresh.schema.tables.reduce(0) { sum, table in

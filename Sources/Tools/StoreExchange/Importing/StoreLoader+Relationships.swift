@@ -32,7 +32,7 @@ extension StoreLoader {
   private func note(_ message: String, _ table: EntityTable, _ sql: String) throws {
     let keys = try connection.rows("\(sql) LIMIT 1000") { $0.integer(at: 0) }
     for key in keys {
-      try problems.add(HopdError(.rowInvalid, message).located(try place(of: key, in: table)))
+      try problems.add(reference: HopdError(.rowInvalid, message).located(try place(of: key, in: table)))
     }
   }
 
@@ -126,7 +126,8 @@ extension StoreLoader {
         + " WHERE d.\"Z_ENT\" = \(number) AND o.\(quoted(other.key)) IS NOT d.\"Z_PK\""
       try note(
         "\(entity.name).\(name) refers to an object that refers to another one", table, "SELECT d.\"Z_PK\" \(broken)")
-      guard problems.rule != .fail else { continue }
+      // Objects that stay as they are may have such ends: apps left them.
+      guard problems.clearsReferences, problems.rule != .keep else { continue }
       try clear(own, of: table, where: "\"Z_PK\" IN (SELECT d.\"Z_PK\" \(broken))")
     }
   }
@@ -208,7 +209,7 @@ extension StoreLoader {
         + " AND (x.\"Z_PK\" IS NULL OR x.\"Z_ENT\" NOT IN (\(numbers))\(other))"
       try note(
         "\(entity.name).\(name) refers to an object that is not in the data", table, "SELECT d.\"Z_PK\" \(broken)")
-      guard problems.rule != .fail else { continue }
+      guard problems.clearsReferences else { continue }
       try clear(own, of: table, where: "\"Z_PK\" IN (SELECT d.\"Z_PK\" \(broken))")
     }
     for join in schema.joinTables {
@@ -224,7 +225,7 @@ extension StoreLoader {
       try note(
         "\(join.entity).\(join.relationship) has a pair with an object that is not in the data", owners,
         "SELECT \(first) \(broken)")
-      guard problems.rule != .fail else { continue }
+      guard problems.clearsReferences else { continue }
       try connection.run("DELETE FROM \(quoted(join.name)) WHERE rowid IN (SELECT j.rowid \(broken))")
     }
   }

@@ -14,7 +14,9 @@ extension StoreLoader {
   /// Tests every rule, and handles the rows that break one.
   func applyRules() throws {
     try ValidationFunctions.register(on: connection)
-    let rules = ValidationRule.all(in: schema, tables: .schema("main"))
+    var rules = ValidationRule.all(in: schema, tables: .schema("main"))
+    // The index of a uniqueness constraint cannot be made while rows repeat a value.
+    if problems.rule == .keep { rules = rules.filter { $0.code == .uniqueness } }
     var hasDefaults = problems.rule == .default
     for _ in 0..<Self.mostRounds {
       let broken = try self.broken(rules)
@@ -23,14 +25,8 @@ extension StoreLoader {
         for rule in broken { try handle(rule, setsDefault: hasDefaults) }
       }
       try problems.throwIfFailed()
-      if problems.rule == .default {
-        guard hasDefaults else {
-          throw problems.failure("no default corrects \(problems.count) \(problems.count == 1 ? "row" : "rows")")
-        }
-        hasDefaults = false
-      } else {
-        try connection.transaction { try checkTargets() }
-      }
+      hasDefaults = false
+      if problems.rule == .skip { try connection.transaction { try checkTargets() } }
     }
     throw problems.failure("rows break rules again and again when others are left out")
   }
@@ -63,7 +59,7 @@ extension StoreLoader {
     let rows = "FROM \(quoted(rule.table)) AS d WHERE d.\"Z_ENT\" = \(rule.number) AND (\(rule.condition))"
     if setsDefault {
       guard let column = rule.column, let entity = schema.model.entity(named: rule.entity),
-        let value = schema.model.allAttributes(of: entity)[rule.property]?.storedDefault
+        let value = schema.model.allAttributes(of: entity)[rule.property]?.storedDefault, value != .null
       else { return }
       try forEachRow(of: rule, in: table, rows) { problems.correct($0) }
       try connection.run(

@@ -54,6 +54,7 @@ struct ExportCommand: HopctlCommand {
     if predicate != nil, entities.count != 1 {
       throw ValidationError("--where needs one --entity, whose objects it selects")
     }
+    if uuids == .blob, format == .csv { throw ValidationError("--uuids blob belongs to --to sqlite") }
     if files != nil, format != .ndjson { throw ValidationError("--files belongs to --to ndjson") }
     if path == nil, format != .ndjson { throw ValidationError("--to \(format.rawValue) needs --output PATH") }
     if path == nil, output.json {

@@ -41,7 +41,7 @@ struct ImportCommand: HopctlCommand {
   var files: String?
   @Option(
     name: .customLong("invalid-rows"),
-    help: ArgumentHelp("Rows that break a rule of the model: fail, skip or default.", valueName: "rule"))
+    help: ArgumentHelp("Rows that break a rule of the model: fail, skip, default or keep.", valueName: "rule"))
   var invalidRows = ImportRowsRule.fail
   @Flag(name: .customLong("dry-run"), help: "Read and check everything, and make no store.")
   var dryRun = false
@@ -93,13 +93,14 @@ struct ImportCommand: HopctlCommand {
     let bar = ProgressBar(output)
     defer { bar.end() }
     do {
-      let imported = try work.make(fresh, at: store.hidden.database, external: { try store.keep($1, as: $0) }) {
-        share, _ in
-        bar.show(rows: Int64(share * 1000), of: 1000)
-        guard !stop.isStopping else {
-          throw HopdError(.interrupted, "stopped on request; no store was made", hint: "run it again")
-        }
-      }
+      let imported = try work.make(
+        fresh, at: store.hidden.database, external: { try store.keep($1, as: $0) },
+        progress: { share, _ in
+          bar.show(rows: Int64(share * 1000), of: 1000)
+          guard !stop.isStopping else {
+            throw HopdError(.interrupted, "stopped on request; no store was made", hint: "run it again")
+          }
+        })
       bar.end()
       try verify(store, fresh.schema, external: location)
       if commits { try store.commit() }
