@@ -185,7 +185,7 @@ let package = Package(
       name: "StoreExchange",
       dependencies: [
         "Diagnostics", "DurableFiles", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists",
-        "SQLite", "TOMLDocuments", systemPackage,
+        "SQLite", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
       ],
       path: "Sources/Tools/StoreExchange", swiftSettings: strict),
 
@@ -377,7 +377,7 @@ let package = Package(
       name: "StoreExchangeTests",
       dependencies: [
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", "SeededRandom",
-        "StoreExchange", "StoreVerification", systemPackage,
+        "StoreExchange", "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

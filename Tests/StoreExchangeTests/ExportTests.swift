@@ -182,3 +182,45 @@ struct ExportTests {
     #expect(try connection.integer("SELECT length(picture) FROM Plant") == 150_000)
   }
 }
+
+struct SchemaCodeTests {
+  private func code(_ language: SchemaLanguage, _ room: Room) throws -> String {
+    try StoreReader.withUnchangedStore(at: room.location("store.sqlite"), attachedAs: "source") { reader in
+      let clean = try CleanSchema(of: room.schema, in: reader, selection: .all, options: ExportOptions())
+      return SchemaCode(of: clean, options: ExportOptions()).text(in: language)
+    }
+  }
+
+  private func garden() throws -> Room {
+    let room = try Room(gardenModel)
+    try room.load(
+      try room.file("g.ndjson", #"{"entity":"Garden","id":"Garden/p1","attributes":{"name":"G"}}"# + "\n"))
+    return room
+  }
+
+  @Test("The statements make the schema of the exported database") func statements() throws {
+    let room = try garden()
+    let connection = try Connection(path: "", access: .memory)
+    try connection.execute(try code(.sql, room))
+    func objects(_ connection: Connection) throws -> [String] {
+      try connection.rows("SELECT type || ' ' || name || ' ' || sql FROM sqlite_master ORDER BY name") {
+        $0.text(at: 0) ?? ""
+      }
+    }
+    #expect(try objects(connection) == objects(room.database().connection))
+  }
+
+  @Test("Records of GRDB and entities of Room name every table and column") func records() throws {
+    let room = try garden()
+    let swift = try code(.grdbSwift, room)
+    #expect(swift.contains("struct Plant: Codable, Identifiable, FetchableRecord, MutablePersistableRecord {"))
+    #expect(swift.contains("  var height: Double?\n") && swift.contains("  var name: String\n"))
+    #expect(swift.contains("struct Tree: Codable, Identifiable, FetchableRecord, TableRecord {"))
+    #expect(swift.contains("    case plants_position = \"plants_position\"\n"))
+    let kotlin = try code(.roomKotlin, room)
+    #expect(kotlin.contains("data class Plant(\n  @PrimaryKey @ColumnInfo(name = \"id\") val id: Long?,\n"))
+    #expect(kotlin.contains("onDelete = ForeignKey.SET_NULL, deferred = true)"))
+    #expect(kotlin.contains("primaryKeys = [\"Plant\", \"gardens\"]"))
+    #expect(kotlin.contains("Index(value = [\"name\"], name = \"Family_name_unique\", unique = true)"))
+  }
+}

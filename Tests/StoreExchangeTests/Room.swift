@@ -42,6 +42,9 @@ final class Room {
     return file
   }
 
+  /// The names of the files in the folder.
+  var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path.string)) ?? [] }
+
   func location(_ name: String) -> StoreLocation { StoreLocation(database: path.appending(name)) }
 
   /// Imports data, and verifies the store.

@@ -13,10 +13,20 @@ struct CleanStatements {
 
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
 
+  /// Every statement of the schema.
+  var all: [String] {
+    schema.tables.map { create($0) } + schema.joins.map { create($0) } + indexes().map(\.statement) + views()
+  }
+
+  /// The columns of a table that are never NULL.
+  func required(in table: CleanTable) -> Set<String> {
+    Set(CleanRule.all(of: table, options: options).filter { $0.isNotNull && keeps(table, $0) }.map(\.column))
+  }
+
   /// Returns the statement of a table, for an attached database or for none.
   func create(_ table: CleanTable, in database: String? = nil) -> String {
     let rules = CleanRule.all(of: table, options: options).filter { keeps(table, $0) }
-    let required = Set(rules.filter(\.isNotNull).map(\.column))
+    let required = required(in: table)
     var parts = ["\(quoted(table.keyColumn)) INTEGER PRIMARY KEY"]
     if let column = table.entityColumn { parts.append("\(quoted(column)) TEXT NOT NULL") }
     for column in table.columns {
@@ -47,6 +57,9 @@ struct CleanStatements {
 
   /// An index of a clean table.
   struct Index {
+    let name: String
+    /// The name of the table.
+    let on: String
     /// The table of entities; nil for the table of a many-to-many relationship.
     let table: CleanTable?
     let columns: [String]
@@ -61,7 +74,7 @@ struct CleanStatements {
     func index(_ name: String, _ table: CleanTable?, _ columns: [String], isUnique: Bool) -> Index {
       let full = names.take("\(name)_\(columns.joined(separator: "_"))\(isUnique ? "_unique" : "_index")")
       return Index(
-        table: table, columns: columns, isUnique: isUnique,
+        name: full, on: name, table: table, columns: columns, isUnique: isUnique,
         statement: "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(SQLiteIdentifier.prefix(database))\(quoted(full))"
           + " ON \(quoted(name)) (\(columns.map(quoted).joined(separator: ", ")))")
     }
@@ -109,6 +122,11 @@ struct CleanStatements {
   /// Returns the table of a root entity.
   func table(of root: String) -> CleanTable? { schema.tables.first { $0.stored.rootEntity == root } }
 
+  /// What deleting the target of a reference does.
+  func action(of column: CleanColumn, isRequired: Bool) -> String? {
+    if case .reference(_, let rule) = column.content { action(rule, isRequired: isRequired) } else { nil }
+  }
+
   /// The foreign keys are checked at the end of a transaction, so that objects that refer to each other can be inserted
   /// in any order.
   private func reference(to table: CleanTable, _ action: String) -> String {
@@ -132,9 +150,9 @@ struct CleanStatements {
     case .real: "REAL"
     case .decimal: "NUMERIC"
     case .date: options.dates == .iso ? "TEXT" : "REAL"
-    case .string, .uri: "TEXT"
+    case .string, .uri, .transformable: "TEXT"
     case .uuid: options.uuids == .text ? "TEXT" : "BLOB"
-    case .binary, .transformable, .other: "BLOB"
+    case .binary, .other: "BLOB"
     }
   }
 }

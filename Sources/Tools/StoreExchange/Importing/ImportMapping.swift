@@ -61,6 +61,14 @@ struct ImportMapping {
     let inversePosition: String?
   }
 
+  /// Objects that the store has, to which relationships may refer.
+  struct Existing {
+    let place: Place
+    let entity: String
+    /// The attributes that identify an object.
+    let key: [String]
+  }
+
   /// Where rows come from.
   struct Source: Hashable {
     /// A file in the folder of the data, or a table of its database.
@@ -71,6 +79,7 @@ struct ImportMapping {
   let file: FilePath
   fileprivate(set) var objects: [Objects] = []
   fileprivate(set) var pairs: [Pairs] = []
+  fileprivate(set) var existing: [Existing] = []
 
   /// Reads the mapping in a file.
   init(at file: FilePath) throws(HopdError) {
@@ -104,12 +113,15 @@ private struct ImportMappingReader {
 
   mutating func mapping() throws(HopdError) -> ImportMapping {
     var mapping = ImportMapping(file: file)
-    let top = table(root, "", known: ["import", "pairs"])
+    let top = table(root, "", known: ["import", "pairs", "existing"])
     for node in tables(top["import"], "import") {
       if let objects = objects(node) { mapping.objects.append(objects) }
     }
     for node in tables(top["pairs"], "pairs") {
       if let pairs = pairs(node) { mapping.pairs.append(pairs) }
+    }
+    for node in tables(top["existing"], "existing") {
+      if let existing = existing(node) { mapping.existing.append(existing) }
     }
     if mapping.objects.isEmpty, mistakes.isEmpty {
       mistake("there is no [[import]]", root, "", "write one [[import]] for each entity with objects")
@@ -289,6 +301,15 @@ private struct ImportMappingReader {
         position: string(parts, "position", "\(path).\(name)"))
     }
     return references
+  }
+
+  private mutating func existing(_ node: TOMLNode) -> ImportMapping.Existing? {
+    let entries = table(node, "existing", known: ["entity", "key"])
+    let entity = required(entries, "entity", node, "existing", "the name of an entity")
+    let key = strings(entries, "key", "existing")
+    if entries["key"] == nil { mistake("`key` is not set", node, "existing", "write key = \"…\", an attribute") }
+    guard let entity, !key.isEmpty else { return nil }
+    return ImportMapping.Existing(place: node.place(key: "existing"), entity: entity, key: key)
   }
 
   private mutating func pairs(_ node: TOMLNode) -> ImportMapping.Pairs? {

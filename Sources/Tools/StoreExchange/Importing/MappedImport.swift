@@ -30,6 +30,7 @@ final class MappedImport {
     let count = Double(mapping.objects.count + mapping.pairs.count)
     // Mistakes of every part are found before the first row is read.
     let plans = try mapping.objects.map { try ObjectsPlan($0, data: data, loader: loader, moment: moment) }
+    for existing in mapping.existing { try add(existing) }
     unread = plans.map(\.writer.entity.name)
     var done = 0.0
     for plan in plans {
@@ -43,6 +44,40 @@ final class MappedImport {
       try read(pairs) { try progress((done + $0) / count) }
       done += 1
     }
+  }
+
+  /// Makes objects of the store known by their keys.
+  private func add(_ existing: ImportMapping.Existing) throws {
+    func invalid(_ message: String, _ hint: String?) -> HopdError {
+      HopdError(.importMappingInvalid, message, at: existing.place, hint: hint)
+    }
+    let schema = loader.schema
+    guard loader.isAdding else {
+      throw invalid("a new store has no objects yet", "remove [[existing]], or add to a store with --into STORE")
+    }
+    guard let entity = schema.model.entity(named: existing.entity), let table = schema.table(of: existing.entity) else {
+      throw invalid("the model has no entity \(existing.entity.printableLine)", nil)
+    }
+    let columns = try existing.key.map { name throws(HopdError) in
+      guard let column = schema.column(ofAttribute: name, in: entity.name),
+        let attribute = schema.model.allAttributes(of: entity)[name],
+        [.integer, .string, .uri].contains(attribute.type.form)
+      else {
+        throw invalid("\(entity.name).\(name.printableLine) cannot be a key", "take an integer, a string or a URI")
+      }
+      return SQLiteIdentifier.quoted(column)
+    }
+    let text = columns.map { "CAST(\($0) AS TEXT)" }.joined(separator: " || char(31) || ")
+    let rows = "FROM \(SQLiteIdentifier.quoted(table.name)) WHERE \"Z_ENT\" IN (\(keys.numbers(of: entity.name)))"
+    let values = "\(text) AS k, \"Z_ENT\" AS e"
+    let repeated = try loader.connection.integer(
+      "SELECT count(*) FROM (SELECT \(values) \(rows) GROUP BY k, e HAVING k IS NOT NULL AND count(*) > 1)")
+    guard repeated == 0 else {
+      throw invalid(
+        "\(existing.key.joined(separator: ", ")) does not identify the objects of \(entity.name): values repeat", nil)
+    }
+    try loader.connection.run(
+      "INSERT INTO \(keys.table(of: entity.name)) SELECT \(text), \"Z_ENT\", \"Z_PK\" \(rows) AND \(text) IS NOT NULL")
   }
 
   // MARK: Objects

@@ -44,9 +44,10 @@ struct ObjectLinesImport {
     guard let entity = object["entity"]?.string, let id = object["id"]?.string else {
       throw invalid("the line has no \"entity\" and \"id\"")
     }
-    let (owner, key) = try self.id(id)
+    let (owner, number) = try self.id(id)
     guard owner == entity else { throw invalid("the entity of the id is not that of the line") }
     let writer = try loader.writer(of: entity)
+    let key = try loader.key(number, in: writer.table)
     writer.begin()
     var texts: [(column: String, bytes: [UInt8])] = []
     guard case .object(let attributes)? = object["attributes"] else {
@@ -65,8 +66,8 @@ struct ObjectLinesImport {
     for (column, bytes) in texts { try loader.set(invalidText: bytes, in: column, of: writer, key: key) }
     for (name, targets) in lists {
       for (offset, target) in targets.enumerated() {
-        let (_, other) = try self.id(target.string)
-        try loader.stage(name, of: entity, owner: key, target: other, place: Int64(offset))
+        let other = try reference(target.string, name)
+        try loader.stage(name, of: entity, owner: key, target: other.key, place: Int64(offset))
       }
     }
   }
@@ -81,6 +82,15 @@ struct ObjectLinesImport {
       let key = Int64(text[slash...].dropFirst(2))
     else { throw invalid("an id is not of the form \"Entity/p1\"") }
     return (String(text[..<slash]), key)
+  }
+
+  /// The key and entity number of an object that a line refers to.
+  private func reference(_ text: String?, _ name: String) throws -> (key: Int64, number: Int64) {
+    let (entity, key) = try id(text)
+    guard let number = loader.schema.number(of: entity), let table = loader.schema.table(of: entity) else {
+      throw invalid("\(name.printableLine) refers to an object of no entity of the model")
+    }
+    return (try loader.key(key, in: table), number)
   }
 
   // MARK: Attributes
@@ -174,10 +184,7 @@ struct ObjectLinesImport {
         if let reference = writer.references[name] {
           given.insert(name)
           if value.isNull { continue }
-          let (entity, key) = try id(value.string)
-          guard let number = loader.schema.number(of: entity) else {
-            throw invalid("\(name.printableLine) refers to an object of no entity of the model")
-          }
+          let (key, number) = try self.reference(value.string, name)
           writer.set(.integer(key), at: reference.key)
           if let place = reference.discriminator { writer.set(.integer(number), at: place) }
         } else if writer.collections[name] != nil {

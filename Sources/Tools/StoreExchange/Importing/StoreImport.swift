@@ -42,24 +42,37 @@ package struct StoreImport {
     let metadata = StoreMetadata.fresh(
       uuid: fresh.uuid, model: fresh.schema.model, frameworkVersion: fresh.schema.frameworkVersion)
     try fresh.make(at: path, metadata: metadata) { connection in
-      let problems = RowProblems(rule: rows)
       let loader = try StoreLoader(
-        connection: connection, schema: fresh.schema, problems: problems, external: external)
-      do {
-        try fill(loader, source, progress)
-      } catch {
-        // An open transaction would keep the file from being closed in order.
-        if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-        throw error
-      }
-      imported.leftOut = problems.rows &+ problems.references
-      imported.corrected = problems.corrected
-      imported.problems = problems.shown + problems.corrections
-      imported.objects = try fresh.schema.tables.reduce(0) { sum, table in
-        sum &+ (try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(table.name))") ?? 0)
-      }
+        connection: connection, schema: fresh.schema, problems: RowProblems(rule: rows), external: external)
+      imported = try fill(loader, source, progress)
       return try loader.highWaterMarks()
     }
+    return imported
+  }
+
+  /// Adds the data to the store in `path`, a copy that nobody else has open; `schema` is the layout of its tables.
+  package func add(
+    to path: FilePath, schema: StoreSchema, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    progress: (_ share: Double, _ objects: Int64) throws -> Void
+  ) throws -> Imported {
+    let source = try self.source()
+    let connection = try Connection(path: path, access: .readWrite)
+    // The copy is synced before it becomes the store; until then it may be lost.
+    try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
+    // The triggers of the store count what is inserted, and tell Core Data of it by functions that only it has.
+    try SchemaTrigger.registerFunctions(on: connection)
+    let loader = try StoreLoader(
+      connection: connection, schema: schema, problems: RowProblems(rule: rows), isAdding: true, external: external)
+    let imported = try fill(loader, source, progress)
+    try connection.transaction {
+      try StoreWriter(connection: connection, schema: "main").fillDerivedAttributes(schema)
+      for (entity, mark) in try loader.highWaterMarks() {
+        guard let number = schema.number(of: entity) else { continue }
+        try connection.run(
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND Z_MAX < ?1", [.integer(mark), .integer(number)])
+      }
+    }
+    try connection.execute("PRAGMA journal_mode = DELETE")
     return imported
   }
 
@@ -82,7 +95,9 @@ package struct StoreImport {
 
   private func fill(
     _ loader: StoreLoader, _ source: Source, _ progress: (_ share: Double, _ objects: Int64) throws -> Void
-  ) throws {
+  ) throws -> Imported {
+    // An open transaction would keep the file from being closed in order.
+    defer { if loader.connection.isInTransaction { try? loader.connection.execute("ROLLBACK") } }
     let checksInverses: Bool
     switch source {
     case .own:
@@ -98,5 +113,9 @@ package struct StoreImport {
     try loader.problems.throwIfFailed()
     try loader.applyRules()
     try progress(1, loader.count)
+    let problems = loader.problems
+    return Imported(
+      objects: try loader.countOfObjects(), leftOut: problems.rows &+ problems.references,
+      corrected: problems.corrected, problems: problems.shown + problems.corrections)
   }
 }

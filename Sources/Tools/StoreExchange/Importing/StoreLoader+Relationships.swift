@@ -60,14 +60,23 @@ extension StoreLoader {
       "SELECT p.target \(misplaced) NOT NULL")
     guard let order = columns.orderKey else { return }
     try connection.run(
-      "UPDATE \(table) SET \(quoted(order)) = n.k FROM (\(numbered(staged))) AS n"
+      "UPDATE \(table) SET \(quoted(order)) = n.k"
+        + " FROM (\(numbered(staged, above: (columns.table, columns.key, order)))) AS n"
         + " WHERE \(table).\"Z_PK\" = n.target AND \(table).\(key) = n.owner")
   }
 
-  /// Staged pairs with their order keys.
-  private func numbered(_ staged: StagedPairs) -> String {
-    "SELECT owner, target, \(OrderKey.numbering(partition: "owner", order: "place, target").text) AS k"
-      + " FROM \(staged.table)"
+  /// Staged pairs with their order keys, above those that their owners' pairs in a table have.
+  private func numbered(_ staged: StagedPairs, above known: (table: String, owner: String, order: String)) -> String {
+    guard isAdding else {
+      return "SELECT owner, target, \(OrderKey.numbering(partition: "owner", order: "place, target").text) AS k"
+        + " FROM \(staged.table)"
+    }
+    let (owner, order) = (quoted(known.owner), quoted(known.order))
+    let above: SQLExpression = "coalesce(b.m, \(OrderKey.zero))"
+    return "SELECT p.owner, p.target,"
+      + " \(OrderKey.numbering(partition: "p.owner", order: "p.place, p.target", above: above).text) AS k"
+      + " FROM \(staged.table) AS p LEFT JOIN (SELECT \(owner) AS o, max(\(order)) AS m FROM \(quoted(known.table))"
+      + " WHERE \(owner) IS NOT NULL GROUP BY \(owner)) AS b ON b.o = p.owner"
   }
 
   /// Pairs in a join table.
@@ -83,7 +92,8 @@ extension StoreLoader {
     }
     // The pair may have come from the other end already, without its place at this one.
     try connection.run(
-      "INSERT INTO \(table) (\(ends), \(order)) SELECT owner, target, k FROM (\(numbered(staged))) WHERE true"
+      "INSERT INTO \(table) (\(ends), \(order)) SELECT owner, target, k"
+        + " FROM (\(numbered(staged, above: (columns.table, columns.owner, columns.order ?? "")))) WHERE true"
         + " ON CONFLICT (\(ends)) DO UPDATE SET \(order) = excluded.\(order)")
   }
 
@@ -103,6 +113,17 @@ extension StoreLoader {
         "UPDATE \(table) SET \(quoted(own.key)) = a.\"Z_PK\"\(discriminator) FROM \(quoted(other.table)) AS a"
           + " WHERE a.\(quoted(other.key)) = \(table).\"Z_PK\" AND \(table).\"Z_ENT\" = \(number)"
           + " AND \(table).\(quoted(own.key)) IS NULL")
+    }
+    guard isAdding else { return }
+    // An object that was there before has no line that could have named its new target.
+    for (_, number, _, storage) in references() {
+      guard case .toOne(let own, let other?) = storage, let others = schema.table(named: other.table) else { continue }
+      let table = quoted(own.table)
+      let discriminator = own.discriminator.map { ", \(quoted($0)) = a.\"Z_ENT\"" } ?? ""
+      try connection.run(
+        "UPDATE \(table) SET \(quoted(own.key)) = a.\"Z_PK\"\(discriminator) FROM \(quoted(other.table)) AS a"
+          + " WHERE a.\(quoted(other.key)) = \(table).\"Z_PK\" AND \(table).\"Z_ENT\" = \(number)"
+          + " AND \(table).\(quoted(own.key)) IS NULL\(isNew("a.\"Z_PK\"", in: others))")
     }
   }
 
@@ -124,6 +145,7 @@ extension StoreLoader {
       let broken =
         "FROM \(quoted(own.table)) AS d JOIN \(quoted(other.table)) AS o ON o.\"Z_PK\" = d.\(quoted(own.key))"
         + " WHERE d.\"Z_ENT\" = \(number) AND o.\(quoted(other.key)) IS NOT d.\"Z_PK\""
+        + isNew("d.\"Z_PK\"", in: table)
       try note(
         "\(entity.name).\(name) refers to an object that refers to another one", table, "SELECT d.\"Z_PK\" \(broken)")
       // Objects that stay as they are may have such ends: apps left them.
@@ -206,7 +228,7 @@ extension StoreLoader {
       let broken =
         "FROM \(quoted(own.table)) AS d LEFT JOIN \(quoted(target.name)) AS x ON x.\"Z_PK\" = \(key)"
         + " WHERE d.\"Z_ENT\" = \(number) AND \(key) IS NOT NULL"
-        + " AND (x.\"Z_PK\" IS NULL OR x.\"Z_ENT\" NOT IN (\(numbers))\(other))"
+        + " AND (x.\"Z_PK\" IS NULL OR x.\"Z_ENT\" NOT IN (\(numbers))\(other))" + isNew("d.\"Z_PK\"", in: table)
       try note(
         "\(entity.name).\(name) refers to an object that is not in the data", table, "SELECT d.\"Z_PK\" \(broken)")
       guard problems.clearsReferences else { continue }
@@ -220,8 +242,11 @@ extension StoreLoader {
       let broken =
         "FROM \(quoted(join.name)) AS j LEFT JOIN \(quoted(owners.name)) AS o ON o.\"Z_PK\" = \(first)"
         + " LEFT JOIN \(quoted(targets.name)) AS t ON t.\"Z_PK\" = \(second)"
-        + " WHERE coalesce(o.\"Z_ENT\", 0) NOT IN (\(list(schema.numbersOfSubtree(of: join.entity))))"
-        + " OR coalesce(t.\"Z_ENT\", 0) NOT IN (\(list(schema.numbersOfSubtree(of: forward.destinationEntityName))))"
+        + " WHERE (coalesce(o.\"Z_ENT\", 0) NOT IN (\(list(schema.numbersOfSubtree(of: join.entity))))"
+        + " OR coalesce(t.\"Z_ENT\", 0) NOT IN (\(list(schema.numbersOfSubtree(of: forward.destinationEntityName)))))"
+        + (isAdding
+          ? " AND (\(first) IN (SELECT key FROM \(origins(of: owners)))"
+            + " OR \(second) IN (SELECT key FROM \(origins(of: targets))))" : "")
       try note(
         "\(join.entity).\(join.relationship) has a pair with an object that is not in the data", owners,
         "SELECT \(first) \(broken)")

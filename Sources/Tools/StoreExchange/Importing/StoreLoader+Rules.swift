@@ -37,13 +37,14 @@ extension StoreLoader {
     let groups = Dictionary(grouping: rules.filter { $0.existence == nil }) { $0.number }
     for number in groups.keys.sorted() {
       let group = groups[number] ?? []
-      guard let table = group.first?.table else { continue }
+      guard let table = group.first.flatMap({ schema.table(named: $0.table) }) else { continue }
       for start in stride(from: 0, to: group.count, by: 200) {
         let part = Array(group[start..<min(group.count, start + 200)])
         let tests = part.map { "max(\($0.condition))" }.joined(separator: ", ")
         let results =
           try connection.rows(
-            "SELECT \(tests) FROM \(quoted(table)) AS d WHERE d.\"Z_ENT\" = \(number)"
+            "SELECT \(tests) FROM \(quoted(table.name)) AS d"
+              + " WHERE d.\"Z_ENT\" = \(number)\(isNew("d.\"Z_PK\"", in: table))"
           ) { row in part.indices.map { row.integer(at: Int32(clamping: $0)) != 0 } }.first ?? []
         found += zip(part, results).filter(\.1).map(\.0)
       }
@@ -56,7 +57,9 @@ extension StoreLoader {
 
   private func handle(_ rule: ValidationRule, setsDefault: Bool) throws {
     guard let table = schema.table(named: rule.table) else { return }
-    let rows = "FROM \(quoted(rule.table)) AS d WHERE d.\"Z_ENT\" = \(rule.number) AND (\(rule.condition))"
+    let rows =
+      "FROM \(quoted(rule.table)) AS d WHERE d.\"Z_ENT\" = \(rule.number) AND (\(rule.condition))"
+      + isNew("d.\"Z_PK\"", in: table)
     if setsDefault {
       guard let column = rule.column, let entity = schema.model.entity(named: rule.entity),
         let value = schema.model.allAttributes(of: entity)[rule.property]?.storedDefault, value != .null

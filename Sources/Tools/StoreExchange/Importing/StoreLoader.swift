@@ -19,6 +19,10 @@ final class StoreLoader {
   private(set) var pairs: [PropertyKey: StagedPairs] = [:]
   private var files: [FilePath] = []
   private var nextKeys: [String: Int64] = [:]
+  /// Whether the tables have objects already.
+  let isAdding: Bool
+  /// The highest key that a table had before, by its name; 0 in a new store.
+  private var bases: [String: Int64] = [:]
   private var waiting = 0
   private var random = SystemRandomNumberGenerator()
   /// Objects that were written.
@@ -30,10 +34,12 @@ final class StoreLoader {
   private static let largestInline = 100_000
   private static let chunk = 20_000
 
+  /// Fills the tables of a new store; with `isAdding` those of a store that has objects.
   init(
-    connection: Connection, schema: StoreSchema, problems: RowProblems,
+    connection: Connection, schema: StoreSchema, problems: RowProblems, isAdding: Bool = false,
     external: @escaping (ExternalFileName, [UInt8]) throws -> Void
   ) throws {
+    self.isAdding = isAdding
     self.connection = connection
     self.schema = schema
     self.problems = problems
@@ -42,6 +48,28 @@ final class StoreLoader {
       try connection.execute(
         "CREATE TEMP TABLE hopd_origins_\(index) (key INTEGER PRIMARY KEY, file INTEGER, line INTEGER)")
     }
+    guard isAdding else { return }
+    let marks = Dictionary(
+      try StoreReader(connection: connection).primaryKeys().map { ($0.number, $0.highWaterMark) },
+      uniquingKeysWith: max)
+    for table in schema.tables {
+      let largest = try connection.integer("SELECT max(\"Z_PK\") FROM \(SQLiteIdentifier.quoted(table.name))") ?? 0
+      let mark = schema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
+      bases[table.name] = max(0, mark, largest)
+    }
+    nextKeys = bases
+  }
+
+  /// The key that an object of the data has in the store: keys follow those that the store has given.
+  func key(_ key: Int64, in table: EntityTable) throws(HopdError) -> Int64 {
+    let (sum, overflow) = key.addingReportingOverflow(bases[table.name] ?? 0)
+    guard !overflow else { throw HopdError(.rowInvalid, "the key of an object is too large") }
+    return sum
+  }
+
+  /// SQL that is true for the rows of this import among those of a table; empty if all rows are.
+  func isNew(_ key: String, in table: EntityTable) -> String {
+    isAdding ? " AND \(key) IN (SELECT key FROM \(origins(of: table)))" : ""
   }
 
   // MARK: Places
@@ -171,6 +199,15 @@ final class StoreLoader {
   func commit() throws {
     waiting = 0
     if connection.isInTransaction { try connection.execute("COMMIT") }
+  }
+
+  /// The objects of this import that the store has now.
+  func countOfObjects() throws -> Int64 {
+    try schema.tables.reduce(0) { sum, table in
+      let count = try connection.integer(
+        "SELECT count(*) FROM \(SQLiteIdentifier.quoted(table.name)) WHERE true\(isNew("\"Z_PK\"", in: table))")
+      return sum &+ (count ?? 0)
+    }
   }
 
   /// Highest key by root entity: Z_MAX.

@@ -33,6 +33,17 @@ struct ArchivedContent {
     }
   }
 
+  /// Returns the same as text: a column has one kind of values.
+  func text(_ bytes: [UInt8]) throws -> String {
+    switch try exported(bytes) {
+    case .text(let text): text
+    case .integer(let number): String(number)
+    case .real(let number): String(number)
+    case .blob(let content): Base64.encode(content)
+    case .null: ""
+    }
+  }
+
   private var options: ExportOptions {
     var options = ExportOptions()
     options.dates = dates

@@ -56,7 +56,7 @@ struct ExportedValue {
     case (.date, .real(let seconds)): return date(seconds)
     case (.uuid, .blob(let bytes)) where bytes.count == 16: return .text(UUIDText.text(of: bytes))
     case (.external, .blob(let bytes)): return try content(bytes)
-    case (.archive, .blob(let bytes)): return try ArchivedContent(dates: options.dates).exported(bytes)
+    case (.archive, .blob(let bytes)): return .text(try ArchivedContent(dates: options.dates).text(bytes))
     // A value of another class than its type has stays what it is.
     default: return value
     }

@@ -6,18 +6,59 @@ import DurableFiles
 import PersistentStore
 import SystemPackage
 
-/// A new store, under a hidden name until it is complete.
-package final class NewStore {
+/// The external files that a command writes beside a store.
+package final class AddedExternalFiles {
   private let location: StoreLocation
   private let files = LinuxFileSystem()
-  /// The external files that were written.
   private var written: [FilePath] = []
+
+  /// Writes files of the store at a location.
+  package init(of location: StoreLocation) { self.location = location }
+
+  /// Writes a file, whose name no file has.
+  package func add(_ content: [UInt8], as name: ExternalFileName) throws {
+    if written.isEmpty {
+      for directory in [location.supportDirectory, location.externalDataDirectory]
+      where try files.status(directory) == nil {
+        try files.makeDirectory(directory, mode: 0o755)
+      }
+    }
+    let path = location.externalDataDirectory.appending(name.text)
+    try files.createFile(path, content, mode: 0o644)
+    written.append(path)
+  }
+
+  /// Makes the names of the files durable: before the store that refers to them is in place.
+  package func sync() throws {
+    guard !written.isEmpty else { return }
+    try files.syncDirectory(location.externalDataDirectory)
+    try files.syncDirectory(location.supportDirectory)
+    try files.syncDirectory(location.directory)
+  }
+
+  /// Removes the files of a store that was not completed.
+  package func discard() {
+    guard !written.isEmpty else { return }
+    for path in written { _ = try? files.unlinkIfPresent(path) }
+    written = []
+    // Directories with other files stay.
+    try? files.removeDirectory(location.externalDataDirectory)
+    try? files.removeDirectory(location.supportDirectory)
+  }
+}
+
+/// A new store, under a hidden name until it is complete.
+package struct NewStore {
+  private let location: StoreLocation
+  private let files = LinuxFileSystem()
+  private let external: AddedExternalFiles
   /// The place to write to.
   package let hidden: StoreLocation
 
   /// Begins a store at a location where no file of a store may exist. `job` makes the hidden name unique.
   package init(at location: StoreLocation, job: String) throws {
     self.location = location
+    external = AddedExternalFiles(of: location)
     hidden = StoreLocation(database: location.directory.appending(".\(location.fileName).hop-\(job).tmp"))
     for path in [location.database, location.supportDirectory] + location.sideFiles
     where try files.status(path) != nil {
@@ -27,35 +68,20 @@ package final class NewStore {
   }
 
   /// Writes an external file.
-  package func keep(_ content: [UInt8], as name: ExternalFileName) throws {
-    if written.isEmpty {
-      try files.makeDirectory(location.supportDirectory, mode: 0o755)
-      try files.makeDirectory(location.externalDataDirectory, mode: 0o755)
-    }
-    let path = location.externalDataDirectory.appending(name.text)
-    try files.createFile(path, content, mode: 0o644)
-    written.append(path)
-  }
+  package func keep(_ content: [UInt8], as name: ExternalFileName) throws { try external.add(content, as: name) }
 
-  /// Syncs everything and gives the store its name. The external files are synced before the store that refers to them
-  /// gets it.
+  /// Syncs everything and gives the store its name.
   package func commit() throws {
-    if !written.isEmpty {
-      try files.syncDirectory(location.externalDataDirectory)
-      try files.syncDirectory(location.supportDirectory)
-    }
+    try external.sync()
     try files.syncFile(hidden.database)
     try files.renameNoReplace(hidden.database, to: location.database)
     try files.syncDirectory(location.directory)
-    written = []
   }
 
-  /// Removes what was written; after `commit` nothing.
+  /// Removes what was written, if the store did not get its name.
   package func discard() {
+    let isComplete = (try? files.status(hidden.database)) ?? nil == nil
     for path in [hidden.database] + hidden.sideFiles { _ = try? files.unlinkIfPresent(path) }
-    guard !written.isEmpty else { return }
-    for path in written { _ = try? files.unlinkIfPresent(path) }
-    _ = try? files.removeDirectory(location.externalDataDirectory)
-    _ = try? files.removeDirectory(location.supportDirectory)
+    if !isComplete { external.discard() }
   }
 }

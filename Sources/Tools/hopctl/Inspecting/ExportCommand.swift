@@ -15,8 +15,8 @@ struct ExportCommand: HopctlCommand {
     discussion: """
       Read-only. ndjson has every value whole, in the form of `hopctl dump`; `hopctl import` makes the same store of \
       it. csv is a folder with a file for each entity and each many-to-many relationship. sqlite is a database with \
-      the model's names: foreign keys, join tables, constraints, and a view for each entity below another. The output \
-      contains user data.
+      the model's names: foreign keys, join tables, constraints, and a view for each entity below another. These \
+      contain user data. sql, grdb-swift and room-kotlin are code for that database, without data.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -24,7 +24,7 @@ struct ExportCommand: HopctlCommand {
   var format: ExportFormat
   @Option(
     name: .customLong("output"),
-    help: ArgumentHelp("The new file, or folder of csv (default of ndjson: standard output).", valueName: "path"),
+    help: ArgumentHelp("The new file, or folder of csv (default for text: standard output).", valueName: "path"),
     completion: .file())
   var path: String?
   @Option(
@@ -56,9 +56,9 @@ struct ExportCommand: HopctlCommand {
     }
     if uuids == .blob, format == .csv { throw ValidationError("--uuids blob belongs to --to sqlite") }
     if files != nil, format != .ndjson { throw ValidationError("--files belongs to --to ndjson") }
-    if path == nil, format != .ndjson { throw ValidationError("--to \(format.rawValue) needs --output PATH") }
+    if path == nil, !format.isText { throw ValidationError("--to \(format.rawValue) needs --output PATH") }
     if path == nil, output.json {
-      throw ValidationError("--json needs --output PATH: JSON lines go to standard output")
+      throw ValidationError("--json needs --output PATH: the export goes to standard output")
     }
   }
 
@@ -132,6 +132,10 @@ struct ExportCommand: HopctlCommand {
     case .ndjson:
       let written = try writeLines(reader, schema, selection, external, to: target, stop)
       return Written(objects: written.objects, warnings: missing(written.missingFiles), leftOut: written.leftOut)
+    case .sql, .grdbSwift, .roomKotlin:
+      let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
+      try write(SchemaCode(of: clean, options: options).text(in: format.language ?? .sql), to: target)
+      return Written(objects: 0, leftOut: clean.missingParts)
     case .csv, .sqlite:
       guard let target else { throw HopdError(.usage, "an output is needed", hint: "pass --output PATH") }
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
@@ -146,6 +150,12 @@ struct ExportCommand: HopctlCommand {
       return Written(
         objects: written.count, pairs: written.pairs, warnings: written.warnings, leftOut: clean.missingParts)
     }
+  }
+
+  private func write(_ text: String, to target: NewOutput?) throws {
+    guard let target else { return try StandardStreams.write(text, to: .output) }
+    let file = try FileDescriptor.open(target.hidden, .writeOnly, options: [.noFollow, .closeOnExec])
+    try file.closeAfter { _ = try file.writeAll(text.utf8) }
   }
 
   private var options: ExportOptions {
@@ -207,7 +217,14 @@ struct ExportCommand: HopctlCommand {
 
 /// The value of `--to`.
 enum ExportFormat: String, CaseIterable, ExpressibleByArgument {
-  case ndjson, csv, sqlite
+  case ndjson, csv, sqlite, sql
+  case grdbSwift = "grdb-swift"
+  case roomKotlin = "room-kotlin"
+
+  /// Whether the output is text, which may go to standard output.
+  var isText: Bool { self != .csv && self != .sqlite }
+  /// The language of code for the database of sqlite; nil for formats of objects.
+  var language: SchemaLanguage? { SchemaLanguage(rawValue: rawValue) }
 }
 
 extension DateForm: ExpressibleByArgument {}
