@@ -94,9 +94,11 @@ import Testing
   private func same(_ found: [UInt8], _ wanted: [UInt8], _ what: String) throws {
     guard found != wanted else { return }
     let pairs = zip(found.split(separator: 0x0a), wanted.split(separator: 0x0a))
-    let pair = pairs.first { $0 != $1 }
+    guard let pair = pairs.first(where: { $0 != $1 }) else {
+      Issue.record("\(what): \(found.count) and \(wanted.count) bytes")
+      return
+    }
     Issue.record(
-      "\(what): \(pair.map { String(decoding: $0.0, as: UTF8.self) } ?? "\(found.count) bytes") is not \(pair.map { String(decoding: $0.1, as: UTF8.self) } ?? "\(wanted.count) bytes")"
-    )
+      "\(what): \(String(decoding: pair.0, as: UTF8.self)) is not \(String(decoding: pair.1, as: UTF8.self))")
   }
 }

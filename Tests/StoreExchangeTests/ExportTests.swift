@@ -17,9 +17,15 @@ struct ExportTests {
       "garden.ndjson",
       #"""
       {"entity":"Family","id":"Family/p1","attributes":{"name":"=HYPERLINK(\"x\")"},"relationships":{"plants":[]}}
-      {"entity":"Garden","id":"Garden/p1","attributes":{"name":"a,\"b\"\r\nc"},"relationships":{"plants":["Tree/p2","Plant/p1"]}}
-      {"entity":"Plant","id":"Plant/p1","attributes":{"hardy":true,"height":1e300,"name":"nul\u0000nul","notes":null,"picture":"AQID","seen":-1e-12,"tag":"00010203-0405-0607-0809-0A0B0C0D0E0F","year":-32768},"relationships":{"family":"Family/p1","gardens":["Garden/p1"],"label":null}}
-      {"entity":"Tree","id":"Tree/p2","attributes":{"hardy":false,"height":"-Infinity","name":{"invalidText":"gP8="},"notes":null,"picture":null,"rings":2147483647,"seen":"4001-01-01T00:00:00.0Z","tag":null,"year":null},"relationships":{"family":null,"gardens":["Garden/p1"],"label":null}}
+      {"entity":"Garden","id":"Garden/p1","attributes":{"name":"a,\"b\"\r\nc"},\#
+      "relationships":{"plants":["Tree/p2","Plant/p1"]}}
+      {"entity":"Plant","id":"Plant/p1","attributes":{"hardy":true,"height":1e300,"name":"nul\u0000nul",\#
+      "notes":null,"picture":"AQID","seen":-1e-12,"tag":"00010203-0405-0607-0809-0A0B0C0D0E0F",\#
+      "year":-32768},"relationships":{"family":"Family/p1","gardens":["Garden/p1"],"label":null}}
+      {"entity":"Tree","id":"Tree/p2","attributes":{"hardy":false,"height":"-Infinity",\#
+      "name":{"invalidText":"gP8="},"notes":null,"picture":null,"rings":2147483647,\#
+      "seen":"4001-01-01T00:00:00.0Z","tag":null,"year":null},"relationships":{"family":null,\#
+      "gardens":["Garden/p1"],"label":null}}
       """#)
     try room.load(data, rows: .keep)
     return room
@@ -104,7 +110,8 @@ struct ExportTests {
     let data = try room.file(
       "o.ndjson",
       #"""
-      {"entity":"Values","id":"Values/p1","attributes":{"id":7,"select":"a","entity":"b"},"relationships":{"group":"sqlite_table/p1"}}
+      {"entity":"Values","id":"Values/p1","attributes":{"id":7,"select":"a","entity":"b"},\#
+      "relationships":{"group":"sqlite_table/p1"}}
       {"entity":"sqlite_table","id":"sqlite_table/p1","attributes":{},"relationships":{"where":["Values/p1"]}}
       """#)
     try room.load(data)

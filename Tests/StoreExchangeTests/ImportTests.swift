@@ -65,12 +65,19 @@ struct ImportTests {
     let lines = try room.lines()
     #expect(
       lines == [
-        #"{"entity":"Family","id":"Family/p1","attributes":{"name":"Beech family"},"relationships":{"plants":["Plant/p1","Plant/p2"]}}"#,
+        #"{"entity":"Family","id":"Family/p1","attributes":{"name":"Beech family"},"#
+          + #""relationships":{"plants":["Plant/p1","Plant/p2"]}}"#,
         #"{"entity":"Family","id":"Family/p2","attributes":{"name":"Rose family"},"relationships":{"plants":[]}}"#,
-        #"{"entity":"Garden","id":"Garden/p1","attributes":{"name":"South garden"},"relationships":{"plants":["Plant/p1","Plant/p2"]}}"#,
-        #"{"entity":"Garden","id":"Garden/p2","attributes":{"name":"North garden"},"relationships":{"plants":["Plant/p1"]}}"#,
-        #"{"entity":"Plant","id":"Plant/p1","attributes":{"hardy":true,"height":30.5,"name":"OAK","notes":null,"picture":null,"seen":"2020-05-01T10:00:00.0Z","tag":null,"year":1999},"relationships":{"family":"Family/p1","gardens":["Garden/p1","Garden/p2"],"label":null}}"#,
-        #"{"entity":"Plant","id":"Plant/p2","attributes":{"hardy":false,"height":null,"name":"BEECH","notes":null,"picture":null,"seen":null,"tag":null,"year":null},"relationships":{"family":"Family/p1","gardens":["Garden/p1"],"label":null}}"#,
+        #"{"entity":"Garden","id":"Garden/p1","attributes":{"name":"South garden"},"#
+          + #""relationships":{"plants":["Plant/p1","Plant/p2"]}}"#,
+        #"{"entity":"Garden","id":"Garden/p2","attributes":{"name":"North garden"},"#
+          + #""relationships":{"plants":["Plant/p1"]}}"#,
+        #"{"entity":"Plant","id":"Plant/p1","attributes":{"hardy":true,"height":30.5,"name":"OAK","#
+          + #""notes":null,"picture":null,"seen":"2020-05-01T10:00:00.0Z","tag":null,"year":1999},"#
+          + #""relationships":{"family":"Family/p1","gardens":["Garden/p1","Garden/p2"],"label":null}}"#,
+        #"{"entity":"Plant","id":"Plant/p2","attributes":{"hardy":false,"height":null,"name":"BEECH","#
+          + #""notes":null,"picture":null,"seen":null,"tag":null,"year":null},"#
+          + #""relationships":{"family":"Family/p1","gardens":["Garden/p1"],"label":null}}"#,
       ])
   }
 
@@ -202,11 +209,13 @@ struct ImportTests {
         "'Famly' is neither a column nor an expression over columns"
       ),
       (
-        "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\n[import.columns]\nname = \"Family\"\nsize = \"Year\"\n",
+        "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\n"
+          + "[import.columns]\nname = \"Family\"\nsize = \"Year\"\n",
         "Family has no attribute size"
       ),
       (
-        "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\nkeys = \"Name\"\n[import.columns]\nname = \"Family\"\n",
+        "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\nkeys = \"Name\"\n"
+          + "[import.columns]\nname = \"Family\"\n",
         "`keys` is not a key here"
       ),
       (

@@ -1,5 +1,5 @@
-// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339, and back. It uses no calendar of the platform:
-// those depend on time zones and locales, which must never matter.
+// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339, and back. It uses no calendar of the
+// platform: those depend on time zones and locales, which must never matter.
 
 /// Dates of stores as RFC 3339 UTC.
 package enum DateText {

@@ -156,8 +156,8 @@ package struct SQLiteExport {
       "INSERT INTO \(qualified(table.name)) (\(names.map(quoted).joined(separator: ", ")))"
         + " SELECT \(values.joined(separator: ", ")) FROM \(source(of: table)) AND s.\"Z_PK\" > ? AND s.\"Z_PK\" <= ?")
     let next = try connection.prepare(
-      "SELECT max(k) FROM (SELECT \"Z_PK\" AS k FROM \(stored) WHERE \"Z_PK\" > ? ORDER BY \"Z_PK\" LIMIT \(Self.chunk))"
-    )
+      "SELECT max(k) FROM (SELECT \"Z_PK\" AS k FROM \(stored) WHERE \"Z_PK\" > ?"
+        + " ORDER BY \"Z_PK\" LIMIT \(Self.chunk))")
     // Keys of hostile stores may be anything, the smallest one included.
     var last = try connection.integer("SELECT min(\"Z_PK\") FROM \(stored)") ?? 0
     var isFirst = true

@@ -69,9 +69,9 @@ final class ObjectWriter {
     self.collections = collections
     self.initial = initial
     values = initial
-    let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns
+    let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns).map(SQLiteIdentifier.quoted)
     insert = try connection.prepare(
-      "INSERT INTO \(SQLiteIdentifier.quoted(table.name)) (\(names.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
+      "INSERT INTO \(SQLiteIdentifier.quoted(table.name)) (\(names.joined(separator: ", ")))"
         + " VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))")
     origin = try connection.prepare("INSERT INTO \(origins) VALUES (?, ?, ?)")
   }

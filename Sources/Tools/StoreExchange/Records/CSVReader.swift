@@ -1,5 +1,5 @@
-// Reads CSV and its kin: RFC 4180, with any delimiter and any end of line. A cell without quotes and content is nil, and
-// one with quotes is a text, even an empty one. Everything that could be read in two ways is refused, with its line.
+// Reads CSV and its kin: RFC 4180, with any delimiter and any end of line. A cell without quotes and content is nil,
+// and one with quotes is a text, even an empty one. What could be read in two ways is refused, with its line.
 
 import Diagnostics
 import SystemPackage

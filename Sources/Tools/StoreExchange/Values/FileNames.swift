@@ -6,7 +6,8 @@ import ManagedObjectModel
 struct FileNames {
   private var names = UniqueNames()
 
-  /// Returns a file name: letters, digits, `_`, `-`, inner points and all that is not ASCII stay, other bytes are `%XX`.
+  /// Returns a file name: letters, digits, `_`, `-`, inner points and all that is not ASCII stay; other bytes become
+  /// `%XX`.
   mutating func take(_ name: String, extension suffix: String) -> String {
     var bytes: [UInt8] = []
     for (place, byte) in name.utf8.enumerated() {

@@ -18,7 +18,7 @@ struct ImportCommand: HopctlCommand {
     commandName: "import", abstract: "Make a store from JSON lines, CSV or SQLite",
     discussion: """
       DATA is a file of `hopctl export --to ndjson`, a folder of `hopctl export --to csv`, or a file, folder or SQLite \
-      database with a mapping (docs/IMPORT.md). The store is verified before it gets its name; an interrupted import \
+      database with a mapping (docs/SEED.md). The store is verified before it gets its name; an interrupted import \
       leaves nothing.
       """)
 

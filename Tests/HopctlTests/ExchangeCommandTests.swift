@@ -1,0 +1,118 @@
+// `hopctl export` and `hopctl import`: what leaves a store comes back, and data of other programs becomes a store.
+
+import BlockingTests
+import FoundationEssentials
+import SystemPackage
+import Testing
+
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
+struct ExchangeCommandTests {
+  private static let example: String = {
+    var path = FilePath(#filePath)
+    for _ in 0..<3 { path.removeLastComponent() }
+    return path.appending("Examples").appending("Seed").string
+  }()
+
+  @Test("A store of JSON lines has the objects of the store that they are from") func lines() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    let exported = try room.run(
+      "export", store, "--models", room.model, "--to", "ndjson", "--output", room.path("a.ndjson"), "--json",
+      "--read-only")
+    #expect(exported.status == 0, "\(exported.errors)")
+    let report = try exported.json()
+    #expect(
+      report.objects?.int == 30 && report.format?.text == "ndjson" && report.readOnly?.unchanged == .boolean(true))
+    let lines = try room.run("export", store, "--models", room.model, "--to", "ndjson")
+    #expect(lines.output == (try String(contentsOf: URL(filePath: room.path("a.ndjson")), encoding: .utf8)))
+    let imported = try room.run(
+      "import", room.path("a.ndjson"), "--models", room.model, "--model-version", "Zoo", "--output",
+      room.path("b.sqlite"), "--invalid-rows", "keep", "--json")
+    #expect(imported.status == 0, "\(imported.errors)")
+    #expect(try imported.json().objects?.int == 30)
+    let again = try room.run("export", room.path("b.sqlite"), "--models", room.model, "--to", "ndjson")
+    #expect(again.output == lines.output)
+    #expect(try room.run("verify", room.path("b.sqlite"), "--models", room.model, "--exact").status == 0)
+    // A name that exists is never overwritten.
+    let taken = try room.run(
+      "import", room.path("a.ndjson"), "--models", room.model, "--model-version", "Zoo", "--output",
+      room.path("b.sqlite"))
+    #expect(taken.status == 73, "\(taken.errors)")
+  }
+
+  @Test("A folder of CSV brings its own mapping") func csv() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    let folder = room.path("csv")
+    let exported = try room.run("export", store, "--models", room.model, "--to", "csv", "--output", folder)
+    #expect(exported.status == 0, "\(exported.errors)")
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [
+        "Animal.csv", "Bird.csv", "Keeper.csv", "import.hopimport.toml",
+      ])
+    let imported = try room.run(
+      "import", folder, "--models", room.model, "--model-version", "Zoo", "--output", room.path("b.sqlite"),
+      "--invalid-rows", "keep")
+    #expect(imported.status == 0, "\(imported.errors)")
+    let dumps = try [store, room.path("b.sqlite")].map { try room.run("dump", $0, "--models", room.model).output }
+    #expect(dumps[0] == dumps[1] && !dumps[0].isEmpty)
+  }
+
+  @Test("The database of an export is whole for SQLite") func database() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", version: "Zoo 10")
+    let database = room.path("zoo.db")
+    let exported = try room.run("export", store, "--models", room.model, "--to", "sqlite", "--output", database)
+    #expect(exported.status == 0, "\(exported.errors)")
+    #expect(try room.sql(database, "PRAGMA foreign_key_check; PRAGMA integrity_check") == "ok")
+    #expect(try room.sql(database, "SELECT count(*) FROM Animal") == "20")
+    #expect(try room.sql(database, "SELECT count(*) FROM Bird") == "10")
+    for format in ["sql", "grdb-swift", "room-kotlin"] {
+      let code = try room.run("export", store, "--models", room.model, "--to", format)
+      #expect(code.status == 0 && code.output.contains("Keeper"), "\(code)")
+    }
+  }
+
+  @Test("The example makes a store, and --into adds to it and keeps a backup") func example() throws {
+    let room = try Room()
+    let (model, store) = ("\(Self.example)/Garden.xcdatamodeld", room.path("Garden.sqlite"))
+    let words = [
+      "import", "\(Self.example)/data", "--mapping", "\(Self.example)/garden.hopimport.toml", "--models", model,
+    ]
+    let tried = try room.run(words: words + ["--dry-run"])
+    #expect(tried.status == 0 && tried.output.contains("22 objects"), "\(tried)")
+    #expect(!FileManager.default.fileExists(atPath: store))
+    let made = try room.run(words: words + ["--output", store])
+    #expect(made.status == 0 && made.errors.isEmpty, "\(made)")
+    #expect(try room.run("verify", store, "--models", model, "--verify", "full", "--exact").status == 0)
+    try room.file("more.csv", "Name,Botanical name,Family\nMint,Mentha spicata,Lamiaceae\n")
+    let added = try room.run(
+      "import", room.path("more.csv"), "--mapping", "\(Self.example)/more.hopimport.toml", "--models", model, "--into",
+      store, "--json")
+    #expect(added.status == 0, "\(added.errors)")
+    let report = try added.json()
+    #expect(report.objects?.int == 1)
+    let backup = try #require(report.backup?.text)
+    #expect(FileManager.default.fileExists(atPath: backup))
+    #expect(try room.sql(store, "SELECT count(*) FROM ZPLANT") == "13")
+    #expect(try room.run("verify", store, "--models", model, "--verify", "full").status == 0)
+    // The same rows again: their names must be unique, and the store stays what it is.
+    let again = try room.run(
+      "import", room.path("more.csv"), "--mapping", "\(Self.example)/more.hopimport.toml", "--models", model, "--into",
+      store)
+    #expect(again.status == 65 && again.errors.contains("more.csv:2"), "\(again)")
+    #expect(try room.sql(store, "SELECT count(*) FROM ZPLANT") == "13")
+  }
+
+  @Test(
+    "What makes no sense is a usage error",
+    arguments: [
+      ["export", "x.sqlite", "--to", "csv"], ["export", "x.sqlite", "--to", "sqlite"], ["export", "x.sqlite"],
+      ["export", "x.sqlite", "--to", "xml"], ["export", "x.sqlite", "--to", "ndjson", "--where", "a == 1"],
+      ["export", "x.sqlite", "--to", "ndjson", "--json"], ["export", "x.sqlite", "--to", "csv", "--files", "f"],
+      ["import", "x.csv"], ["import", "x.csv", "--output", "a", "--into", "b"],
+    ])
+  func usage(words: [String]) throws {
+    #expect(try Room().run(words: words).status == 64)
+  }
+}
