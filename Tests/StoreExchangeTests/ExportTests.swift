@@ -151,6 +151,40 @@ struct ExportTests {
     #expect(throws: HopdError.self) { _ = try room.database(entities: ["Plant"], predicate: "heigt > 0") }
   }
 
+  @Test("Since a transaction, only changed objects are exported, and deleted ones are named") func increments() throws {
+    let room = try hostileGarden()
+    let location = room.location("store.sqlite")
+    do {
+      let connection = try Connection(path: location.database, access: .exclusive(keepsLog: false))
+      try connection.execute(
+        """
+        CREATE TABLE ATRANSACTION (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, ZTIMESTAMP TIMESTAMP);
+        CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, ZCHANGETYPE INTEGER, ZENTITY INTEGER,
+          ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER);
+        INSERT INTO ATRANSACTION VALUES (5, 16002, 0), (6, 16002, 1);
+        INSERT INTO ACHANGE VALUES (1, 16001, 0, 1, 1, 5), (2, 16001, 1, 4, 1, 6), (3, 16001, 2, 4, 9, 6),
+          (4, 16001, 2, 4, 1, 6)
+        """)
+    }
+    let (lines, last, warning) = try StoreReader.withUnchangedStore(at: location, attachedAs: "source") { reader in
+      final class Sink { var bytes: [UInt8] = [] }
+      let sink = Sink()
+      let history = try HistorySelection(since: 5, in: reader, schema: room.schema)
+      let selection = try StoreSelection(
+        entities: [], predicate: nil, history: history, in: reader, schema: room.schema)
+      _ = try StoreDump(reader: reader, schema: room.schema, selection: selection, isExact: true)
+        .write { sink.bytes += $0 }
+      #expect(try history.writeDeleted(of: selection) { sink.bytes += $0 } == 1)
+      let lines = String(decoding: sink.bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+      return (lines, history.last, history.warning)
+    }
+    #expect(last == 6 && warning == nil)
+    #expect(lines.count == 2, "\(lines)")
+    // What a changed object refers to stays, although it is not exported.
+    #expect(lines[0].contains(#""id":"Plant/p1""#) && lines[0].contains(#""family":"Family/p1""#), "\(lines[0])")
+    #expect(lines[1] == #"{"entity":"Plant","id":"Plant/p9","deleted":true}"#)
+  }
+
   @Test("A rule that objects break is left out, and no object is") func brokenRules() throws {
     let room = try Room(gardenModel)
     let data = try room.file(

@@ -159,7 +159,7 @@ package struct StoreDump {
     var columns = ["s.\"Z_PK\""]
     func index(of column: String, target: EntityTable? = nil) -> Int32 {
       let column = "s." + SQLiteIdentifier.quoted(column)
-      let condition = target.flatMap { selection.condition(on: column, in: $0) }
+      let condition = target.flatMap { selection.condition(onReference: column, in: $0) }
       columns.append(condition.map { "CASE WHEN \($0) THEN \(column) END" } ?? column)
       return Int32(clamping: columns.count - 1)
     }
@@ -303,7 +303,7 @@ package struct StoreDump {
     case .members(let columns), .owned(let columns):
       let key = quoted(columns.key)
       let order = columns.orderKey.map { "\(quoted($0)), " } ?? ""
-      let selected = schema.table(named: columns.table).flatMap { selection.condition(on: "Z_PK", in: $0) }
+      let selected = schema.table(named: columns.table).flatMap { selection.condition(onReference: "Z_PK", in: $0) }
       sql =
         "SELECT \(key), Z_PK, Z_ENT FROM \(reader.qualified(columns.table)) WHERE \(key) IS NOT NULL"
         + (selected.map { " AND \($0)" } ?? "") + " ORDER BY \(key), \(order)Z_PK"
@@ -314,7 +314,7 @@ package struct StoreDump {
       sql =
         "SELECT \(owner), \(target), t.Z_ENT FROM \(join.pairs(in: reader.qualified(join.table))) AS j"
         + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = \(target)"
-        + " WHERE \(owner) IS NOT NULL" + (selection.condition(on: target, in: table).map { " AND \($0)" } ?? "")
+        + " WHERE \(owner) IS NOT NULL" + (selection.condition(onReference: target, in: table).map { " AND \($0)" } ?? "")
         + " ORDER BY \(owner), \(order)\(target)"
     }
     return PairCursor(try reader.connection.prepare(sql))

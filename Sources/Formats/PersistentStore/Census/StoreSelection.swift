@@ -13,6 +13,8 @@ package struct StoreSelection: Sendable {
   private let entities: Set<String>?
   /// The tables of keys by the names of entity tables; an entity table without one has no selected object.
   private let keyTables: [String: String]
+  /// Whether references to objects that are not selected are read, too.
+  package var keepsReferences = false
 
   private init(entities: Set<String>?, keyTables: [String: String]) {
     self.entities = entities
@@ -53,5 +55,10 @@ package struct StoreSelection: Sendable {
   package func condition(on key: String, in table: EntityTable) -> String? {
     guard !isAll else { return nil }
     return keyTables[table.name].map { "\(key) IN (SELECT key FROM \($0))" } ?? "0"
+  }
+
+  /// The same for the key of a reference to an object.
+  package func condition(onReference key: String, in table: EntityTable) -> String? {
+    keepsReferences ? nil : condition(on: key, in: table)
   }
 }

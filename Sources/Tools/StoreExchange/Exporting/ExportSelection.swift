@@ -9,25 +9,31 @@ import SQLite
 
 extension StoreSelection {
   /// Selects the objects of the named entities, subentities included; all objects without a name. With a predicate one
-  /// entity is named, and its objects are those for which the predicate is true.
+  /// entity is named, and its objects are those for which the predicate is true. With a history only objects that it
+  /// names, and references to others stay.
   package init(
-    entities names: [String], predicate: String?, in reader: StoreReader, schema: StoreSchema
+    entities names: [String], predicate: String?, history: HistorySelection? = nil, in reader: StoreReader,
+    schema: StoreSchema
   ) throws {
-    guard !names.isEmpty else {
+    guard !names.isEmpty || history != nil else {
       self = .all
       return
     }
-    let entities = try names.map { name throws(HopdError) in
-      guard let entity = schema.model.entity(named: name) else {
-        throw HopdError(
-          .usage, "the model has no entity \(name.printableLine)",
-          hint: NearestName.among(schema.model.entities.map(\.name), to: name).map { "pass --entity \($0)" }
-            ?? "run `hopctl model schema` to list the entities")
+    let entities =
+      try names.isEmpty
+      ? schema.model.rootEntities
+      : names.map { name throws(HopdError) in
+        guard let entity = schema.model.entity(named: name) else {
+          throw HopdError(
+            .usage, "the model has no entity \(name.printableLine)",
+            hint: NearestName.among(schema.model.entities.map(\.name), to: name).map { "pass --entity \($0)" }
+              ?? "run `hopctl model schema` to list the entities")
+        }
+        return entity
       }
-      return entity
-    }
     guard let predicate, let entity = entities.first else {
-      try self.init(of: entities, in: reader, schema: schema)
+      try self.init(of: entities, in: reader, schema: schema) { history?.condition(of: $0) }
+      keepsReferences = history != nil
       return
     }
     let fallbacks = ExpressionFallbacks()
@@ -38,7 +44,10 @@ extension StoreSelection {
     }
     defer { fallbacks.unregister() }
     do {
-      try self.init(of: [entity], in: reader, schema: schema) { _ in condition }
+      try self.init(of: [entity], in: reader, schema: schema) { entity in
+        history.map { "(\(condition)) AND \($0.condition(of: entity))" } ?? condition
+      }
+      keepsReferences = history != nil
     } catch let error as SQLiteError {
       throw reader.connection.takeFunctionFailure() ?? error
     }

@@ -168,7 +168,8 @@ struct ImportedValue {
     let seconds: Double? =
       switch (dates, cell) {
       case (.iso, .text(let text)):
-        DateText.secondsSince2001(rfc3339: isExact ? text : Self.trimmed(text)) ?? (isExact ? number(cell) : nil)
+        DateText.secondsSince2001(rfc3339: isExact ? text : Self.trimmed(text))
+          ?? (isExact ? number(cell) : distantDate(cell))
       // A date that RFC 3339 cannot write is a number.
       case (.iso, _) where isExact: number(cell)
       case (.iso, _): number(cell).map { $0 - Double(DateText.secondsFrom1970) }
@@ -178,6 +179,13 @@ struct ImportedValue {
       }
     guard let seconds, !seconds.isNaN else { throw notA(attribute) }
     return seconds
+  }
+
+  /// The Unix seconds of a date that RFC 3339 cannot write, as an export has them; nil for any other number, which may
+  /// be a date in another form.
+  private func distantDate(_ cell: DataCell) -> Double? {
+    guard let seconds = number(cell).map({ $0 - Double(DateText.secondsFrom1970) }) else { return nil }
+    return DateText.rfc3339(secondsSince2001: seconds) == nil ? seconds : nil
   }
 
   private func uuid(_ cell: DataCell, _ attribute: Attribute) throws(HopdError) -> [UInt8] {

@@ -85,7 +85,9 @@ package struct StoreImport {
   private func source() throws -> Source {
     let data = try DataSet(at: self.data)
     if let mapping { return .mapped(try ImportMapping(at: mapping), data) }
-    if data.isFile, let line = try JSONLinesReader(self.data).object(), ObjectLinesImport.isOwn(line) { return .own }
+    if data.isFile, let line = (try? JSONLinesReader(self.data).object()) ?? nil, ObjectLinesImport.isOwn(line) {
+      return .own
+    }
     let beside = self.data.appending(CSVMappingText.fileName)
     if !data.isFile, beside.linkStatus() != nil { return .mapped(try ImportMapping(at: beside), data) }
     throw HopdError(

@@ -7,6 +7,8 @@ extension HopdError.Code {
   package static let constraintLeftOut = HopdError.Code("constraint-left-out", severity: .warning)
   /// Values of an export are nil, because their external files are missing.
   package static let externalFilesLeftOut = HopdError.Code("external-files-left-out", severity: .warning)
+  /// The history of a store begins after the transaction that was named.
+  package static let historyTruncated = HopdError.Code("history-truncated", severity: .warning)
   /// Texts of an export have another form than in the store.
   package static let textsChanged = HopdError.Code("texts-changed", severity: .warning)
 }

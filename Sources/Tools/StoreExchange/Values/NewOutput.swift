@@ -4,7 +4,7 @@ import Diagnostics
 import DurableFiles
 import SystemPackage
 
-/// A new file or folder, under a hidden name until it is complete.
+/// A new file or folder, under a hidden name until it is complete. Only its owner may read it: it has users' data.
 package struct NewOutput {
   private let path: FilePath
   private let isFolder: Bool
@@ -24,9 +24,9 @@ package struct NewOutput {
         .alreadyExists, "already exists", at: Place(file: path), hint: "name another path, or move that one away")
     }
     if isFolder {
-      try files.makeDirectory(hidden, mode: 0o755)
+      try files.makeDirectory(hidden, mode: 0o700)
     } else {
-      try files.createUnsyncedFile(hidden, [], mode: 0o644)
+      try files.createUnsyncedFile(hidden, [], mode: 0o600)
     }
   }
 

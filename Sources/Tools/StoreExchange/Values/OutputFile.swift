@@ -17,7 +17,7 @@ final class OutputFile {
     do {
       descriptor = try FileDescriptor.open(
         path, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
-        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        permissions: [.ownerReadWrite])
     } catch {
       throw OutputFile.failure(error, path)
     }

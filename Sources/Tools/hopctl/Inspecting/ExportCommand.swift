@@ -35,6 +35,11 @@ struct ExportCommand: HopctlCommand {
     name: .customLong("where"),
     help: ArgumentHelp("Export only the objects of --entity for which this is true.", valueName: "predicate"))
   var predicate: String?
+  @Option(
+    help: ArgumentHelp(
+      "Export only objects changed after this transaction of the persistent history, in ndjson.",
+      discussion: "Deleted objects have a line with `deleted`. 0 takes the whole history.", valueName: "transaction"))
+  var since: Int64?
   @Option(help: "Dates in csv and sqlite: iso (RFC 3339) or unix (seconds since 1970).")
   var dates = DateForm.iso
   @Option(help: "UUIDs in sqlite: text or blob.")
@@ -55,6 +60,8 @@ struct ExportCommand: HopctlCommand {
       throw ValidationError("--where needs one --entity, whose objects it selects")
     }
     if uuids == .blob, format == .csv { throw ValidationError("--uuids blob belongs to --to sqlite") }
+    if since != nil, format != .ndjson { throw ValidationError("--since belongs to --to ndjson") }
+    if let since, since < 0 { throw ValidationError("--since takes a number from 0") }
     if files != nil, format != .ndjson { throw ValidationError("--files belongs to --to ndjson") }
     if path == nil, !format.isText { throw ValidationError("--to \(format.rawValue) needs --output PATH") }
     if path == nil, output.json {
@@ -107,6 +114,9 @@ struct ExportCommand: HopctlCommand {
   private struct Written {
     var objects: Int64
     var pairs: Int64?
+    var deleted: Int64?
+    /// The newest transaction of the history.
+    var transaction: Int64?
     var warnings: [HopdError] = []
     var leftOut: [HopdError] = []
   }
@@ -119,7 +129,9 @@ struct ExportCommand: HopctlCommand {
       throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
     }
     let schema = try reader.layout(of: version.model, frameworkVersion: metadata.frameworkVersion)
-    let selection = try StoreSelection(entities: entities, predicate: predicate, in: reader, schema: schema)
+    let history = try since.map { try HistorySelection(since: $0, in: reader, schema: schema) }
+    let selection = try StoreSelection(
+      entities: entities, predicate: predicate, history: history, in: reader, schema: schema)
     let external = try ExternalDataDirectory(of: location)
     let bar = ProgressBar(output)
     defer { bar.end() }
@@ -130,8 +142,19 @@ struct ExportCommand: HopctlCommand {
     }
     switch format {
     case .ndjson:
-      let written = try writeLines(reader, schema, selection, external, to: target, stop)
-      return Written(objects: written.objects, warnings: missing(written.missingFiles), leftOut: written.leftOut)
+      let dump = StoreDump(
+        reader: reader, schema: schema, external: external,
+        binary: try files.map { .files(try BinaryFiles(FilePath($0))) } ?? .base64, selection: selection,
+        isExact: true)
+      var deleted: Int64?
+      let written = try writing(to: target, stop) { emit in
+        let written = try dump.write(emit)
+        deleted = try history?.writeDeleted(of: selection, emit)
+        return written
+      }
+      return Written(
+        objects: written.objects, deleted: deleted, transaction: history?.last,
+        warnings: missing(written.missingFiles) + [history?.warning].compactMap(\.self), leftOut: written.leftOut)
     case .sql, .grdbSwift, .roomKotlin:
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
       try write(SchemaCode(of: clean, options: options).text(in: format.language ?? .sql), to: target)
@@ -153,9 +176,7 @@ struct ExportCommand: HopctlCommand {
   }
 
   private func write(_ text: String, to target: NewOutput?) throws {
-    guard let target else { return try StandardStreams.write(text, to: .output) }
-    let file = try FileDescriptor.open(target.hidden, .writeOnly, options: [.noFollow, .closeOnExec])
-    try file.closeAfter { _ = try file.writeAll(text.utf8) }
+    try writing(to: target, nil) { try $0(Array(text.utf8)) }
   }
 
   private var options: ExportOptions {
@@ -164,17 +185,14 @@ struct ExportCommand: HopctlCommand {
     return options
   }
 
-  private func writeLines(
-    _ reader: StoreReader, _ schema: StoreSchema, _ selection: StoreSelection, _ external: ExternalDataDirectory,
-    to target: NewOutput?, _ stop: StopSignal?
-  ) throws -> StoreDump.Written {
-    let dump = StoreDump(
-      reader: reader, schema: schema, external: external,
-      binary: try files.map { .files(try BinaryFiles(FilePath($0))) } ?? .base64, selection: selection, isExact: true)
-    guard let target else { return try dump.write { try StandardStreams.write($0, to: .output) } }
+  /// Runs `body` with a function that writes to the output.
+  private func writing<Result>(
+    to target: NewOutput?, _ stop: StopSignal?, _ body: (@escaping ([UInt8]) throws -> Void) throws -> Result
+  ) throws -> Result {
+    guard let target else { return try body { try StandardStreams.write($0, to: .output) } }
     let file = try FileDescriptor.open(target.hidden, .writeOnly, options: [.noFollow, .closeOnExec])
     return try file.closeAfter {
-      try dump.write { portion in
+      try body { portion in
         guard stop?.isStopping != true else {
           throw HopdError(.interrupted, "stopped on request", hint: "run it again")
         }
@@ -201,6 +219,9 @@ struct ExportCommand: HopctlCommand {
         "exported \(store.text) to \(FilePath(path).printable): "
           + "\(MessageFormatter.count(written.objects, "object", "objects"))\(pairs)")
     }
+    if let transaction = written.transaction, !output.quiet {
+      StandardStreams.report("note: the newest transaction is \(transaction): pass --since \(transaction) next time")
+    }
     guard written.leftOut.isEmpty else {
       throw HopdError(
         .dumpIncomplete, "the export is not the whole store: it lacks \(written.leftOut.count) of its parts",
@@ -210,7 +231,8 @@ struct ExportCommand: HopctlCommand {
     }
     return [
       "store": location.database.string, "format": format.rawValue, "output": path, "objects": written.objects,
-      "pairs": written.pairs, "warnings": written.warnings.map(\.json),
+      "pairs": written.pairs, "deleted": written.deleted, "transaction": written.transaction,
+      "warnings": written.warnings.map(\.json),
     ]
   }
 }

@@ -100,10 +100,10 @@ struct ImportCommand: HopctlCommand {
     return try VersionLine(of: bundle, in: catalog).target(modelVersion.map { .named($0) } ?? .current, for: any)
   }
 
-  private var work: StoreImport {
-    var work = StoreImport(data: FilePath(data))
-    work.mapping = mapping.map { FilePath($0) }
-    work.files = files.map { FilePath($0) }
+  private func work() throws -> StoreImport {
+    var work = StoreImport(data: try FilePath(data).resolved())
+    work.mapping = try mapping.map { try FilePath($0).resolved() }
+    work.files = try files.map { try FilePath($0).resolved() }
     work.rows = invalidRows
     return work
   }
@@ -111,7 +111,7 @@ struct ImportCommand: HopctlCommand {
   private func make(
     _ fresh: FreshStore, at location: StoreLocation, commits: Bool
   ) throws -> StoreImport.Imported {
-    let work = work
+    let work = try work()
     let store = try NewStore(at: location, job: RequestOptions.jobName())
     let stop = StopOnSignals.start()
     let bar = ProgressBar(output)
@@ -161,6 +161,7 @@ struct ImportCommand: HopctlCommand {
     output.tell(loaded.found)
     output.warn(loaded.warnings)
     if dryRun { return try tryAdding(to: location, loaded.catalog) }
+    let work = try work()
     let stateDirectory = try state.directory()
     let rule = BackupRule(keep: backup?.count ?? 1)
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
@@ -223,7 +224,7 @@ struct ImportCommand: HopctlCommand {
       try reader.connection.copy("main", to: copy) { _, _ in true }
       return found
     }
-    let imported = try work.add(
+    let imported = try work().add(
       to: copy, schema: identified.schema, external: { _, _ in }, progress: { _, _ in })
     try report(imported, version, into: into, [:])
   }
