@@ -489,7 +489,7 @@ let package = Package(
         "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
-        "StoreReplacement", "StoreVerification", systemPackage,
+        "StoreExchange", "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

@@ -28,6 +28,8 @@ struct ImportedValue {
   var dates = ImportedDates.iso
   /// Whether the data is hopctl's own, whose numbers are those of a store: nothing is rounded.
   var isExact = false
+  /// Whether a whole number beyond its type's range stays, as a column holds it.
+  var keepsNumbers = false
 
   /// Returns the value of a cell; binary content without the form of external storage.
   func stored(_ cell: DataCell, as attribute: Attribute) throws(HopdError) -> SQLiteValue {
@@ -85,7 +87,7 @@ struct ImportedValue {
       default: nil
       }
     guard let number else { throw notA(attribute) }
-    guard attribute.type.integers?.contains(number) ?? true else {
+    guard keepsNumbers || attribute.type.integers?.contains(number) ?? true else {
       throw unfit(attribute, "does not fit \(attribute.type.name)")
     }
     return number

@@ -13,11 +13,12 @@ struct ObjectLinesImport {
   let loader: StoreLoader
   /// The directory of `--files`.
   let files: FilePath?
-  private let values = ImportedValue(isExact: true)
+  private let values: ImportedValue
 
   init(loader: StoreLoader, files: FilePath?) {
     self.loader = loader
     self.files = files
+    values = ImportedValue(isExact: true, keepsNumbers: loader.problems.rule == .keep)
   }
 
   /// Whether a line is one of hopctl's.
@@ -53,11 +54,12 @@ struct ObjectLinesImport {
     guard case .object(let attributes)? = object["attributes"] else {
       throw invalid("the line has no \"attributes\"")
     }
+    let here = loader.place(file: file, line: line)
     for (name, value) in attributes {
       do {
-        try set(name, value, of: writer, texts: &texts)
+        try set(name, value, of: writer, at: here, texts: &texts)
       } catch let error as HopdError where error.code == .rowInvalid && loader.problems.rule == .default {
-        loader.problems.correct(error.located(loader.place(file: file, line: line)))
+        loader.problems.correct(error.located(here))
       }
     }
     var lists: [(name: String, targets: [JSONNode])] = []
@@ -96,7 +98,8 @@ struct ObjectLinesImport {
   // MARK: Attributes
 
   private func set(
-    _ name: String, _ value: JSONNode, of writer: ObjectWriter, texts: inout [(column: String, bytes: [UInt8])]
+    _ name: String, _ value: JSONNode, of writer: ObjectWriter, at here: Place,
+    texts: inout [(column: String, bytes: [UInt8])]
   ) throws {
     if let (attribute, column, place) = writer.attributes[name] {
       // The store computes it of the objects that are there.
@@ -108,7 +111,8 @@ struct ObjectLinesImport {
         // The row has a text until the bytes replace it, which a required attribute needs.
         writer.set(.text(""), at: place)
       } else {
-        writer.set(try stored(value, as: attribute), at: place)
+        let here = Place(entity: writer.entity.name, property: name).filled(from: here)
+        writer.set(try stored(value, as: attribute, at: here), at: place)
       }
       return
     }
@@ -125,10 +129,10 @@ struct ObjectLinesImport {
       return
     }
     guard case .object(let members) = value else { throw invalid("\(name.printableLine) is not an object") }
-    for (element, value) in members { try set("\(name).\(element)", value, of: writer, texts: &texts) }
+    for (element, value) in members { try set("\(name).\(element)", value, of: writer, at: here, texts: &texts) }
   }
 
-  private func stored(_ value: JSONNode, as attribute: Attribute) throws -> SQLiteValue {
+  private func stored(_ value: JSONNode, as attribute: Attribute, at here: Place) throws -> SQLiteValue {
     switch value {
     case .null: return .null
     case .boolean(let flag): return try values.stored(.boolean(flag), as: attribute)
@@ -140,12 +144,12 @@ struct ObjectLinesImport {
       }
       return stored
     case .array: throw values.unfit(attribute, "is an array")
-    case .object: return try content(of: value, attribute)
+    case .object: return try content(of: value, attribute, at: here)
     }
   }
 
   /// Content that is not in the line.
-  private func content(of value: JSONNode, _ attribute: Attribute) throws -> SQLiteValue {
+  private func content(of value: JSONNode, _ attribute: Attribute, at here: Place) throws -> SQLiteValue {
     guard [.binary, .transformable, .uuid].contains(attribute.type.form) else {
       throw values.unfit(attribute, "is an object")
     }
@@ -165,11 +169,16 @@ struct ObjectLinesImport {
       }
       return attribute.type.form == .binary ? try loader.stored(bytes, as: attribute) : .blob(bytes)
     }
+    if value["external"] != nil {
+      // The value is lost, not wrong: as with a reference to an object that is not there, the rule decides.
+      try loader.problems.add(
+        reference: HopdError(
+          .rowInvalid, "the external file of \(attribute.name) was missing when the store was exported", at: here,
+          hint: "bring the store's directory of external data along and export again"))
+      return .null
+    }
     throw HopdError(
-      .rowInvalid,
-      value["external"] != nil
-        ? "the external file of \(attribute.name) was missing when the store was exported"
-        : "the line has only the digest of \(attribute.name)", at: Place(property: attribute.name),
+      .rowInvalid, "the line has only the digest of \(attribute.name)", at: Place(property: attribute.name),
       hint: "export again with whole values: hopctl export STORE --to ndjson")
   }
 
