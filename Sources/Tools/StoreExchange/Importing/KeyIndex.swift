@@ -13,6 +13,7 @@ final class KeyIndex {
   private var inserts: [String: Statement] = [:]
   private var removals: [String: Statement] = [:]
   private var searches: [String: Statement] = [:]
+  private var tables: [String: String] = [:]
 
   /// The object with a key, as far as the data knows it.
   enum Found {
@@ -33,8 +34,11 @@ final class KeyIndex {
 
   /// The temporary table with the keys of an entity's objects.
   func table(of entity: String) -> String {
+    if let known = tables[entity] { return known }
     let name = schema.table(of: entity)?.name
-    return "temp.hopd_keys_\(schema.tables.firstIndex { $0.name == name } ?? 0)"
+    let table = "temp.hopd_keys_\(schema.tables.firstIndex { $0.name == name } ?? 0)"
+    tables[entity] = table
+    return table
   }
 
   /// SQL of the numbers of an entity and its descendants.

@@ -16,7 +16,10 @@ final class MappedImport {
   /// References that wait for their targets, by relationship.
   private var waiting: [PropertyKey: WaitingReferences] = [:]
   /// The entities with sources that are not read yet.
-  private var unread: [String] = []
+  private var unread: [String] = [] {
+    didSet { readDestinations = [:] }
+  }
+  private var readDestinations: [String: Bool] = [:]
   private let moment = Double(time(nil)) - Double(DateText.secondsFrom1970)
 
   init(_ mapping: ImportMapping, data: DataSet, loader: StoreLoader) throws {
@@ -179,7 +182,10 @@ final class MappedImport {
 
   /// Whether all objects of an entity and those below it are read.
   private func isRead(_ entity: String) -> Bool {
-    !unread.contains { loader.schema.model.namesOfLineage(of: $0).contains(entity) }
+    if let known = readDestinations[entity] { return known }
+    let isRead = !unread.contains { loader.schema.model.namesOfLineage(of: $0).contains(entity) }
+    readDestinations[entity] = isRead
+    return isRead
   }
 
   /// Sets the to-ones whose targets are known, and returns what is staged.

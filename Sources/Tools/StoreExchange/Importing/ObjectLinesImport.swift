@@ -89,7 +89,7 @@ struct ObjectLinesImport {
   /// The key and entity number of an object that a line refers to.
   private func reference(_ text: String?, _ name: String) throws -> (key: Int64, number: Int64) {
     let (entity, key) = try id(text)
-    guard let number = loader.schema.number(of: entity), let table = loader.schema.table(of: entity) else {
+    guard let (number, table) = loader.place(ofEntity: entity) else {
       throw invalid("\(name.printableLine) refers to an object of no entity of the model")
     }
     return (try loader.key(key, in: table), number)
@@ -103,7 +103,7 @@ struct ObjectLinesImport {
   ) throws {
     if let (attribute, column, place) = writer.attributes[name] {
       // The store computes it of the objects that are there.
-      if loader.schema.derivation(ofAttribute: name, in: writer.entity.name)?.isComputed == true { return }
+      if writer.computed.contains(name) { return }
       if let bytes = value["invalidText"]?.string.flatMap({ Base64.decode($0.utf8) }),
         [.string, .uri].contains(attribute.type.form)
       {
@@ -206,6 +206,7 @@ struct ObjectLinesImport {
         }
       }
     }
+    guard given.count < writer.references.count else { return }
     for name in writer.references.keys where !given.contains(name) {
       loader.open.insert(PropertyKey(entity: writer.entity.name, property: name))
     }

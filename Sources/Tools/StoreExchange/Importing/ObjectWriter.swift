@@ -21,6 +21,8 @@ final class ObjectWriter {
   let table: EntityTable
   /// The attributes with a column by name, with the places of their values.
   let attributes: [String: (attribute: Attribute, column: String, place: Int)]
+  /// The names of derived attributes that the store computes of its objects.
+  let computed: Set<String>
   let references: [String: Reference]
   /// The to-manys with a place in a store, by name.
   let collections: [String: (relationship: Relationship, storage: RelationshipStorage)]
@@ -46,10 +48,14 @@ final class ObjectWriter {
       return columns.count - 1
     }
     var attributes: [String: (attribute: Attribute, column: String, place: Int)] = [:]
+    var computed: Set<String> = []
     for (name, attribute) in schema.model.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
       guard let column = schema.column(ofAttribute: name, in: entity.name) else { continue }
-      let isCount = schema.derivation(ofAttribute: name, in: entity.name)?.isCount == true
-      let value: SQLiteValue = attribute.isDerived ? (isCount ? .integer(0) : .null) : attribute.storedDefault ?? .null
+      let derivation = schema.derivation(ofAttribute: name, in: entity.name)
+      if derivation?.isComputed == true { computed.insert(name) }
+      // An object without children has 0 in a count.
+      let value: SQLiteValue =
+        attribute.isDerived ? (derivation?.isCount == true ? .integer(0) : .null) : attribute.storedDefault ?? .null
       attributes[name] = (attribute, column, place(column, value))
     }
     var references: [String: Reference] = [:]
@@ -65,6 +71,7 @@ final class ObjectWriter {
         discriminator: own.discriminator.map { place($0, .null) })
     }
     self.attributes = attributes
+    self.computed = computed
     self.references = references
     self.collections = collections
     self.initial = initial

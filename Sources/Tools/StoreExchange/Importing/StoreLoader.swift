@@ -17,6 +17,9 @@ final class StoreLoader {
   private let external: (ExternalFileName, [UInt8]) throws -> Void
   private var writers: [String: ObjectWriter] = [:]
   private(set) var pairs: [PropertyKey: StagedPairs] = [:]
+  /// What was looked up in the model: for each row that would take longer than writing it.
+  private var entities: [String: (number: Int64, table: EntityTable)] = [:]
+  private var pairsByName: [PropertyKey: StagedPairs] = [:]
   private var files: [FilePath] = []
   private var nextKeys: [String: Int64] = [:]
   /// Whether the tables have objects already.
@@ -60,8 +63,17 @@ final class StoreLoader {
     nextKeys = bases
   }
 
+  /// The number and the table of an entity; nil for an unknown one.
+  func place(ofEntity name: String) -> (number: Int64, table: EntityTable)? {
+    if let known = entities[name] { return known }
+    guard let number = schema.number(of: name), let table = schema.table(of: name) else { return nil }
+    entities[name] = (number, table)
+    return (number, table)
+  }
+
   /// The key that an object of the data has in the store: keys follow those that the store has given.
   func key(_ key: Int64, in table: EntityTable) throws(HopdError) -> Int64 {
+    guard isAdding else { return key }
     let (sum, overflow) = key.addingReportingOverflow(bases[table.name] ?? 0)
     guard !overflow else { throw HopdError(.rowInvalid, "the key of an object is too large") }
     return sum
@@ -173,9 +185,14 @@ final class StoreLoader {
 
   /// The staged pairs of a to-many, by the entity whose declaration has the storage; nil if it has none.
   func staged(_ relationship: String, of entity: String) throws -> StagedPairs? {
+    let name = PropertyKey(entity: entity, property: relationship)
+    if let known = pairsByName[name] { return known }
     guard let storing = schema.storingEntity(ofRelationship: relationship, in: entity) else { return nil }
     let key = PropertyKey(entity: storing, property: relationship)
-    if let known = pairs[key] { return known }
+    if let known = pairs[key] {
+      pairsByName[name] = known
+      return known
+    }
     guard let storage = schema.storage(ofRelationship: relationship, in: entity), storage.ownColumns == nil,
       let declared = schema.model.entity(named: storing).flatMap({ schema.model.allRelationships(of: $0)[relationship] }
       )
@@ -183,6 +200,7 @@ final class StoreLoader {
     let made = try StagedPairs(
       key: key, relationship: declared, storage: storage, table: "hopd_pairs_\(pairs.count)", connection: connection)
     pairs[key] = made
+    pairsByName[name] = made
     return made
   }
 
