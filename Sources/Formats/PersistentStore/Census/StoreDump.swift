@@ -314,7 +314,8 @@ package struct StoreDump {
       sql =
         "SELECT \(owner), \(target), t.Z_ENT FROM \(join.pairs(in: reader.qualified(join.table))) AS j"
         + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = \(target)"
-        + " WHERE \(owner) IS NOT NULL" + (selection.condition(onReference: target, in: table).map { " AND \($0)" } ?? "")
+        + " WHERE \(owner) IS NOT NULL"
+        + (selection.condition(onReference: target, in: table).map { " AND \($0)" } ?? "")
         + " ORDER BY \(owner), \(order)\(target)"
     }
     return PairCursor(try reader.connection.prepare(sql))
