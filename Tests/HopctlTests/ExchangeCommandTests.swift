@@ -58,6 +58,42 @@ struct ExchangeCommandTests {
     #expect(dumps[0] == dumps[1] && !dumps[0].isEmpty)
   }
 
+  @Test("Large values come back, in the lines and in files beside them") func largeValues() throws {
+    let room = try Room()
+    try room.file(
+      "Album.xcdatamodeld/Album.xcdatamodel/contents",
+      """
+      <?xml version='1.0'?><model><entity name='Photo'>
+      <attribute name='data' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
+      <attribute name='frame' optional='YES' attributeType='Transformable'/>
+      <attribute name='taken' optional='YES' attributeType='Date'/>
+      </entity></model>
+      """)
+    let (model, store) = (room.path("Album.xcdatamodeld"), room.path("album.sqlite"))
+    let made = try room.run(
+      "create", store, "--models", model, "--model-version", "Album", "--rows", "60", "--seed", "5")
+    try #require(made.status == 0, "\(made.errors)")
+    #expect(FileManager.default.fileExists(atPath: room.path(".album_SUPPORT/_EXTERNAL_DATA")))
+    let whole = try room.run(
+      "export", store, "--models", model, "--to", "ndjson", "--output", room.path("whole.ndjson"))
+    #expect(whole.status == 0, "\(whole.errors)")
+    let short = try room.run(
+      "export", store, "--models", model, "--to", "ndjson", "--output", room.path("short.ndjson"), "--files",
+      room.path("values"))
+    #expect(short.status == 0, "\(short.errors)")
+    for (data, words) in [("whole", []), ("short", ["--files", room.path("values")])] {
+      let copy = room.path("\(data).sqlite")
+      let imported = try room.run(
+        words: ["import", room.path("\(data).ndjson"), "--models", model, "--output", copy] + words)
+      #expect(imported.status == 0, "\(imported.errors)")
+      #expect(FileManager.default.fileExists(atPath: room.path(".\(data)_SUPPORT/_EXTERNAL_DATA")))
+      let again = try room.run("export", copy, "--models", model, "--to", "ndjson")
+      #expect(again.output == (try String(contentsOf: URL(filePath: room.path("whole.ndjson")), encoding: .utf8)))
+    }
+    let without = try room.run("import", room.path("short.ndjson"), "--models", model, "--dry-run")
+    #expect(without.status == 65 && without.errors.contains("pass --files DIRECTORY"), "\(without)")
+  }
+
   @Test("The database of an export is whole for SQLite") func database() throws {
     let room = try Room()
     let store = try room.store("a.sqlite", version: "Zoo 10")

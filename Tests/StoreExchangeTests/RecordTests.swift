@@ -35,6 +35,7 @@ struct RecordTests {
     #expect(try rows("a,b\n1,2\n3,\n\n") == wanted)
     #expect(try rows("\u{feff}a,b\r1,2\r3,") == wanted)
     #expect(try rows("a\tb\n1\t2\n3\t", delimiter: 9) == wanted)
+    #expect(try rows("a,b,,\n1,2,,\n,,,\n").count == 2)
   }
 
   @Test("CSV keeps NUL, and reports text that is not UTF-8")

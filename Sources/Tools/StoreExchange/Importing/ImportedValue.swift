@@ -136,7 +136,7 @@ struct ImportedValue {
 
   private func real(_ cell: DataCell, _ attribute: Attribute) throws(HopdError) -> Double {
     guard let number = number(cell), !number.isNaN else { throw notA(attribute) }
-    if isExact { return number }
+    if isExact, number.isFinite || isInfinity(cell) { return number }
     guard let real = attribute.type.real(number), real.isFinite || isInfinity(cell) else {
       throw unfit(attribute, "does not fit \(attribute.type.name)")
     }

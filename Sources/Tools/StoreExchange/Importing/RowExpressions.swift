@@ -24,7 +24,9 @@ final class RowExpressions: InstanceSource {
       entities: [
         Entity(
           name: Self.entity,
-          attributes: places.keys.sorted().map { Attribute(name: $0, type: .string, isOptional: true) })
+          attributes: places.keys.filter { !$0.isEmpty }.sorted().map {
+            Attribute(name: $0, type: .string, isOptional: true)
+          })
       ])
     self.moment = moment
   }

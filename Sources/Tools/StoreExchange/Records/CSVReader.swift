@@ -24,7 +24,8 @@ final class CSVReader: RecordSource {
       throw HopdError(.dataInvalid, "the file is empty", at: Place(file: path), hint: "write a row of column names")
     }
     columns = header.cells.map { $0.text ?? "" }
-    if let twice = columns.first(where: { name in columns.count { $0 == name } > 1 }) {
+    // Spreadsheets write columns without a name at the end.
+    if let twice = columns.first(where: { name in !name.isEmpty && columns.count { $0 == name } > 1 }) {
       throw HopdError(
         .dataInvalid, "two columns are called '\(twice.printableLine)'", at: Place(file: path, line: 1),
         hint: "give each column a name of its own")
@@ -33,8 +34,8 @@ final class CSVReader: RecordSource {
 
   func next() throws -> DataRecord? {
     while let record = try record() {
-      // An empty line, as at the end of many files.
-      if record.cells == [.null], columns.count > 1 { continue }
+      // An empty line, or one of delimiters alone, as at the end of many files.
+      if columns.count > 1, record.cells.allSatisfy({ $0 == .null }) { continue }
       guard record.cells.count == columns.count else {
         throw HopdError(
           .rowInvalid, "the row has \(record.cells.count) cells, and the header has \(columns.count)",
