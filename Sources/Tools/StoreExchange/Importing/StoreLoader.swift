@@ -131,12 +131,9 @@ final class StoreLoader {
     return writer
   }
 
-  /// Returns a key that no object of the table has.
-  func nextKey(in table: EntityTable) -> Int64 {
-    let key = (nextKeys[table.name] ?? 0) &+ 1
-    nextKeys[table.name] = key
-    return key
-  }
+  /// The key after those of a table; it is taken when an object is written with it, so that a row that is left out
+  /// leaves no gap.
+  func nextKey(in table: EntityTable) -> Int64 { (nextKeys[table.name] ?? 0) &+ 1 }
 
   /// Returns binary content as a column has it: large content of external storage is in a file.
   func stored(_ bytes: [UInt8], as attribute: Attribute) throws -> SQLiteValue {
