@@ -2,6 +2,7 @@
 
 import BlockingTests
 import FoundationEssentials
+import Glibc
 import SystemPackage
 import Testing
 
@@ -138,6 +139,41 @@ struct ExchangeCommandTests {
       store)
     #expect(again.status == 65 && again.errors.contains("more.csv:2"), "\(again)")
     #expect(try room.sql(store, "SELECT count(*) FROM ZPLANT") == "13")
+  }
+
+  @Test("A killed import leaves the old store or the new one, and the next one succeeds") func killed() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", version: "Zoo 10", rows: 30)
+    let names = (1...2000).map { "animal \($0)" }.joined(separator: "\n")
+    try room.file("more.csv", "name\n\(names)\n")
+    try room.file(
+      "more.hopimport.toml", "[[import]]\nentity = \"Animal\"\nfrom = \"more.csv\"\n[import.columns]\nname = \"name\"\n"
+    )
+    let words = [
+      "import", room.path("more.csv"), "--mapping", room.path("more.hopimport.toml"), "--models", room.model, "--into",
+      store,
+    ]
+    func count() throws -> Int {
+      try #require(Int(try room.sql(store, "SELECT count(*) FROM ZANIMAL")))
+    }
+    var before = try count()
+    for pause in stride(from: 20_000, through: 420_000, by: 50_000) {
+      let started = try room.start(words)
+      usleep(useconds_t(pause))
+      kill(started.process, SIGKILL)
+      _ = try room.wait(started)
+      #expect(try room.sql(store, "PRAGMA quick_check") == "ok", "\(pause)")
+      let found = try count()
+      #expect([before, before + 2000].contains(found), "\(pause): \(found)")
+      before = found
+    }
+    let finished = try room.run(words: words)
+    #expect(finished.status == 0, "\(finished)")
+    // A run that was killed between its work and its report is only reported.
+    #expect([before, before + 2000].contains(try count()))
+    #expect(try room.run("verify", store, "--models", room.model, "--verify", "full").status == 0)
+    let left = try FileManager.default.contentsOfDirectory(atPath: room.path("stores")).filter { $0.contains(".hop-") }
+    #expect(left.isEmpty, "\(left)")
   }
 
   @Test(
