@@ -182,6 +182,15 @@ let package = Package(
       ],
       path: "Sources/Tools/StoreFleet", swiftSettings: strict),
 
+    /// Data in and out: JSON lines, CSV, clean SQLite.
+    .target(
+      name: "StoreExchange",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists",
+        "SQLite", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
+      ],
+      path: "Sources/Tools/StoreExchange", swiftSettings: strict),
+
     // MARK: 4 - The edges of the process
 
     /// Policy programs: started with limits, talked to in batches, ended.
@@ -263,8 +272,8 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreFleet",
-        "StoreReplacement", "StoreVerification", "StoreWatching", systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
+        "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", "StoreWatching", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),
@@ -367,6 +376,13 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "StoreExchangeTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", "SeededRandom",
+        "StoreExchange", "StoreReplacement", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
         "BlockingTests",
@@ -461,8 +477,8 @@ let package = Package(
       dependencies: [
         "BlockingTests", "LocalPolicies", "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
-        "StoreVerification", systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreExchange",
+        "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The stores and models that Apple's software made, where their folder is there.
@@ -475,7 +491,7 @@ let package = Package(
         "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
-        "StoreReplacement", "StoreVerification", systemPackage,
+        "StoreExchange", "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

@@ -18,7 +18,7 @@ import Testing
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     [
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
-      "MigrationPipeline", "MigrationChecking", "StoreFleet",
+      "MigrationPipeline", "MigrationChecking", "StoreFleet", "StoreExchange",
     ],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState", "HopdControl"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
@@ -36,7 +36,7 @@ import Testing
       "StoreWatching", "SystemdSupport", "HopdConfiguration", "ServiceState", "HopdControl", "ConfigurationInspection",
       "HopdService", "hopd",
     ],
-    "Tools": ["MigrationChecking", "StoreFleet", "hopctl"],
+    "Tools": ["MigrationChecking", "StoreFleet", "StoreExchange", "hopctl"],
   ]
 
   /// The folder of a target, from the root.

@@ -31,6 +31,7 @@ import Testing
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
     "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Reports"],
+    "StoreExchange": ["Values", "Clean", "Exporting", "Records", "Importing"],
     "MigrationPolicy": ["Wire", "Program"],
     "hopctl": [
       "Terminal", "Output", "Options", "Migrating", "Inspecting", "Models", "Checking", "Fleet", "Daemon", "",

@@ -74,6 +74,29 @@ struct StoreDumpTests {
     }
   }
 
+  @Test("Dates are read back as they are written, and in the other forms of RFC 3339") func datesAreReadBack() {
+    for seconds in [
+      -978_307_200, 63_113_904_000, -63_114_076_800, -0.25, 94_607_999.5, 99_705_600, 252_423_993_599, -63_145_526_400,
+      785_430_123.456_789, -1.5, 86_399.999,
+    ] as [Double] {
+      let text = DateText.rfc3339(secondsSince2001: seconds)
+      #expect(text.flatMap { DateText.secondsSince2001(rfc3339: $0) } == seconds, "\(seconds)")
+    }
+    for (text, seconds) in [
+      ("2001-01-02", 86_400), ("2001-01-01 00:00:01", 1), ("2001-01-01T02:00+02:00", 0), ("2001-01-01t00:00:00z", 0),
+      ("2000-12-31T23:00:00-0100", 0), ("2001-01-01T00:00:00,5Z", 0.5), ("2004-02-29", 99_705_600),
+    ] as [(String, Double)] {
+      #expect(DateText.secondsSince2001(rfc3339: text) == seconds, "\(text)")
+    }
+    for text in [
+      "", "2001", "2001-1-1", "2001-13-01", "2001-02-29", "2001-01-01T24:00", "2001-01-01T00:60",
+      "2001-01-01T00:00:60Z", "2001-01-01T00:00:00.Z", "2001-01-01T00:00:00+1", "2001-01-01T00:00:00Zx", "01.02.2001",
+      "2001-01-01T",
+    ] {
+      #expect(DateText.secondsSince2001(rfc3339: text) == nil, "\(text)")
+    }
+  }
+
   @Test func relationshipsHaveTheirTargetsInOrder() throws {
     let model = try sampleModel(
       """

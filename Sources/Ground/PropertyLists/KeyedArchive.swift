@@ -89,6 +89,14 @@ package struct KeyedArchive: Sendable {
     }
   }
 
+  /// Returns the top value, `root`: an object, or a bare value.
+  package func rootValue(_ key: String = "root") throws(HopdError) -> ArchivedValue {
+    guard let entry = top[key] else {
+      throw HopdError(.damagedArchive, "the keyed archive has nothing called “\(key)” on top", at: place)
+    }
+    return try resolve(entry, of: nil, key: key)
+  }
+
   /// Returns the top object, `root`; throws if there is none.
   package func root(_ key: String = "root") throws(HopdError) -> ArchivedObject {
     guard let entry = top[key], case .object(let object) = try resolve(entry, of: nil, key: key) else {

@@ -75,6 +75,36 @@ package struct StoreVerifier {
     return VerifiedStore(staged: staged, checks: checks, rows: rows)
   }
 
+  /// Verifies a staged store of the same version as the store that it is to replace, with objects that were added.
+  ///
+  /// `kept` has the rows that each table had, by its name, and the highest key among them: those rows must be there.
+  /// Throws `verification-failed` with every failed check as a reason.
+  package func verify(
+    extended staged: FilePath, schema: StoreSchema, kept: [String: (highestKey: Int64, rows: Int64)],
+    external: ExternalDataDirectory, at place: Place
+  ) throws -> VerifiedStore {
+    let connection = try Connection(path: staged, access: .readOnly)
+    try connection.execute("BEGIN")
+    let reader = StoreReader(connection: connection)
+    var checks = try checks(of: reader, schema: schema, isExact: false, external: external)
+    var problems: [String] = []
+    for (table, known) in kept.sorted(by: { $0.key < $1.key }) {
+      let rows = try connection.integer(
+        "SELECT count(*) FROM \(reader.qualified(table)) WHERE Z_PK <= ?", [.integer(known.highestKey)])
+      if rows != known.rows { problems.append("\(table) has \(rows ?? 0) of the \(known.rows) rows that it had") }
+    }
+    checks.append(
+      VerificationCheck(name: "kept", problems: problems, fine: "the objects of the store are there"))
+    let failed = checks.filter { !$0.passed }
+    guard failed.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the extended store failed \(failed.count) of \(checks.count) checks", at: place,
+        hint: "the store is untouched; run `hopctl verify` on it: it may have failed them before",
+        reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
+    }
+    return VerifiedStore(staged: staged, checks: checks)
+  }
+
   /// Runs every check on a closed store file; a failure does not stop the others. `counted` is called after the rows
   /// were counted.
   func check(

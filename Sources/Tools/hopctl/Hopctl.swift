@@ -38,7 +38,7 @@ struct Hopctl: ParsableCommand {
         subcommands: [
           IdentifyCommand.self, PlanCommand.self, RehearseCommand.self, MigrateCommand.self, VerifyCommand.self,
           RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
-          DumpCommand.self,
+          DumpCommand.self, ExportCommand.self, ImportCommand.self,
         ]),
       CommandGroup(name: "Fleet", subcommands: [FleetCommand.self]),
       CommandGroup(

@@ -9,14 +9,14 @@ import SQLite
 /// Values of attributes as JSON.
 enum AttributeText {
   static func write(
-    _ value: SQLiteValue, of attribute: Attribute, binary: BinaryValues, into lines: inout JSONLines
+    _ value: SQLiteValue, of attribute: Attribute, binary: BinaryValues, isExact: Bool, into lines: inout JSONLines
   ) throws {
     switch (attribute.type, value) {
     case (_, .null): try lines.raw("null")
     case (.boolean, .integer(0)): try lines.raw("false")
     case (.boolean, .integer(1)): try lines.raw("true")
-    case (.date, .integer(let seconds)): try write(date: Double(seconds), into: &lines)
-    case (.date, .real(let seconds)): try write(date: seconds, into: &lines)
+    case (.date, .integer(let seconds)): try write(date: Double(seconds), isExact: isExact, into: &lines)
+    case (.date, .real(let seconds)): try write(date: seconds, isExact: isExact, into: &lines)
     // As text, so that readers do not convert it to a double.
     case (.decimal, .integer(let number)): try lines.string(String(number))
     case (.decimal, .real(let number)): try lines.string(decimal(number))
@@ -35,9 +35,11 @@ enum AttributeText {
     }
   }
 
-  /// Seconds stay a number if RFC 3339 cannot write the year.
-  private static func write(date seconds: Double, into lines: inout JSONLines) throws {
-    guard let text = DateText.rfc3339(secondsSince2001: seconds) else { return try lines.number(seconds) }
+  /// Seconds stay a number if RFC 3339 cannot write the year; with `isExact` also if the text means another number.
+  private static func write(date seconds: Double, isExact: Bool, into lines: inout JSONLines) throws {
+    guard let text = DateText.rfc3339(secondsSince2001: seconds),
+      !isExact || DateText.secondsSince2001(rfc3339: text) == seconds
+    else { return try lines.number(seconds) }
     try lines.string(text)
   }
 

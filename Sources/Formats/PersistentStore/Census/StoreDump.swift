@@ -17,12 +17,17 @@ package struct StoreDump {
   private let entityByNumber: [Int64: String]
   private let external: ExternalDataDirectory?
   private let binary: BinaryForm
+  private let selection: StoreSelection
+  private let isExact: Bool
 
-  /// Makes the dump of the store that `reader` has open, with the layout `schema`; external files are read from
-  /// `external`.
+  /// Makes the dump of the objects in `selection` of the store that `reader` has open, with the layout `schema`;
+  /// external files are read from `external`. With `isExact` a date whose text would round it is a number of seconds.
   package init(
-    reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil, binary: BinaryForm = .digest
+    reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil, binary: BinaryForm = .digest,
+    selection: StoreSelection = .all, isExact: Bool = false
   ) {
+    self.selection = selection
+    self.isExact = isExact
     self.external = external
     self.binary = binary
     self.reader = reader
@@ -41,12 +46,12 @@ package struct StoreDump {
     var leftOut = LeftOut(present: try presentColumns())
     for (number, entity) in entityByNumber.sorted(by: { $0.key < $1.key }) {
       guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity),
-        leftOut.has(table)
+        selection.contains(entity), leftOut.has(table)
       else { continue }
       count &+= try write(value, number: number, table: table, binary: values, leftOut: &leftOut, into: &lines)
     }
     try lines.flush()
-    for table in schema.tables where leftOut.present[table.name] != nil {
+    for table in schema.tables where selection.isAll && leftOut.present[table.name] != nil {
       try noteRows(ofNoEntity: table, in: &leftOut)
     }
     return Written(
@@ -151,12 +156,14 @@ package struct StoreDump {
     _ entity: Entity, number: Int64, table: EntityTable, binary: BinaryValues, leftOut: inout LeftOut,
     into lines: inout JSONLines
   ) throws -> Int64 {
-    var columns = ["Z_PK"]
-    func index(of column: String) -> Int32 {
-      columns.append(column)
+    var columns = ["s.\"Z_PK\""]
+    func index(of column: String, target: EntityTable? = nil) -> Int32 {
+      let column = "s." + SQLiteIdentifier.quoted(column)
+      let condition = target.flatMap { selection.condition(onReference: column, in: $0) }
+      columns.append(condition.map { "CASE WHEN \($0) THEN \(column) END" } ?? column)
       return Int32(clamping: columns.count - 1)
     }
-    let groups = attributeGroups(of: entity, in: table, leftOut: &leftOut, index: index)
+    let groups = attributeGroups(of: entity, in: table, leftOut: &leftOut) { index(of: $0) }
     var relationships: [(name: String, source: RelationshipSource)] = []
     let declared = schema.model.allRelationships(of: entity)
     for (name, relationship) in declared.sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
@@ -170,17 +177,18 @@ package struct StoreDump {
         continue
       }
       if let own = storage.ownColumns {
-        let key = index(of: own.key)
+        let key = index(of: own.key, target: schema.table(of: destination))
         relationships.append(
           (name, .toOne(index: key, discriminator: own.discriminator.map { index(of: $0) }, destination: destination)))
       } else if let cursor = try pairs(storage, destination: destination) {
         relationships.append((name, .toMany(cursor, destination: destination)))
       }
     }
-    let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
+    let selected = selection.condition(on: "s.\"Z_PK\"", in: table).map { " AND \($0)" } ?? ""
     let rows = try reader.connection.prepare(
-      "SELECT \(list) FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number) ORDER BY Z_PK")
-    let start = "{\"entity\":\(try StoreDump.quoted(entity.name)),\"id\":\(try StoreDump.quoted(entity.name + "/p"))"
+      "SELECT \(columns.joined(separator: ", ")) FROM \(reader.qualified(table.name)) AS s"
+        + " WHERE s.Z_ENT = \(number)\(selected) ORDER BY s.Z_PK")
+    let start = "{\"entity\":\(try JSONLines.quoted(entity.name)),\"id\":\(try JSONLines.quoted(entity.name + "/p"))"
     let opening = String(start.dropLast())
     var count: Int64 = 0
     while try rows.step() {
@@ -248,7 +256,7 @@ package struct StoreDump {
       {
         try AttributeText.write(invalidText: bytes, into: &lines)
       } else {
-        try AttributeText.write(value, of: column.attribute, binary: binary, into: &lines)
+        try AttributeText.write(value, of: column.attribute, binary: binary, isExact: isExact, into: &lines)
       }
     }
     if group.composite != nil { try lines.raw("}") }
@@ -295,9 +303,10 @@ package struct StoreDump {
     case .members(let columns), .owned(let columns):
       let key = quoted(columns.key)
       let order = columns.orderKey.map { "\(quoted($0)), " } ?? ""
+      let selected = schema.table(named: columns.table).flatMap { selection.condition(onReference: "Z_PK", in: $0) }
       sql =
         "SELECT \(key), Z_PK, Z_ENT FROM \(reader.qualified(columns.table)) WHERE \(key) IS NOT NULL"
-        + " ORDER BY \(key), \(order)Z_PK"
+        + (selected.map { " AND \($0)" } ?? "") + " ORDER BY \(key), \(order)Z_PK"
     case .join(let join):
       let (owner, target) = ("j.\(quoted(join.owner))", "j.\(quoted(join.target))")
       let order = join.order.map { "j.\(quoted($0)), " } ?? ""
@@ -305,21 +314,15 @@ package struct StoreDump {
       sql =
         "SELECT \(owner), \(target), t.Z_ENT FROM \(join.pairs(in: reader.qualified(join.table))) AS j"
         + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = \(target)"
-        + " WHERE \(owner) IS NOT NULL ORDER BY \(owner), \(order)\(target)"
+        + " WHERE \(owner) IS NOT NULL"
+        + (selection.condition(onReference: target, in: table).map { " AND \($0)" } ?? "")
+        + " ORDER BY \(owner), \(order)\(target)"
     }
     return PairCursor(try reader.connection.prepare(sql))
   }
 
   private static func precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
-  }
-
-  private static func quoted(_ text: String) throws -> String {
-    var bytes: [UInt8] = []
-    var lines = JSONLines { bytes += $0 }
-    try lines.string(text)
-    try lines.flush()
-    return String(decoding: bytes, as: UTF8.self)
   }
 }
 

@@ -1,5 +1,5 @@
-// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339. It uses no calendar of the platform:
-// those depend on time zones and locales, which must never matter.
+// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339, and back. It uses no calendar of the
+// platform: those depend on time zones and locales, which must never matter.
 
 /// Dates of stores as RFC 3339 UTC.
 package enum DateText {
@@ -52,6 +52,80 @@ package enum DateText {
     let date = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
     let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
     return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, date)
+  }
+
+  /// Returns the seconds of a date in RFC 3339's form, also with a space in place of T, without a zone (UTC), or
+  /// without a time (midnight); nil for any other text.
+  package static func secondsSince2001(rfc3339 text: String) -> Double? {
+    // Foundation's calendar calls distantPast so; `rfc3339` writes it in this form.
+    if text == "0001-01-01T00:00:00.0Z" { return distantPast }
+    var rest = text.utf8[...]
+    func number(_ count: Int) -> Int64? {
+      let digits = rest.prefix(count)
+      guard digits.count == count, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+      rest = rest.dropFirst(count)
+      return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+    }
+    func taken(_ bytes: String) -> Bool {
+      guard let first = rest.first, bytes.utf8.contains(first) else { return false }
+      rest = rest.dropFirst()
+      return true
+    }
+    guard let year = number(4), taken("-"), let month = number(2), taken("-"), let date = number(2),
+      (1...12).contains(month), date >= 1, date <= days(in: month, of: year)
+    else { return nil }
+    let midnight = Double(day(year, month, date) * 86_400 - secondsFrom1970)
+    if rest.isEmpty { return midnight }
+    guard taken("Tt "), let hour = number(2), taken(":"), let minute = number(2), hour < 24, minute < 60 else {
+      return nil
+    }
+    var second: Int64 = 0
+    var fraction = 0.0
+    if taken(":") {
+      // 60 is a leap second, which no date of Core Data has.
+      guard let whole = number(2), whole < 60 else { return nil }
+      second = whole
+      if taken(".,") {
+        let digits = rest.prefix { (0x30...0x39).contains($0) }
+        guard !digits.isEmpty, let value = Double("0." + String(decoding: digits, as: UTF8.self)) else { return nil }
+        fraction = value
+        rest = rest.dropFirst(digits.count)
+      }
+    }
+    guard let offset = zone(rest) else { return nil }
+    return midnight + Double(hour * 3600 + minute * 60 + second - offset) + fraction
+  }
+
+  /// The seconds of a zone's offset from UTC: "", "Z", "+hh:mm", "-hhmm"; nil for any other text.
+  private static func zone(_ text: Substring.UTF8View) -> Int64? {
+    if text.isEmpty || text.elementsEqual("Z".utf8) || text.elementsEqual("z".utf8) { return 0 }
+    guard let sign = text.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") else { return nil }
+    let digits = text.dropFirst().filter { $0 != UInt8(ascii: ":") }
+    guard digits.count == 4, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    let parts = digits.map { Int64($0) - 0x30 }
+    let (hours, minutes) = (parts[0] * 10 + parts[1], parts[2] * 10 + parts[3])
+    guard hours < 24, minutes < 60 else { return nil }
+    let offset = hours * 3600 + minutes * 60
+    return sign == UInt8(ascii: "-") ? -offset : offset
+  }
+
+  private static func days(in month: Int64, of year: Int64) -> Int64 {
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    return switch month {
+    case 2: isLeap ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+
+  /// The day number of a date, the inverse of `civil`.
+  private static func day(_ year: Int64, _ month: Int64, _ date: Int64) -> Int64 {
+    let shifted = month <= 2 ? year - 1 : year
+    let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + date - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
   }
 
   private static func padded(_ number: Int64, _ count: Int) -> String {

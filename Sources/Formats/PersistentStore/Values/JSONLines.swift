@@ -1,35 +1,35 @@
 // Writes JSON in pieces: an object with a million members on one line must not be held in memory, so a line is written
-// in portions. Only for dumps; all other code in the project encodes whole values.
+// in portions. Only for dumps and exports; all other code in the project encodes whole values.
 
 import PropertyLists
 
 /// Writes JSON text into a buffer that is emitted whenever it is full.
-struct JSONLines {
+package struct JSONLines {
   private var buffer: [UInt8] = []
   private let emit: ([UInt8]) throws -> Void
   private static let portion = 64 << 10
 
   /// Makes a writer; `emit` receives portions of text, and a line may span several.
-  init(emit: @escaping ([UInt8]) throws -> Void) {
+  package init(emit: @escaping ([UInt8]) throws -> Void) {
     self.emit = emit
     buffer.reserveCapacity(JSONLines.portion + 4096)
   }
 
   /// Emits the rest of the buffer.
-  mutating func flush() throws {
+  package mutating func flush() throws {
     if !buffer.isEmpty { try emit(buffer) }
     buffer.removeAll(keepingCapacity: true)
   }
 
   /// Writes punctuation, or text that is already JSON.
-  mutating func raw(_ text: String) throws {
+  package mutating func raw(_ text: String) throws {
     buffer.append(contentsOf: text.utf8)
     if buffer.count >= JSONLines.portion { try flush() }
   }
 
   /// Writes a string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259, section 7); so are
   /// U+2028 and U+2029, which some readers treat as the end of a line.
-  mutating func string(_ text: String) throws {
+  package mutating func string(_ text: String) throws {
     buffer.append(UInt8(ascii: "\""))
     for scalar in text.unicodeScalars {
       switch scalar.value {
@@ -54,7 +54,7 @@ struct JSONLines {
   }
 
   /// Writes a number; one that JSON cannot represent becomes a string: "NaN", "Infinity", "-Infinity".
-  mutating func number(_ value: Double) throws {
+  package mutating func number(_ value: Double) throws {
     if value.isNaN {
       try string("NaN")
     } else if value.isInfinite {
@@ -62,5 +62,16 @@ struct JSONLines {
     } else {
       try raw(String(value))
     }
+  }
+}
+
+extension JSONLines {
+  /// Returns a text as a JSON string.
+  package static func quoted(_ text: String) throws -> String {
+    var bytes: [UInt8] = []
+    var lines = JSONLines { bytes += $0 }
+    try lines.string(text)
+    try lines.flush()
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

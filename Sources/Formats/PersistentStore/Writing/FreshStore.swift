@@ -54,7 +54,7 @@ package struct FreshStore {
 
   /// Makes the file at `path`, which must not exist, with the rows that `fill` inserts. It returns the highest key of
   /// each root entity.
-  func make(at path: FilePath, metadata: StoreMetadata, fill: (Connection) throws -> [String: Int64]) throws {
+  package func make(at path: FilePath, metadata: StoreMetadata, fill: (Connection) throws -> [String: Int64]) throws {
     let connection = try Connection(path: path, access: .create)
     try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     let writer = StoreWriter(connection: connection, schema: "main")

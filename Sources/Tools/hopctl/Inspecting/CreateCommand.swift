@@ -1,12 +1,11 @@
 import ArgumentParser
 import Diagnostics
-import DurableFiles
-import Glibc
 import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SQLite
+import StoreExchange
 import StoreReplacement
 import SystemPackage
 
@@ -83,75 +82,22 @@ struct CreateCommand: HopctlCommand {
   /// Makes the store under a hidden name and renames it when it is complete: a program that watches the folder never
   /// finds half a store.
   private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
-    let files = LinuxFileSystem()
-    for path in [location.database, location.supportDirectory] + location.sideFiles
-    where try files.status(path) != nil {
-      throw HopdError(
-        .alreadyExists, "there is a file of that name already", at: Place(store: path),
-        hint: "name another one, or move that one away")
-    }
-    let hidden = StoreLocation(
-      database: location.directory.appending(".\(location.fileName).hop-\(RequestOptions.jobName()).tmp"))
-    defer {
-      for path in [hidden.database] + hidden.sideFiles { _ = try? files.unlinkIfPresent(path) }
-    }
-    let external = ExternalFiles(of: location, files: files)
+    let store = try NewStore(at: location, job: RequestOptions.jobName())
+    defer { store.discard() }
     let stop = StopOnSignals.start()
     let bar = ProgressBar(output)
     defer { bar.end() }
     do {
-      let samples = ExternalSamples { try external.write($1, as: $0) }
-      try fresh.make(at: hidden.database, rows: rows, seed: seed ?? 1, external: samples) { done in
+      let samples = ExternalSamples { try store.keep($1, as: $0) }
+      try fresh.make(at: store.hidden.database, rows: rows, seed: seed ?? 1, external: samples) { done in
         bar.show(rows: done, of: rows)
         return !stop.isStopping
       }
-      // The external files are synced before the store that refers to them gets its name.
-      try external.sync()
-      try files.syncFile(hidden.database)
-      try files.renameNoReplace(hidden.database, to: location.database)
+      try store.commit()
     } catch let error as SQLiteError {
-      external.remove()
       throw StoreReader.explained(error, location: location)
     } catch let error as HopdError {
-      external.remove()
       throw error.located(Place(store: location.database))
     }
-    try files.syncDirectory(location.directory)
-  }
-}
-
-/// The external files of a store that is being made.
-private final class ExternalFiles {
-  private let location: StoreLocation
-  private let files: LinuxFileSystem
-  private var written: [FilePath] = []
-
-  init(of location: StoreLocation, files: LinuxFileSystem) {
-    self.location = location
-    self.files = files
-  }
-
-  func write(_ content: [UInt8], as name: ExternalFileName) throws {
-    if written.isEmpty {
-      try files.makeDirectory(location.supportDirectory, mode: 0o755)
-      try files.makeDirectory(location.externalDataDirectory, mode: 0o755)
-    }
-    let path = location.externalDataDirectory.appending(name.text)
-    try files.createFile(path, content, mode: 0o644)
-    written.append(path)
-  }
-
-  func sync() throws {
-    guard !written.isEmpty else { return }
-    try files.syncDirectory(location.externalDataDirectory)
-    try files.syncDirectory(location.supportDirectory)
-  }
-
-  /// Removes the written files of a store that could not be completed.
-  func remove() {
-    for path in written { _ = try? files.unlinkIfPresent(path) }
-    guard !written.isEmpty else { return }
-    try? files.removeDirectory(location.externalDataDirectory)
-    try? files.removeDirectory(location.supportDirectory)
   }
 }

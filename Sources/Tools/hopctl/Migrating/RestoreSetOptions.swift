@@ -58,7 +58,8 @@ struct RestoreSetOptions: ParsableArguments {
     }
     if watch != nil, !selects {
       throw HopdError(
-        .usage, "--watch needs --since, --from-version or --to-version", hint: "hopctl restore --watch NAME --since -1h")
+        .usage, "--watch needs --since, --from-version or --to-version", hint: "hopctl restore --watch NAME --since -1h"
+      )
     }
   }
 

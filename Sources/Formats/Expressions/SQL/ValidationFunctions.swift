@@ -1,14 +1,13 @@
 // The two functions that rules need and SQLite does not have: NSString's length, and a pattern for a whole text.
 
 import Diagnostics
-import Expressions
 import PersistentStore
 import SQLite
 
 /// The functions of `ValidationRule`'s conditions.
-enum ValidationFunctions {
+package enum ValidationFunctions {
   /// Registers the functions; a second call replaces them.
-  static func register(on connection: Connection) throws(SQLiteError) {
+  package static func register(on connection: Connection) throws(SQLiteError) {
     try connection.registerFunction(ValidationRule.lengthFunction, argumentCount: 1) { values in
       guard case .text(let text)? = values.first else { return .null }
       return .integer(Int64(text.utf16.count))

@@ -1,0 +1,123 @@
+// A new store of data: the tables of a version, filled with objects, related, tested by the rules of the model.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// Makes a store of data.
+package struct StoreImport {
+  /// A folder of files, one file, or a database.
+  package var data: FilePath
+  /// The mapping; nil for hopctl's own lines, and for a folder that has its mapping in it.
+  package var mapping: FilePath?
+  /// The directory of values in files beside hopctl's own lines.
+  package var files: FilePath?
+  package var rows = ImportRowsRule.fail
+
+  /// Makes an import of the data at a path.
+  package init(data: FilePath) { self.data = data }
+
+  /// The result of an import.
+  package struct Imported: Sendable {
+    /// Objects of the store.
+    package fileprivate(set) var objects: Int64 = 0
+    /// Problems of rows that were left out, and of references that are nil now.
+    package fileprivate(set) var leftOut: Int64 = 0
+    /// Values that a default replaced.
+    package fileprivate(set) var corrected: Int64 = 0
+    /// The first problems of both kinds.
+    package fileprivate(set) var problems: [HopdError] = []
+  }
+
+  /// Makes the store at `path`, which must not exist; `external` receives the values for external files. Nothing is
+  /// synced.
+  package func make(
+    _ fresh: FreshStore, at path: FilePath, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    progress: (_ share: Double, _ objects: Int64) throws -> Void
+  ) throws -> Imported {
+    let source = try self.source()
+    var imported = Imported()
+    let metadata = StoreMetadata.fresh(
+      uuid: fresh.uuid, model: fresh.schema.model, frameworkVersion: fresh.schema.frameworkVersion)
+    try fresh.make(at: path, metadata: metadata) { connection in
+      let loader = try StoreLoader(
+        connection: connection, schema: fresh.schema, problems: RowProblems(rule: rows), external: external)
+      imported = try fill(loader, source, progress)
+      return try loader.highWaterMarks()
+    }
+    return imported
+  }
+
+  /// Adds the data to the store in `path`, a copy that nobody else has open; `schema` is the layout of its tables.
+  package func add(
+    to path: FilePath, schema: StoreSchema, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    progress: (_ share: Double, _ objects: Int64) throws -> Void
+  ) throws -> Imported {
+    let source = try self.source()
+    let connection = try Connection(path: path, access: .readWrite)
+    // The copy is synced before it becomes the store; until then it may be lost.
+    try connection.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")
+    // The triggers of the store count what is inserted, and tell Core Data of it by functions that only it has.
+    try SchemaTrigger.registerFunctions(on: connection)
+    let loader = try StoreLoader(
+      connection: connection, schema: schema, problems: RowProblems(rule: rows), isAdding: true, external: external)
+    let imported = try fill(loader, source, progress)
+    try connection.transaction {
+      try StoreWriter(connection: connection, schema: "main").fillDerivedAttributes(schema)
+      for (entity, mark) in try loader.highWaterMarks() {
+        guard let number = schema.number(of: entity) else { continue }
+        try connection.run(
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND Z_MAX < ?1", [.integer(mark), .integer(number)])
+      }
+    }
+    try connection.execute("PRAGMA journal_mode = DELETE")
+    return imported
+  }
+
+  /// What is read.
+  private enum Source {
+    case own
+    case mapped(ImportMapping, DataSet)
+  }
+
+  private func source() throws -> Source {
+    let data = try DataSet(at: self.data)
+    if let mapping { return .mapped(try ImportMapping(at: mapping), data) }
+    if data.isFile, let line = (try? JSONLinesReader(self.data).object()) ?? nil, ObjectLinesImport.isOwn(line) {
+      return .own
+    }
+    let beside = self.data.appending(CSVMappingText.fileName)
+    if !data.isFile, beside.linkStatus() != nil { return .mapped(try ImportMapping(at: beside), data) }
+    throw HopdError(
+      .importMappingInvalid, "no mapping says what the data is", at: Place(file: self.data),
+      hint: "pass --mapping FILE.hopimport.toml")
+  }
+
+  private func fill(
+    _ loader: StoreLoader, _ source: Source, _ progress: (_ share: Double, _ objects: Int64) throws -> Void
+  ) throws -> Imported {
+    // An open transaction would keep the file from being closed in order.
+    defer { if loader.connection.isInTransaction { try? loader.connection.execute("ROLLBACK") } }
+    let checksInverses: Bool
+    switch source {
+    case .own:
+      try ObjectLinesImport(loader: loader, files: files).read(data) { try progress($0, loader.count) }
+      // The lines are those of a store, which may have one-to-ones whose ends differ: they stay what they are.
+      checksInverses = false
+    case .mapped(let mapping, let data):
+      try MappedImport(mapping, data: data, loader: loader).read { try progress($0, loader.count) }
+      checksInverses = true
+    }
+    try loader.problems.throwIfFailed()
+    try loader.resolveRelationships(checksInverses: checksInverses)
+    try loader.problems.throwIfFailed()
+    try loader.applyRules()
+    try progress(1, loader.count)
+    let problems = loader.problems
+    return Imported(
+      objects: try loader.countOfObjects(), leftOut: problems.rows &+ problems.references,
+      corrected: problems.corrected, problems: problems.shown + problems.corrections)
+  }
+}

@@ -1,0 +1,260 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreExchange
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// `hopctl import DATA --models … --output STORE`.
+struct ImportCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Make a store from JSON lines, CSV or SQLite",
+    discussion: """
+      DATA is a file of `hopctl export --to ndjson`, a folder of `hopctl export --to csv`, or a file, folder or SQLite \
+      database with a mapping (docs/SEED.md). The store is verified before it gets its name; an interrupted import \
+      leaves nothing.
+      """)
+
+  @Argument(help: "A file, a folder of files, or a SQLite database.", completion: .file())
+  var data: String
+  @OptionGroup var models: ModelOptions
+  @Option(
+    name: .customLong("model-version"),
+    help: ArgumentHelp("Version of the store (default: the model's current version).", valueName: "version"))
+  var modelVersion: String?
+  @Option(
+    name: .customLong("output"), help: ArgumentHelp("The new store.", valueName: "store"), completion: .file())
+  var path: String?
+  @Option(
+    help: ArgumentHelp("Add the objects to this store, and keep a backup of it.", valueName: "store"),
+    completion: .file())
+  var into: String?
+  @Option(
+    help: ArgumentHelp("Which columns become which attributes and relationships.", valueName: "file"),
+    completion: .file(extensions: ["toml"]))
+  var mapping: String?
+  @Option(
+    help: ArgumentHelp(
+      "Directory with the binary values of hopctl's own lines, as of the export.", valueName: "directory"),
+    completion: .directory)
+  var files: String?
+  @Option(
+    name: .customLong("invalid-rows"),
+    help: ArgumentHelp("Rows that break a rule of the model: fail, skip, default or keep.", valueName: "rule"))
+  var invalidRows = ImportRowsRule.fail
+  @Flag(name: .customLong("dry-run"), help: "Read and check everything, and make no store.")
+  var dryRun = false
+  @OptionGroup var layout: LayoutOptions
+  @OptionGroup var replacement: ReplaceOptions
+  @Option(help: ArgumentHelp("Old stores that --into keeps, or none (default: 1).", valueName: "keep|none"))
+  var backup: BackupCount?
+  @OptionGroup var state: StateOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if into != nil, path != nil { throw ValidationError("Give either --output or --into, not both.") }
+    guard dryRun || path != nil || into != nil else {
+      throw ValidationError("--output STORE names the new store, or --into STORE the one to add to")
+    }
+    if into != nil, modelVersion != nil { throw ValidationError("--model-version belongs to --output") }
+  }
+
+  func execute() throws {
+    if let into { return try add(to: into) }
+    let loaded = try models.load(for: nil)
+    let version = try version(in: loaded.catalog)
+    let schema = try layout.schema(of: try layout.part(of: version.model, at: version.path), at: version.path)
+    output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
+    let fresh = try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: UInt64.random(in: .min ... .max)))
+    let imported: StoreImport.Imported
+    if dryRun {
+      let scratch = try ScratchDirectory(in: nil)
+      defer { try? scratch.remove() }
+      imported = try make(fresh, at: StoreLocation(database: scratch.path.appending("import.sqlite")), commits: false)
+    } else {
+      imported = try make(fresh, at: try StoreArgument.location(of: path ?? "").store, commits: true)
+    }
+    try report(
+      imported, version, into: path,
+      [
+        "storeUUID": dryRun ? nil : fresh.uuid
+      ])
+  }
+
+  private func version(in catalog: ModelCatalog) throws -> CatalogedVersion {
+    guard let bundle = catalog.bundles.first, catalog.bundles.count == 1,
+      let any = catalog.versions.first(where: { $0.path == bundle.path })
+    else {
+      throw HopdError(
+        catalog.bundles.isEmpty ? .noModels : .usage,
+        catalog.bundles.isEmpty ? "no models" : "\(catalog.bundles.count) models, and a store has one",
+        hint: "pass one model with --models")
+    }
+    return try VersionLine(of: bundle, in: catalog).target(modelVersion.map { .named($0) } ?? .current, for: any)
+  }
+
+  private func work() throws -> StoreImport {
+    var work = StoreImport(data: try FilePath(data).resolved())
+    work.mapping = try mapping.map { try FilePath($0).resolved() }
+    work.files = try files.map { try FilePath($0).resolved() }
+    work.rows = invalidRows
+    return work
+  }
+
+  private func make(
+    _ fresh: FreshStore, at location: StoreLocation, commits: Bool
+  ) throws -> StoreImport.Imported {
+    let work = try work()
+    let store = try NewStore(at: location, job: RequestOptions.jobName())
+    let stop = StopOnSignals.start()
+    let bar = ProgressBar(output)
+    defer { bar.end() }
+    do {
+      let imported = try work.make(
+        fresh, at: store.hidden.database, external: { try store.keep($1, as: $0) },
+        progress: { share, _ in
+          bar.show(rows: Int64(share * 1000), of: 1000)
+          guard !stop.isStopping else {
+            throw HopdError(.interrupted, "stopped on request; no store was made", hint: "run it again")
+          }
+        })
+      bar.end()
+      try verify(store, fresh.schema, external: location)
+      if commits { try store.commit() }
+      store.discard()
+      return imported
+    } catch let error as SQLiteError {
+      store.discard()
+      throw StoreReader.explained(error, location: location)
+    } catch {
+      store.discard()
+      throw error
+    }
+  }
+
+  /// Throws if the new store is not one that Core Data would have made.
+  private func verify(_ store: NewStore, _ schema: StoreSchema, external location: StoreLocation) throws {
+    let failed = try StoreReader.withUnchangedStore(at: store.hidden) { reader in
+      try StoreVerifier(depth: .quick).checks(
+        of: reader, schema: schema, isExact: true, external: ExternalDataDirectory(of: location))
+    }.filter { !$0.passed }
+    guard failed.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the new store failed \(failed.count) checks; it was removed",
+        at: Place(store: location.database), hint: "please report this with the data, if it may be shown",
+        reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
+    }
+  }
+
+  // MARK: Adding to a store
+
+  private func add(to path: String) throws {
+    let location = try StoreArgument.location(of: path)
+    let loaded = try models.load(for: location.store, search: .everywhere)
+    output.tell(loaded.found)
+    output.warn(loaded.warnings)
+    if dryRun { return try tryAdding(to: location, loaded.catalog) }
+    let work = try work()
+    let stateDirectory = try state.directory()
+    let rule = BackupRule(keep: backup?.count ?? 1)
+    let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
+    if let outcome, case .completed = outcome.decision {
+      try IntentStore(stateDirectory: stateDirectory, files: LinuxFileSystem()).remove(location)
+      if outcome.intent?.planFingerprint == StoreAddition.fingerprint(of: work) {
+        try output.line(
+          "imported \(FilePath(data).printable) into \(location.database.printable); an interrupted run was complete")
+        return try output.object(["data": data, "store": location.database.string, "completedBeforeCrash": true])
+      }
+    }
+    let stop = StopOnSignals.start()
+    let bar = ProgressBar(output)
+    defer { bar.end() }
+    var version: CatalogedVersion?
+    let (imported, replaced) = try StoreAddition(stateDirectory: stateDirectory, mode: replacement.replace).add(
+      work, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
+      identify: { reader in
+        let (found, identified) = try identify(reader, location.store, loaded.catalog)
+        version = found
+        return identified
+      },
+      progress: { share in
+        bar.show(rows: Int64(share * 1000), of: 1000)
+        guard !stop.isStopping else {
+          throw HopdError(.interrupted, "stopped on request; the store is as it was", hint: "run it again")
+        }
+      })
+    bar.end()
+    output.warn(replaced.warnings)
+    guard let version else { throw HopdError(.internalError, "the store has no version, without a reason") }
+    try report(imported, version, into: path, ["backup": replaced.backup?.string])
+    if let kept = replaced.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
+  }
+
+  private func identify(
+    _ reader: StoreReader, _ location: StoreLocation, _ catalog: ModelCatalog
+  ) throws -> (CatalogedVersion, StoreAddition.Identified) {
+    let found = try StoreIdentifier.identify(
+      reader: reader, location: location, catalog: catalog, target: .own, countsRows: false)
+    guard let version = found.version, let metadata = found.metadata else {
+      throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
+    }
+    let framework = metadata.frameworkVersion
+    var schema = try reader.layout(of: version.model, frameworkVersion: framework)
+    schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
+    return (
+      version, StoreAddition.Identified(schema: schema, metadata: metadata, version: version.model.name)
+    )
+  }
+
+  /// Adds the data to a copy of the store, which is removed.
+  private func tryAdding(to location: CanonicalStoreLocation, _ catalog: ModelCatalog) throws {
+    let scratch = try ScratchDirectory(in: nil)
+    defer { try? scratch.remove() }
+    let copy = scratch.path.appending("import.sqlite")
+    try LinuxFileSystem().createUnsyncedFile(copy, [], mode: 0o600)
+    let (version, identified) = try StoreReader.withUnchangedStore(at: location.store) { reader in
+      let found = try identify(reader, location.store, catalog)
+      try reader.connection.copy("main", to: copy) { _, _ in true }
+      return found
+    }
+    let imported = try work().add(
+      to: copy, schema: identified.schema, external: { _, _ in }, progress: { _, _ in })
+    try report(imported, version, into: into, [:])
+  }
+
+  private func report(
+    _ imported: StoreImport.Imported, _ version: CatalogedVersion, into store: String?, _ more: JSONObject
+  ) throws {
+    if imported.leftOut > 0 || imported.corrected > 0 {
+      output.warn(imported.problems)
+      let parts = [
+        imported.leftOut > 0
+          ? "\(MessageFormatter.count(imported.leftOut, "problem", "problems")) left out" : nil,
+        imported.corrected > 0
+          ? "\(MessageFormatter.count(imported.corrected, "value", "values")) set to the default" : nil,
+      ].compactMap(\.self)
+      if !output.quiet { StandardStreams.report("note: \(parts.joined(separator: ", "))") }
+    }
+    let objects = MessageFormatter.count(imported.objects, "object", "objects")
+    let (data, name) = (FilePath(data).printable, version.model.name)
+    try output.line(
+      dryRun
+        ? "\(data) has \(objects) of \(name); nothing was written"
+        : "imported \(data) into \(FilePath(store ?? "").printable): \(name), \(objects)")
+    try output.object(
+      [
+        "data": self.data, "store": store, "model": version.modelName, "version": name, "dryRun": dryRun,
+        "objects": imported.objects, "leftOut": imported.leftOut, "corrected": imported.corrected,
+        "problems": imported.problems.map(\.json),
+      ] + more)
+  }
+}
+
+extension ImportRowsRule: ExpressibleByArgument {}

@@ -1,0 +1,109 @@
+// Data added to a store that has objects: it takes the store's place whole, or not at all.
+
+import Diagnostics
+import FoundationEssentials
+import PersistentStore
+import SQLite
+import StoreReplacement
+import SystemPackage
+import Testing
+
+@testable import StoreExchange
+
+struct AdditionTests {
+  private static let mapping = """
+    [[existing]]
+    entity = "Family"
+    key = "name"
+    [[import]]
+    entity = "Plant"
+    from = "new.csv"
+    key = "name"
+    [import.columns]
+    name = "name"
+    [import.relationships]
+    family = "family"
+    [[pairs]]
+    relationship = "Garden.plants"
+    from = "new.csv"
+    owner = "garden"
+    target = "name"
+    [[existing]]
+    entity = "Garden"
+    key = "name"
+    """
+
+  private func garden() throws -> Room {
+    let room = try Room(gardenModel)
+    let data = try room.file(
+      "old.ndjson",
+      """
+      {"entity":"Family","id":"Family/p5","attributes":{"name":"Rose family"},"relationships":{"plants":["Plant/p3"]}}
+      {"entity":"Garden","id":"Garden/p2","attributes":{"name":"South"},"relationships":{"plants":["Plant/p3"]}}
+      {"entity":"Plant","id":"Plant/p3","attributes":{"name":"Rose"},"relationships":{}}
+      """)
+    try room.load(data)
+    return room
+  }
+
+  private func add(_ data: FilePath, to room: Room, mapping: FilePath?) throws -> ReplacedStore {
+    var work = StoreImport(data: data)
+    work.mapping = mapping
+    let state = room.path.appending("state")
+    try FileManager.default.createDirectory(atPath: state.string, withIntermediateDirectories: true)
+    return try StoreAddition(stateDirectory: state, mode: nil).add(
+      work, to: CanonicalStoreLocation(resolving: room.path.appending("store.sqlite")), job: "0a", backup: BackupRule(),
+      now: 1_700_000_000,
+      identify: { reader in
+        StoreAddition.Identified(schema: room.schema, metadata: try reader.metadata(), version: "Test")
+      }, progress: { _ in }
+    ).replaced
+  }
+
+  @Test("New rows refer to objects of the store by their keys, and the old store is kept") func rows() throws {
+    let room = try garden()
+    let before = try room.lines()
+    let data = try room.file("new.csv", "name,family,garden\nBlackberry,Rose family,South\nOak,,South\n")
+    let replaced = try add(data, to: room, mapping: try room.file("m.hopimport.toml", Self.mapping))
+    let lines = try room.lines()
+    #expect(lines.count == 5)
+    #expect(lines[0].contains(#""plants":["Plant/p3","Plant/p4"]"#), "\(lines[0])")
+    // In the garden's order the new ones follow those that it had.
+    #expect(lines[1].contains(#""plants":["Plant/p3","Plant/p4","Plant/p5"]"#), "\(lines[1])")
+    #expect(lines[2].contains(#""id":"Plant/p3""#) && lines[3].contains("Blackberry") && lines[4].contains("Oak"))
+    let connection = try Connection(path: room.path.appending("store.sqlite"), access: .immutable)
+    #expect(try connection.integer("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Plant'") == 5)
+    let backup = try #require(replaced.backup)
+    try FileManager.default.copyItem(
+      atPath: backup.string, toPath: room.path.appending("kept.sqlite").string)
+    #expect(try room.lines("kept.sqlite") == before)
+    #expect(!room.names.contains { $0.hasSuffix(".tmp") }, "\(room.names)")
+  }
+
+  @Test("hopctl's own lines get keys after those of the store") func ownLines() throws {
+    let room = try garden()
+    let data = try room.file(
+      "more.ndjson",
+      """
+      {"entity":"Plant","id":"Plant/p1","attributes":{"name":"Fern"},"relationships":{"family":"Family/p1"}}
+      {"entity":"Family","id":"Family/p1","attributes":{"name":"Fern family"},"relationships":{}}
+      """)
+    _ = try add(data, to: room, mapping: nil)
+    let lines = try room.lines()
+    #expect(lines.count == 5)
+    #expect(lines[1].contains(#""id":"Family/p6""#) && lines[1].contains(#""plants":["Plant/p4"]"#), "\(lines[1])")
+    #expect(lines[4].contains(#""family":"Family/p6""#), "\(lines[4])")
+  }
+
+  @Test("A row that breaks a rule leaves the store as it was") func brokenRow() throws {
+    let room = try garden()
+    let store = room.path.appending("store.sqlite")
+    let before = try Data(contentsOf: URL(filePath: store.string))
+    let data = try room.file(
+      "more.ndjson",
+      #"{"entity":"Family","id":"Family/p1","attributes":{"name":"Rose family"},"relationships":{}}"# + "\n")
+    #expect(throws: HopdError.self) { _ = try add(data, to: room, mapping: nil) }
+    #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
+    #expect(!room.names.contains { $0.contains(".hop") }, "\(room.names)")
+  }
+}
