@@ -15,6 +15,14 @@ import Testing
 @testable import MigrationPipeline
 
 @Suite struct OrderTimeTests {
+  /// A busy machine may need longer than hopctl's patience.
+  @discardableResult
+  private func call(_ socket: FilePath, _ method: String, _ parameters: [String: ControlValue] = [:]) throws
+    -> ControlValue
+  {
+    try ControlClient(socket).call(method, parameters, timeout: .seconds(120))
+  }
+
   /// Runs a daemon with a socket during `body`, which gets the socket's path and the file of the record.
   private func serving(_ body: @escaping @Sendable (DaemonTests.Place, FilePath, FilePath) throws -> Void) async throws
   {
@@ -51,10 +59,10 @@ import Testing
       let other = try Connection(path: record, access: .shared(writes: true))
       try other.execute("BEGIN IMMEDIATE")
       // The lock is held until all orders are carried out.
-      for method in ["Pause", "Resume", "Pause", "Resume"] { _ = try ControlClient(socket).call(method) }
-      _ = try ControlClient(socket).call("Retry", ["failed": .boolean(true)])
+      for method in ["Pause", "Resume", "Pause", "Resume"] { try call(socket, method) }
+      try call(socket, "Retry", ["failed": .boolean(true)])
       // And the record can be read meanwhile.
-      let stores = try ControlClient(socket).call("ListStores")["stores"]?.list
+      let stores = try call(socket, "ListStores")["stores"]?.list
       #expect(stores?.count == 1)
       try other.execute("ROLLBACK")
     }
@@ -66,9 +74,9 @@ import Testing
       // The answer waits half a second for the record, which a busy machine may need longer to write.
       var found = 0
       for _ in 0..<20 {
-        _ = try ControlClient(socket).call("Pause")
+        try call(socket, "Pause")
         found += try reader.service()[.paused] == "everything" ? 1 : 0
-        _ = try ControlClient(socket).call("Resume")
+        try call(socket, "Resume")
         found += try reader.service()[.paused] == nil ? 1 : 0
       }
       #expect(found > 20, "\(found) of 40")
@@ -83,7 +91,7 @@ import Testing
         ("Pause", ["name": name]), ("Resume", ["name": name]), ("Cancel", ["store": name]), ("Next", ["store": name]),
         ("Retry", ["stores": .array([name])]), ("GetStore", ["store": name]), ("ListJobs", ["store": name]),
       ] as [(String, [String: ControlValue])] {
-        let error = #expect(throws: HopdError.self, "\(method)") { try ControlClient(socket).call(method, parameters) }
+        let error = #expect(throws: HopdError.self, "\(method)") { try call(socket, method, parameters) }
         #expect(error?.message.contains("InvalidParameter") == true, "\(method): \(String(describing: error))")
       }
     }
@@ -91,13 +99,13 @@ import Testing
 
   @Test func theMostJobsAreReported() async throws {
     try await serving { place, socket, _ in
-      _ = try ControlClient(socket).call("Set", ["key": .string("jobs"), "value": .string("64")])
+      try call(socket, "Set", ["key": .string("jobs"), "value": .string("64")])
       let error = #expect(throws: HopdError.self) {
-        try ControlClient(socket).call("Set", ["key": .string("jobs"), "value": .string("65")])
+        try call(socket, "Set", ["key": .string("jobs"), "value": .string("65")])
       }
       #expect(error?.hint?.contains("jobs = 1 to 64") == true)
-      _ = try ControlClient(socket).call("Set", ["key": .string("memory_limit"), "value": .string("2MiB")])
-      _ = try ControlClient(socket).call("Set", ["key": .string("jobs"), "value": .string("16")])
+      try call(socket, "Set", ["key": .string("memory_limit"), "value": .string("2MiB")])
+      try call(socket, "Set", ["key": .string("jobs"), "value": .string("16")])
     }
   }
 }

@@ -81,7 +81,7 @@ package struct CSVExport {
       guard count > 0 else { return nil }
       return HopdError(
         .textsChanged, "\(count) \(count == 1 ? "text" : "texts") \(what)",
-        hint: "JSON lines have every text exactly: hopctl export --to ndjson")
+        hint: "hopctl export --to ndjson writes every text exactly")
     }
     return [
       values.missing.warning, texts(written.odd.zeros, "with NUL characters, which many readers of CSV refuse"),
@@ -114,7 +114,7 @@ package struct CSVExport {
       if count % 4096 == 0 { try progress.report(before &+ count) }
     }
     try file.close()
-    written.objects[entity.entity.name] = count
+    if count > 0 { written.objects[entity.entity.name] = count }
     try progress.report(before &+ count)
   }
 

@@ -88,6 +88,8 @@ package struct StoreImport {
     if data.isFile, let line = (try? JSONLinesReader(self.data).object()) ?? nil, ObjectLinesImport.isOwn(line) {
       return .own
     }
+    // The export of a store without objects.
+    if data.isFile, self.data.extension == "ndjson", try InputFile(self.data).size == 0 { return .own }
     let beside = self.data.appending(CSVMappingText.fileName)
     if !data.isFile, beside.linkStatus() != nil { return .mapped(try ImportMapping(at: beside), data) }
     throw HopdError(
