@@ -25,7 +25,7 @@ extension RemedyTests {
       says: "name another file", typed: "hopctl migrate a.sqlite ${zoo[@]} --output c.sqlite"),
     Remedy(
       "already-exists", "store a.sqlite", "hopctl create a.sqlite ${zoo[@]} --model-version Zoo",
-      says: "name another one", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
+      says: "name another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
     Remedy(
       "cannot-fill",
       #"""

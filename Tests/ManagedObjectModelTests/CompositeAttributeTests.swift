@@ -1,4 +1,4 @@
-// Composite attributes in every form of a model (docs/formats/composite-attributes.md).
+// Composite attributes in every form of a model (docs/formats/store-layout.md, "Composite attributes").
 
 import Diagnostics
 import PropertyLists

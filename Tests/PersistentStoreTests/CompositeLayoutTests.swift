@@ -1,4 +1,4 @@
-// Columns of composite attributes (docs/formats/composite-attributes.md, "Columns"), and their values in a dump.
+// Columns of composite attributes (docs/formats/store-layout.md, "Composite attributes"), and their values in a dump.
 
 import Diagnostics
 import ManagedObjectModel

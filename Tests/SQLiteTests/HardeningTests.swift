@@ -1,5 +1,5 @@
 // The attacks that a file from a stranger cannot make through SQLite, one test for each line of the list
-// (docs/formats/faults.md, "Hostile stores").
+// (tools/README.md, "Hostile stores").
 
 import BlockingTests
 import CSQLite

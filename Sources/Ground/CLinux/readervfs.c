@@ -1,6 +1,6 @@
 // The VFS of a connection that reads a database through the file of another connection of the same process. It opens no
 // file of its own: closing a second descriptor would end every POSIX lock that the process has on the file, and while
-// one is open no lease is granted (docs/formats/faults.md). Reading is SQLite's own pread on the first one's
+// one is open no lease is granted (tools/README.md, "SQLite and files"). Reading is SQLite's own pread on the first
 // descriptor, which several threads may do at once. As nothing writes to the file meanwhile, pages that follow one
 // another are read together: for a page alone the call costs more than the page.
 

@@ -198,7 +198,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     let file = try open(path, "give space back", O_WRONLY | O_NONBLOCK)
     var found = stat()
     try call("read the size", at: path) { fstat(file.number, &found) }
-    // Truncates to the present size: blocks beyond it are released (docs/formats/faults.md, "SQLite and files").
+    // Truncates to the present size: blocks beyond it are released (tools/README.md, "SQLite and files").
     try call("give space back", at: path) { ftruncate(file.number, found.st_size) }
   }
 

@@ -70,7 +70,7 @@ package final class Connection {
   ///
   /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are
   /// not evaluated, DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a foreign store cannot run any of
-  /// hopd's functions (docs/formats/faults.md, "Hostile stores").
+  /// hopd's functions (tools/README.md, "Hostile stores").
   package convenience init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
     try self.init(path: path, access: access, busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)
   }

@@ -69,7 +69,7 @@ package final class Statement {
 
   /// Returns the result of `body` for the first row with these parameters, or nil if there is none; the statement is
   /// reset afterwards. A statement that returned a row may still have to commit, as `PRAGMA journal_mode = WAL` does:
-  /// only its reset reports whether that worked (docs/formats/faults.md, "SQLite and files").
+  /// only its reset reports whether that worked (tools/README.md, "SQLite and files").
   func first<Result>(_ values: [SQLiteValue], _ body: (Statement) -> Result?) throws(SQLiteError) -> Result? {
     try bind(values)
     let result = try step() ? body(self) : nil

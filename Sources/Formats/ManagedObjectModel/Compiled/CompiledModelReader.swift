@@ -130,7 +130,7 @@ struct CompiledModelReader {
     }
   }
 
-  /// Reads a composite attribute with its elements in declared order (docs/formats/composite-attributes.md, "Archive").
+  /// Reads a composite attribute with its elements in declared order (docs/formats/model-files.md, "Compiled models").
   private mutating func composite(_ property: ArchivedObject, depth: Int) throws(HopdError) -> Attribute {
     guard depth <= ModelValidation.maximumCompositeDepth else {
       throw HopdError(.modelTooLarge, "composites are nested deeper than \(ModelValidation.maximumCompositeDepth)")

@@ -357,7 +357,7 @@ extension ModelArchive {
   }
 
   /// Writes a composite with its elements, each of which is an attribute without an entity
-  /// (docs/formats/composite-attributes.md, "Archive").
+  /// (docs/formats/model-files.md, "Compiled models").
   private mutating func makeComposite(_ composite: Attribute, _ fields: Fields, of entity: Entity) -> Writer.Object {
     openComposite = composite.name
     defer { openComposite = nil }

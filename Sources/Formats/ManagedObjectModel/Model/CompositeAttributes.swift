@@ -1,6 +1,6 @@
 // Composite attributes: a store has a column for each element and none for the composite itself
-// (docs/formats/composite-attributes.md, "Columns"). So a model has the elements among the attributes of an entity,
-// named by their key path, and the composites in a list of their own, which hash, order, archive and dump use.
+// (docs/formats/store-layout.md, "Composite attributes"). So a model has the elements among an entity's attributes,
+// named by their key path, and the composites in a separate list, which hash, order, archive and dump use.
 
 extension Attribute {
   /// Returns an element of this composite attribute as an attribute; its name is the key path.

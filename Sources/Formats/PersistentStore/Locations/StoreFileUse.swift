@@ -1,5 +1,5 @@
 // The database files that this process has open, and their use. Any close of a file in a process drops the process's
-// POSIX locks on it (docs/formats/faults.md, "SQLite and files"): an inspection of a store, under whatever name, would
+// POSIX locks on it (tools/README.md, "SQLite and files"): an inspection of a store, under whatever name, would
 // drop the lock of the job that migrates it. So a file is either held by one job or inspected, never both.
 
 import Synchronization

@@ -221,7 +221,7 @@ extension StoreReader {
   }
 
   /// Whether the header of a store's database states that it has a write-ahead log. An `immutable` connection cannot
-  /// tell: without a log it reports `delete` (docs/formats/faults.md, "SQLite and files").
+  /// tell: without a log it reports `delete` (tools/README.md, "SQLite and files").
   package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
     try firstBytes(of: location.database, count: 20).suffix(1) == [2]
   }

@@ -208,7 +208,7 @@ struct StoreSchemaBuilder {
   }
 
   /// The own properties that need a column, alphabetically, upper case first. Elements are in declared order at the
-  /// position of their composite's name (docs/formats/composite-attributes.md, "Columns").
+  /// position of their composite's name (docs/formats/store-layout.md, "Composite attributes").
   func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
     let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
     let toOnes = entity.relationships.filter { !$0.isTransient && !$0.isToMany }

@@ -1,7 +1,7 @@
 // Values with external storage before a migration path: whether each has a known form and its file exists, which values
 // move from files into columns or get their prefix, and what the result must hold. Files belong to the store as rows
 // do; a reference to a missing file or to another place is reported before the first byte is written
-// (docs/formats/faults.md, "External files").
+// (tools/README.md, "External files").
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,6 @@
 // The two pragmas whose results must be checked: SQLite may change nothing and still report no error. A swap that
 // ignored such a result renamed over a live -wal, and the old store came back after success was reported
-// (docs/formats/faults.md, "SQLite and files").
+// (tools/README.md, "SQLite and files").
 
 import Diagnostics
 import PersistentStore

@@ -311,7 +311,7 @@ package struct Restore {
 
   private func placeWhereNoneIs(_ job: Job) throws -> RestoredStore {
     let (source, location) = (job.source, job.location)
-    // SQLite would play a log without its database into the restored one and ruin it for good (docs/formats/faults.md,
+    // SQLite would play a log without its database into the restored one and ruin it for good (tools/README.md,
     // "SQLite and files").
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(

@@ -91,8 +91,7 @@ struct InPlaceSwap {
   }
 
   /// Opens the staged store as a source: in rollback mode, as the header's mode is copied with the first page, and with
-  /// the page size of the store, as a store in WAL mode refuses another one (docs/formats/faults.md, "SQLite and
-  /// files").
+  /// the page size of the store, as a store in WAL mode refuses another one (tools/README.md, "SQLite and files").
   private func openStaged(
     _ staged: FilePath, for store: LockedStore
   ) throws -> (connection: Connection, identity: FileIdentity) {

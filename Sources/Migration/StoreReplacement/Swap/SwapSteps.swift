@@ -51,7 +51,7 @@ extension StoreSwap {
   }
 
   /// A2: the log is folded into the store, and the result is checked: on an I/O error the pragma reports none and
-  /// returns `wal` (docs/formats/faults.md, "SQLite and files").
+  /// returns `wal` (tools/README.md, "SQLite and files").
   func foldLog(of store: LockedStore, _ undo: inout Undo) throws {
     let location = store.location
     undo.isFolded = store.journalMode == .wal
