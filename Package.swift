@@ -105,6 +105,10 @@ let package = Package(
         "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", "TOMLDocuments", systemPackage,
       ],
       path: "Sources/Formats/MappingModel", swiftSettings: strict),
+    /// Models of SwiftData derived from the facts of Swift source.
+    .target(
+      name: "SwiftDataSource", dependencies: ["Diagnostics", "ManagedObjectModel", systemPackage],
+      path: "Sources/Formats/SwiftDataSource", swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
     .target(name: "MigrationPolicy", path: "Sources/Formats/MigrationPolicy", swiftSettings: strict),
 
@@ -225,6 +229,13 @@ let package = Package(
 
     // MARK: 5 - Programs
 
+    /// Folders of Swift source, and the tags of a repository, as models: files, the reader's process, its facts.
+    .target(
+      name: "SwiftDataReading",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PolicyHost", "SwiftDataSource", "TOMLDocuments", systemPackage,
+      ],
+      path: "Sources/Tools/SwiftDataReading", swiftSettings: strict),
     /// Opens what a configuration names: models, programs, directories, the unit's writable paths.
     .target(
       name: "ConfigurationInspection",
@@ -474,6 +485,13 @@ let package = Package(
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
         "StoreReplacement", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// Models derived from Swift source, by the rules and by known pairs.
+    .testTarget(
+      name: "SwiftDataReadingTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PolicyHost", "SwiftDataReading", "SwiftDataSource", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

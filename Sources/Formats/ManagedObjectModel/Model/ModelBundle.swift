@@ -34,6 +34,14 @@ package struct OmittedVersion: Sendable {
   package var hashes: [String: VersionHash]?
   /// Whether it is the current version of its bundle.
   package var isCurrent = false
+
+  /// Makes the note of a version.
+  package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
+    self.name = name
+    self.reason = reason
+    self.hashes = hashes
+    self.isCurrent = isCurrent
+  }
 }
 
 /// The source of the order of a model's versions.

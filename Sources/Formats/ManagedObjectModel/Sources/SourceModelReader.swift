@@ -1,0 +1,13 @@
+// Models that are not in a model file, but in an app's source. Reading them takes a program of its own, which only the
+// programs of hopd start; whoever loads models gets the reader from them.
+
+import Diagnostics
+import SystemPackage
+
+/// A reader of models in an app's source.
+package protocol SourceModelReader: Sendable {
+  /// Whether a path is a Swift file, or a folder that has one.
+  func isSource(_ path: FilePath) -> Bool
+  /// Returns the versions of the model that the source at a path declares.
+  func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle
+}
