@@ -242,7 +242,7 @@ let package = Package(
       dependencies: [
         "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
         "MigrationPipeline", "MigrationPlanning",
-        "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", systemPackage,
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", "SwiftDataReading", systemPackage,
       ],
       path: "Sources/Daemon/ConfigurationInspection", swiftSettings: strict),
     /// The daemon's wiring: watchers, queue, jobs, reports.
@@ -273,7 +273,7 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreFleet",
-        "StoreReplacement", "StoreVerification", systemPackage,
+        "StoreReplacement", "StoreVerification", "SwiftDataReading", "SwiftDataSource", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),
@@ -491,7 +491,9 @@ let package = Package(
     .testTarget(
       name: "SwiftDataReadingTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "PolicyHost", "SwiftDataReading", "SwiftDataSource", systemPackage,
+        "SeededRandom",
+        "Diagnostics", "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "PolicyHost", "SwiftDataReading",
+        "SwiftDataSource", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

@@ -216,7 +216,9 @@ extension MemberBlockSyntax {
 extension Optional {
   /// Appends to a list that is nil as long as it is empty.
   fileprivate mutating func add<Element>(_ elements: [Element]) where Wrapped == [Element] {
-    if !elements.isEmpty { self = (self ?? []) + elements }
+    if elements.isEmpty { return }
+    if self == nil { self = [] }
+    self?.append(contentsOf: elements)
   }
 }
 

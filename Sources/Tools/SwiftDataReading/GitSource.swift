@@ -3,6 +3,7 @@
 
 import Diagnostics
 import Glibc
+import ManagedObjectModel
 import PolicyHost
 import SwiftDataSource
 import SystemPackage
@@ -20,6 +21,8 @@ package final class GitSource {
   private let limits: SourceLimits
   /// Facts by the name of the object and the conditions.
   private var known: [String: SourceFile] = [:]
+  /// Whether a Swift file may declare a model, by the name of the object.
+  private var mentions: [String: Bool] = [:]
   /// Contents of the project files, by the name of the object.
   private var projects: [String: [UInt8]] = [:]
 
@@ -70,8 +73,15 @@ package final class GitSource {
     let folder: String
     let objects: [String: String]
     let projects: [String: [UInt8]]
+    let mentions: [String: Bool]
 
     func bytes(of path: String) throws(HopdError) -> [UInt8] { objects[path].flatMap { projects[$0] } ?? [] }
+    func mentionsModel(_ path: String) -> Bool { objects[path].flatMap { mentions[$0] } ?? false }
+  }
+
+  /// Returns the facts of the target at a commit, tag or branch.
+  package func target(ofCommit name: String, choice: SourceChoice) throws(HopdError) -> SourceTarget {
+    try target(at: commit(of: name), choice: choice)
   }
 
   /// Returns the facts of the target at a commit.
@@ -80,30 +90,56 @@ package final class GitSource {
     try fetch(Set(objects.filter { $0.key.hasSuffix("project.pbxproj") }.values).subtracting(projects.keys)) {
       projects[$0] = $1
     }
-    let tree = Tree(paths: objects.keys.sorted(), folder: folder, objects: objects, projects: projects)
+    let below = folder.isEmpty ? "" : folder + "/"
+    let swift = objects.filter { $0.key.hasPrefix(below) && $0.key.hasSuffix(".swift") }
+    var contents: [String: [UInt8]] = [:]
+    try fetch(Set(swift.values).subtracting(mentions.keys)) { object, bytes in
+      mentions[object] = bytes.mentionsModel
+      contents[object] = bytes
+    }
+    let tree = Tree(
+      paths: objects.keys.sorted(), folder: folder, objects: objects, projects: projects, mentions: mentions)
     let files = try TargetFiles.find(in: tree, target: choice.target)
     guard !files.paths.isEmpty else {
       throw HopdError(
-        .notFound, "there is no Swift file of the target at this commit", at: Place(file: FilePath(folder)))
+        .noSourceModels, "there is no Swift file of the target at this commit",
+        at: Place(file: FilePath(folder.isEmpty ? "." : folder)))
     }
-    let definitions = choice.definitions.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
-    func key(_ object: String) -> String { "\(object) \(definitions)" }
-    let wanted = files.paths.compactMap { objects[$0] }
-    var unread: [(path: String, bytes: [UInt8])] = []
-    var names: [String] = []
-    try fetch(Set(wanted.filter { known[key($0)] == nil })) { object, bytes in
-      names.append(object)
-      unread.append((files.paths.first { objects[$0] == object } ?? object, bytes))
-    }
-    let program = SourceReaderProgram(try SourceReaderProgram.find().path, limits: limits)
-    for (object, facts) in zip(names, try program.facts(of: unread, definitions: choice.definitions)) {
-      known[key(object)] = facts
-    }
+    try read(files.paths, objects, contents, choice)
     return SourceTarget(
       module: files.module,
       files: files.paths.compactMap { path in
-        objects[path].flatMap { known[key($0)] }.map { (path: path, facts: $0) }
+        objects[path].flatMap { known[key($0, choice)] }.map { (path: path, facts: $0) }
       })
+  }
+
+  /// Parses the contents that were not parsed before.
+  private func read(
+    _ paths: [String], _ objects: [String: String], _ contents: [String: [UInt8]], _ choice: SourceChoice
+  ) throws(HopdError) {
+    var unread: [String: String] = [:]
+    for path in paths {
+      if let object = objects[path], known[key(object, choice)] == nil { unread[object] = path }
+    }
+    var files: [(path: String, bytes: [UInt8])] = []
+    var names: [String] = []
+    func add(_ object: String, _ bytes: [UInt8]) {
+      names.append(object)
+      files.append((unread[object] ?? object, bytes))
+    }
+    try fetch(Set(unread.keys).subtracting(contents.keys), add)
+    for object in unread.keys.sorted() {
+      if let bytes = contents[object] { add(object, bytes) }
+    }
+    let program = SourceReaderProgram(try SourceReaderProgram.find().path, limits: limits)
+    for (object, facts) in zip(names, try program.facts(of: files, definitions: choice.definitions)) {
+      known[key(object, choice)] = facts
+    }
+  }
+
+  private func key(_ object: String, _ choice: SourceChoice) -> String {
+    let definitions = choice.definitions.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
+    return "\(object) \(definitions)"
   }
 
   /// The Swift files and project files of a commit, with the names of their objects. Links are left out.

@@ -24,11 +24,15 @@ package struct SourceFolder: SourceTree {
     name.hasPrefix(".") || foreign.contains(name) || name == "Tests" || name.hasSuffix("Tests")
   }
 
-  /// Whether a path is a Swift file, or a folder that has one.
+  /// Whether a path is a Swift file, or a folder of Swift files of which one may declare a model.
   package static func isSource(_ path: FilePath) -> Bool {
     switch try? ModelFiles.kind(of: path) {
     case .file: path.extension == "swift"
-    case .folder: ((try? search(path, most: 0, withProjects: false)) ?? []).isEmpty == false
+    case .folder:
+      ((try? search(path, most: 20_000, withProjects: false)) ?? []).contains { file in
+        let bytes = try? ModelFiles.bytes(of: path.appending(FilePath(file).components), limit: 4 << 20)
+        return bytes?.mentionsModel == true
+      }
     default: false
     }
   }
@@ -62,6 +66,8 @@ package struct SourceFolder: SourceTree {
     try ModelFiles.bytes(
       of: top.appending(FilePath(path).components), limit: path.hasSuffix(".swift") ? limits.fileBytes : 32 << 20)
   }
+
+  func mentionsModel(_ path: String) throws(HopdError) -> Bool { try bytes(of: path).mentionsModel }
 
   /// The nearest folder above with an Xcode project, up to the top of the checkout; the names from there to the path.
   private static func projectAbove(_ path: FilePath) -> (FilePath, [String], String)? {

@@ -10,7 +10,10 @@ protocol SourceTree {
   var paths: [String] { get }
   /// The folder that is meant, from the top of the tree; empty for the top itself.
   var folder: String { get }
+  /// The content of a project file.
   func bytes(of path: String) throws(HopdError) -> [UInt8]
+  /// Whether a Swift file may declare a model: only a look at its bytes, not a reading.
+  func mentionsModel(_ path: String) throws(HopdError) -> Bool
 }
 
 /// The choice of a target's files.
@@ -19,83 +22,115 @@ struct TargetFiles {
   let paths: [String]
   /// The name of its module, as far as it is known.
   let module: String?
+  private var rank = 0
+
+  private init(paths: [String], module: String?, rank: Int = 0) {
+    (self.paths, self.module, self.rank) = (paths, module, rank)
+  }
 
   /// Finds the files of a target; `name` is that of `--target`.
+  ///
+  /// Without a name it is the one that has models; of several, an app before a framework, an extension or a package.
   static func find(in tree: some SourceTree, target name: String?) throws(HopdError) -> TargetFiles {
     let below = tree.folder.isEmpty ? "" : tree.folder + "/"
     let swift = tree.paths.filter {
       $0.hasPrefix(below) && $0.hasSuffix(".swift") && $0 != "Package.swift" && !$0.hasSuffix("/Package.swift")
         && !$0.dropFirst(below.count).split(separator: "/").dropLast().contains { SourceFolder.isForeign(String($0)) }
     }
-    if let found = try inProject(tree, swift, name) { return found }
-    if let found = try inPackage(tree, swift, below, name) { return found }
+    var all = try projectTargets(tree, swift) + packageTargets(tree, swift)
     if let name {
       let inside = swift.filter { $0.hasPrefix("\(below)\(name)/") }
-      guard !inside.isEmpty else { throw unknown(name, [], tree) }
+      if let found = all.filter({ $0.module == name }).max(by: isWorse) { return found }
+      guard !inside.isEmpty else { throw unknown(name, all.compactMap(\.module), tree) }
       return TargetFiles(paths: inside, module: name)
     }
-    return TargetFiles(paths: swift, module: tree.folder.split(separator: "/").last.map(String.init))
+    let taken = Set(all.flatMap(\.paths))
+    let rest = swift.filter { !taken.contains($0) }
+    // Files that no project and no package has are a target only where nothing else is.
+    if all.isEmpty || !rest.isEmpty && !hasProject(tree) {
+      all.append(TargetFiles(paths: rest, module: tree.folder.split(separator: "/").last.map(String.init)))
+    }
+    guard all.count > 1 else { return all.first ?? TargetFiles(paths: [], module: nil) }
+    var withModels: [TargetFiles] = []
+    for target in all where try mentionsModels(target, tree) { withModels.append(target) }
+    guard let best = (withModels.isEmpty ? all : withModels).max(by: isWorse) else { return all[0] }
+    let equal = withModels.filter { $0.rank == best.rank && Set($0.paths).isDisjoint(with: best.paths) }
+    guard equal.isEmpty else {
+      let names = ([best] + equal).map { $0.module ?? tree.folder }.sorted()
+      throw HopdError(
+        .usage, "\(names.count) targets have models, and names are looked up inside one",
+        at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
+        hint: "name one with --target: \(names.map(\.printableLine).joined(separator: ", "))")
+    }
+    return best
+  }
+
+  /// Whether another one is to be preferred: by its kind, then by the number of its files.
+  private static func isWorse(_ left: TargetFiles, than right: TargetFiles) -> Bool {
+    if left.rank != right.rank { return left.rank < right.rank }
+    if left.paths.count != right.paths.count { return left.paths.count < right.paths.count }
+    return left.module ?? "" > right.module ?? ""
+  }
+
+  private static func mentionsModels(_ target: TargetFiles, _ tree: some SourceTree) throws(HopdError) -> Bool {
+    for path in target.paths where try tree.mentionsModel(path) { return true }
+    return false
+  }
+
+  private static func hasProject(_ tree: some SourceTree) -> Bool {
+    tree.paths.contains { $0.hasSuffix(".xcodeproj/project.pbxproj") }
   }
 
   private static func unknown(_ name: String, _ targets: [String], _ tree: some SourceTree) -> HopdError {
     HopdError(
-      .notFound, "there is no target \(name.printableLine)", at: Place(file: FilePath(tree.folder)),
+      .notFound, "there is no target \(name.printableLine)",
+      at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
       hint: targets.isEmpty
         ? "--target takes the name of an Xcode target, of a package's target, or of a folder"
-        : "the targets are: \(targets.map(\.printableLine).joined(separator: ", "))")
+        : "the targets are: \(Set(targets).sorted().map(\.printableLine).joined(separator: ", "))")
   }
 
-  // MARK: Xcode
-
-  /// The files of a target of the nearest project that has files of the folder; nil without one.
-  private static func inProject(
-    _ tree: some SourceTree, _ swift: [String], _ name: String?
-  ) throws(HopdError) -> TargetFiles? {
-    var choices: [(target: XcodeProject.Target, files: [String], depth: Int)] = []
-    var names: [String] = []
+  /// The targets of the Xcode projects that have files of the folder.
+  private static func projectTargets(_ tree: some SourceTree, _ swift: [String]) throws(HopdError) -> [TargetFiles] {
+    var found: [TargetFiles] = []
     for path in tree.paths where path.hasSuffix(".xcodeproj/project.pbxproj") {
       let parts = path.split(separator: "/").dropLast(2)
       let root = parts.isEmpty ? "" : parts.joined(separator: "/") + "/"
-      let project = XcodeProject(try tree.bytes(of: path))
-      names += project.targets.map(\.name)
-      for target in project.targets where !target.isTest && (name == nil || target.name == name) {
+      for target in XcodeProject(try tree.bytes(of: path)).targets where !target.isTest {
         let files = swift.filter { $0.hasPrefix(root) && target.contains(String($0.dropFirst(root.count))) }
-        if !files.isEmpty { choices.append((target, files, parts.count)) }
+        if !files.isEmpty {
+          found.append(TargetFiles(paths: files, module: target.name, rank: target.isApplication ? 2 : 1))
+        }
       }
     }
-    // An app before its extensions; of several, the one with the most files of the folder.
-    let best = choices.max { left, right in
-      if left.target.isApplication != right.target.isApplication { return right.target.isApplication }
-      if left.files.count != right.files.count { return left.files.count < right.files.count }
-      return left.depth != right.depth ? left.depth > right.depth : left.target.name > right.target.name
-    }
-    guard let best else {
-      if let name, names.contains(name) { throw unknown(name, names, tree) }
-      return nil
-    }
-    return TargetFiles(paths: best.files, module: best.target.name)
+    return found
   }
 
-  // MARK: SwiftPM
+  /// The targets of the packages in the folder: the folders below their `Sources`.
+  private static func packageTargets(_ tree: some SourceTree, _ swift: [String]) -> [TargetFiles] {
+    var targets: [String: (name: String, paths: [String])] = [:]
+    for path in tree.paths where path == "Package.swift" || path.hasSuffix("/Package.swift") {
+      let sources = path.dropLast("Package.swift".count) + "Sources/"
+      for file in swift where file.hasPrefix(sources) {
+        let parts = file.dropFirst(sources.count).split(separator: "/")
+        let name = parts.count > 1 ? String(parts[0]) : ""
+        targets["\(sources)\(name)", default: (name, [])].paths.append(file)
+      }
+    }
+    return targets.sorted { $0.key < $1.key }.map { TargetFiles(paths: $0.value.paths, module: $0.value.name) }
+  }
+}
 
-  /// The files of a target of the package whose folder is meant; nil where it is none.
-  private static func inPackage(
-    _ tree: some SourceTree, _ swift: [String], _ below: String, _ name: String?
-  ) throws(HopdError) -> TargetFiles? {
-    guard tree.paths.contains("\(below)Package.swift") else { return nil }
-    var targets: [String: [String]] = [:]
-    for path in swift where path.hasPrefix("\(below)Sources/") {
-      let parts = path.dropFirst(below.count).split(separator: "/")
-      if parts.count > 2 { targets[String(parts[1]), default: []].append(path) }
+extension [UInt8] {
+  /// Whether the text has `@Model`.
+  var mentionsModel: Bool {
+    let mark = Array("@Model".utf8)
+    var rest = self[...]
+    while let start = rest.firstIndex(of: mark[0]) {
+      rest = rest[start...]
+      if rest.starts(with: mark) { return true }
+      rest = rest.dropFirst()
     }
-    if let name {
-      guard let files = targets[name] else { throw unknown(name, targets.keys.sorted(), tree) }
-      return TargetFiles(paths: files, module: name)
-    }
-    guard targets.count > 1 else { return targets.first.map { TargetFiles(paths: $0.value, module: $0.key) } }
-    throw HopdError(
-      .usage, "the package has several targets, and names are looked up inside one",
-      at: Place(file: FilePath(tree.folder)),
-      hint: "name it with --target; the targets are: \(targets.keys.sorted().joined(separator: ", "))")
+    return false
   }
 }

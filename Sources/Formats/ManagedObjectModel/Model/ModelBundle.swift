@@ -54,6 +54,25 @@ package enum VersionOrder: String, Sendable, Hashable {
   case names
 }
 
+/// What is known of models that were derived from an app's source.
+package struct ModelOrigin: Sendable {
+  /// Where entities and their properties are declared, by version; the property of an entity itself is empty.
+  package var places: [String: [PropertyKey: Place]] = [:]
+  /// The tags of the repository whose releases have a version, by its name.
+  package var tags: [String: [String]] = [:]
+  /// What the source shows and the models do not.
+  package var findings: [HopdError] = []
+
+  package init() {}
+
+  /// Returns the place of a property, otherwise that of its entity.
+  package func place(version: String, entity: String, property: String?) -> Place? {
+    let known = places[version]
+    return known?[PropertyKey(entity: entity, property: property ?? "")]
+      ?? known?[PropertyKey(entity: entity, property: "")]
+  }
+}
+
 /// All versions of one model.
 package struct ModelBundle: Sendable {
   /// The bundle's name without extension.
@@ -73,6 +92,8 @@ package struct ModelBundle: Sendable {
   package let omitted: [OmittedVersion]
   /// Warnings of all versions.
   package let warnings: [ModelWarning]
+  /// Where the models come from; nil unless they were derived from source.
+  package var origin: ModelOrigin?
 
   /// Makes a bundle.
   package init(

@@ -4,6 +4,11 @@
 import Diagnostics
 import SystemPackage
 
+extension HopdError.Code {
+  /// There is no model in this source.
+  package static let noSourceModels = HopdError.Code("no-source-models", exit: .dataError)
+}
+
 /// A reader of models in an app's source.
 package protocol SourceModelReader: Sendable {
   /// Whether a path is a Swift file, or a folder that has one.

@@ -19,13 +19,13 @@ extension ModelDerivation {
     attribute.allowsCloudEncryption = options.isEncrypted
     attribute.versionHashModifier = options.hashModifier
     if let name = options.originalName { attribute.renamingIdentifier = name }
-    if attribute.type != .composite, let value = property.value {
+    if attribute.type != .composite, options.transformer == nil, let value = property.value {
       attribute.defaultValue = DefaultValue.of(value, type: attribute.type)
       if case .archived? = attribute.defaultValue, !attribute.isOptional {
         remark(
           .frozenDefault,
-          "its default \(value.text) is not a constant: hopd cannot give it to rows of older versions, and SwiftData "
-            + "would give all of them one value")
+          "its default \(value.text) is no constant: SwiftData gives one value to all rows of older versions, and hopd "
+            + "gives none", hint: "make a new property optional, or give it a constant and fill it in a stage")
       }
     }
     return attribute
@@ -55,7 +55,13 @@ extension ModelDerivation {
         composite(name, isOptional: isOptional, $0)
       }
     case .enumeration(let index):
-      return elements(ofEnum: index, property: name).map { composite(name, isOptional: isOptional, $0) }
+      guard let elements = elements(ofEnum: index, property: name) else { return nil }
+      if !hasRawType(index) {
+        remark(
+          .casesCount, "its enum has no raw values: a new case is a new version of the model",
+          hint: "in a new version, give the enum raw values; then its cases count no more")
+      }
+      return composite(name, isOptional: isOptional, elements)
     case .unproven, .array, .set, .dictionary:
       return collection(type, isInStruct: false, text: text).map {
         var attribute = Attribute(name: name, type: $0, isOptional: isOptional)

@@ -43,6 +43,7 @@ extension ModelDerivation {
     _ property: SourceProperty, of symbol: SourceSymbol, isInOptional: Bool, around: [Int]
   ) -> Attribute? {
     let file = symbol.scope.file
+    guard countElement(at: property.position, in: file) else { return nil }
     let what = "\(symbol.name).\(property.name)"
     if property.isBroken == true || property.isLazy == true {
       refuse("\(what) cannot be an element of a composite", at: property.position, in: file)

@@ -11,6 +11,14 @@ extension HopdError.Code {
   package static let lostInverse = HopdError.Code("lost-inverse", severity: .warning)
   /// A version of the past has a type that the app still changes.
   package static let liveType = HopdError.Code("live-type", severity: .warning)
+  /// Two versions have the same hashes, or one identifier stands for several shapes.
+  package static let versionsAlike = HopdError.Code("versions-alike", severity: .warning)
+  /// A version cannot be reached by the migration plan.
+  package static let stageMissing = HopdError.Code("stage-missing", severity: .warning)
+  /// The app runs code in a stage, which hopd cannot run.
+  package static let stageNeedsProgram = HopdError.Code("stage-needs-program", severity: .warning)
+  /// A new case of an enum would change the version hash.
+  package static let casesCount = HopdError.Code("cases-count", severity: .note)
   /// A default is another value in each process of the app.
   package static let frozenDefault = HopdError.Code("default-not-constant", severity: .note)
 }
@@ -29,8 +37,15 @@ package struct DerivedModel: Sendable {
   package let forms: [UnprovenForm: [Place]]
   /// Where each entity is declared.
   package let entityPlaces: [String: Place]
+  /// The class of each entity, with the types around it.
+  package let classes: [String: [String]]
   /// Where each property is declared.
   package let propertyPlaces: [PropertyKey: Place]
+
+  /// Where entities and properties are declared; the property of an entity itself is empty.
+  package var places: [PropertyKey: Place] {
+    entityPlaces.reduce(into: propertyPlaces) { $0[PropertyKey(entity: $1.key, property: "")] = $1.value }
+  }
 
   /// The refusal as one error, for a version that is left out.
   package func refusal(at place: Place) -> HopdError {

@@ -22,10 +22,12 @@ extension ModelDerivation {
         UnprovenForm(name: "inheritance", alternatives: []), "the class inherits from \(inherited.text)",
         at: declaration.position)
     }
+    let before = refusals.count
     for property in declaration.properties ?? [] { add(property, to: &draft) }
+    let isWhole = refusals.count == before
     begin(nil, of: symbol)
     for macro in declaration.macros ?? [] { add(macro, to: &draft) }
-    if draft.attributes.isEmpty, draft.relationships.isEmpty {
+    if draft.places.isEmpty, isWhole {
       refuse("the class has no stored properties", at: declaration.position)
     }
     return draft

@@ -13,6 +13,10 @@ package struct ModelDerivation {
   private(set) var refusals: [HopdError] = []
   private(set) var remarks: [HopdError] = []
   private var forms: [UnprovenForm: [Place]] = [:]
+  /// Elements of composites so far: structs in structs can have more than fit into memory.
+  private var elements = 0
+  private static let maximumElements = 100_000
+  private static let maximumRefusals = 1_000
   var drafts: [EntityDraft] = []
   /// The entity and property that is being derived.
   private var subject = Place()
@@ -82,6 +86,7 @@ package struct ModelDerivation {
     }
     return DerivedModel(
       name: name, model: model, refusals: refusals, remarks: remarks, forms: forms, entityPlaces: entityPlaces,
+      classes: Dictionary(drafts.map { ($0.symbol.name, $0.symbol.path) }) { first, _ in first },
       propertyPlaces: propertyPlaces)
   }
 
@@ -129,7 +134,17 @@ package struct ModelDerivation {
   mutating func refuse(
     _ message: String, at position: SwiftPosition? = nil, in file: Int? = nil, hint: String? = nil
   ) {
+    guard refusals.count < Self.maximumRefusals else { return }
     refusals.append(HopdError(.sourceUnclear, message, at: place(at: position, in: file), hint: hint))
+  }
+
+  /// Counts an element of a composite; false where there are too many.
+  mutating func countElement(at position: SwiftPosition, in file: Int) -> Bool {
+    elements += 1
+    if elements == Self.maximumElements {
+      refuse("the composites have more than \(Self.maximumElements) elements", at: position, in: file)
+    }
+    return elements < Self.maximumElements
   }
 
   /// Refuses what is compiled only under a condition that nothing decides.
@@ -148,6 +163,7 @@ package struct ModelDerivation {
     _ form: UnprovenForm, _ what: String, at position: SwiftPosition? = nil, in file: Int? = nil
   ) -> String? {
     let place = place(at: position, in: file)
+    guard refusals.count < Self.maximumRefusals else { return nil }
     forms[form, default: []].append(place)
     if let found = calibrated.found[form.name], form.alternatives.contains(found) { return found }
     refusals.append(

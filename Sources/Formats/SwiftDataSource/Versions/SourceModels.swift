@@ -10,7 +10,7 @@ package struct SourceModels: Sendable {
   package let versions: [(version: SourceVersion, derived: DerivedModel)]
   package let stages: [SourceStage]
   package let remarks: [HopdError]
-  private let isPlanned: Bool
+  let isPlanned: Bool
 
   /// Derives all versions of a target.
   package init(
@@ -30,7 +30,7 @@ package struct SourceModels: Sendable {
           version,
           DerivedModel(
             name: version.name, model: nil, refusals: [error], remarks: [], forms: [:], entityPlaces: [:],
-            propertyPlaces: [:])
+            classes: [:], propertyPlaces: [:])
         )
       }
     }
@@ -66,10 +66,15 @@ package struct SourceModels: Sendable {
       }
       ordered = declaredOrder.compactMap { name in models.first { $0.name == name } }
     }
+    var origin = ModelOrigin()
+    for (version, derived) in versions where derived.model != nil { origin.places[version.name] = derived.places }
+    origin.findings = findings
     let current = declaredOrder.isEmpty ? versions.last?.derived.model?.name : ordered.last?.name
-    return ModelBundle(
+    var bundle = ModelBundle(
       name: name, path: path, versions: ordered, order: isPlanned || !declaredOrder.isEmpty ? .declared : .names,
       currentVersionName: current, omitted: omitted,
-      warnings: (remarks + versions.flatMap(\.derived.remarks)).map { ModelWarning($0.message, at: $0.place) })
+      warnings: remarks.map { ModelWarning($0.message, at: $0.place) })
+    bundle.origin = origin
+    return bundle
   }
 }

@@ -273,7 +273,7 @@ package struct VersionSearch {
   private func noSchema() -> HopdError {
     let models = target.types.filter(\.isModel).map(\.name)
     return HopdError(
-      .sourceUnclear,
+      models.isEmpty ? .noSourceModels : .sourceUnclear,
       models.isEmpty
         ? "there is no class with @Model in this source"
         : "nothing in this source says which models the app's store has",

@@ -8,6 +8,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PolicyHost
+import SwiftDataReading
 import SystemPackage
 
 /// `hopctl check MODEL…`.
@@ -73,7 +74,8 @@ struct CheckCommand: HopctlCommand {
     request.policies = try mapping.programs([:])
     try extent.apply(to: &request)
     let known = try lock.load(
-      models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)
+      models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory,
+      source: subject.source.choice)
     request.shipped = known.record
     request.failsOnDrop = lock.failOnDrop
     request.command = CheckWords(
@@ -96,7 +98,10 @@ struct CheckCommand: HopctlCommand {
 /// MODEL…, `--mappings`, `--order`, `--to`, `--route`, `--rename`, `--no-rename`.
 struct CheckSubject: ParsableArguments {
   @Argument(
-    help: "A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that holds its model, or a folder of these.",
+    help: """
+      A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that holds its model, a folder of these, or a folder of \
+      Swift source with SwiftData models.
+      """,
     completion: .file())
   var models: [String] = []
 
@@ -128,7 +133,20 @@ struct CheckSubject: ParsableArguments {
     help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
   var noRename = false
 
+  @OptionGroup var source: SourceOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Check the models of the releases in git whose tags fit the pattern, such as 'v*'.",
+      discussion: """
+        For a folder of Swift source with SwiftData models. Every shape that was released must reach the source of the \
+        folder; no VersionedSchema is needed, and nothing is checked out.
+        """,
+      valueName: "pattern"))
+  var tags: String?
+
   func validate() throws {
+    if tags != nil, models.count != 1 { throw ValidationError("--tags goes with one folder of Swift source.") }
     for text in renames where RenameRules.parse(text) == nil {
       throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
     }
@@ -145,11 +163,12 @@ struct CheckSubject: ParsableArguments {
   /// The options as typed.
   var words: [String] {
     var words = order.isEmpty ? [] : ["--order"] + order
+    if let tags { words += ["--tags", tags] }
     if let to { words += ["--to", to] }
     words += mappings.flatMap { ["--mappings", $0] }
     if let route { words += ["--route", route.rawValue] }
     words += renames.flatMap { ["--rename", $0] }
-    return words + (noRename ? ["--no-rename"] : [])
+    return words + (noRename ? ["--no-rename"] : []) + source.words
   }
 
   /// Loads the models and their mapping models.
@@ -159,7 +178,12 @@ struct CheckSubject: ParsableArguments {
         .usage, "no model was named", hint: "name a .xcdatamodeld or .momd, or a folder: hopctl check MODEL")
     }
     let paths = models.map { FilePath($0) }
-    var catalog = try ModelCatalog.load(paths, declaredOrder: order)
+    var catalog =
+      if let tags {
+        ModelCatalog(bundles: [try TaggedModels.bundle(of: paths[0], tags: tags, choice: source.choice)])
+      } else {
+        try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
+      }
     let named = try MappingCatalog.load(mappings.map { FilePath($0) })
     let found = try MappingCatalog.load(paths.flatMap(CheckSubject.placesOfMappings))
     let all = CatalogedMappings(named: named, found: found)

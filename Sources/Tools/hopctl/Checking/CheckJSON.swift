@@ -35,7 +35,8 @@ extension VersionCheck {
   /// differ from those that the chain through the versions makes.
   fileprivate var json: JSONObject {
     [
-      "name": name, "verdict": verdict.rawValue, "note": note, "way": steps.map(\.json), "objects": objects,
+      "name": name, "verdict": verdict.rawValue, "note": note, "tags": tags, "way": steps.map(\.json),
+      "objects": objects,
       "bytes": bytes, "seconds": seconds, "dropped": drops.map(\.json), "directHop": hasDirectHop,
       "directDifferences": directDifferences.map {
         ["entity": $0.entity, "property": $0.property, "count": $0.count] as JSONObject
