@@ -18,8 +18,9 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build builds release swiftdata check test test-package test-swift test-e2e test-docs test-faults \
-  test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall deb image clean
+.PHONY: help bootstrap build builds release swiftdata check test test-package test-swift test-e2e test-docs \
+  test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall \
+  deb image clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -28,7 +29,7 @@ help:
 	@echo 'make bootstrap    install what is missing (as root), or say what to install'
 	@echo 'make build        debug build; imports that Package.swift does not list are errors'
 	@echo 'make release      hopd and hopctl as they are shipped'
-	@echo 'make swiftdata    the program that reads SwiftData models in Swift source; make install takes it if it is there'
+	@echo 'make swiftdata    the program that reads SwiftData models in Swift source; make install takes it'
 	@echo 'make test-docs    the commands of the documents, as written, from this checkout'
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'

@@ -42,7 +42,8 @@ package struct SwiftDataSourceReader: SourceModelReader {
     let target = try target(at: path)
     let calibrated = try CalibrationFile.read(besides: path)
     let models = try SourceModels(target, schema: choice.schema, calibrated: calibrated)
-    return try models.bundle(name: path.stem ?? path.string, path: path, declaredOrder: declaredOrder)
+    return try models.bundle(
+      name: (path.resolvingLinks ?? path).stem ?? path.string, path: path, declaredOrder: declaredOrder)
   }
 
   /// Returns the facts of the target at a path.

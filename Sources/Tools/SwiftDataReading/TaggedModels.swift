@@ -171,7 +171,8 @@ package enum TaggedModels {
             "refused for the same reason as \(tags[0]): \(words(Array(tags.dropFirst())))", at: Place(file: folder)))
       }
       var bundle = ModelBundle(
-        name: folder.stem ?? folder.string, path: folder, versions: versions, order: .declared,
+        name: (folder.resolvingLinks ?? folder).stem ?? folder.string, path: folder, versions: versions,
+        order: .declared,
         currentVersionName: current, omitted: omitted, warnings: remarks)
       var origin = self.origin
       origin.findings = findings

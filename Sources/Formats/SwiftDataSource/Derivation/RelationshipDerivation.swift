@@ -115,10 +115,10 @@ extension ModelDerivation {
       if isAmbiguous {
         // Several candidates: none of them gets an inverse (2 hashes of 1 owner).
         let names = found.map { "\(self[end].relationship.destinationEntityName).\(self[$0].relationship.name)" }
-        remarkLost("there are several candidates (\(names.joined(separator: ", ")))", end)
+        remarkLost("there are several candidates (\(names.joined(separator: ", ")))", end, nil)
       } else if self[end].hasMacro || self[other].hasMacro {
         // A macro without `inverse:` at either end: no inverse at both (4 hashes of 2 owners).
-        remarkLost("@Relationship without `inverse:` leaves it without", end)
+        remarkLost("@Relationship without `inverse:` leaves it without", end, other)
       } else if isPaired(end, other) {
         self[end].relationship.inverseName = self[other].relationship.name
         self[other].relationship.inverseName = self[end].relationship.name
@@ -140,16 +140,17 @@ extension ModelDerivation {
     default:
       // A required to-one gets no inverse, and neither does the other end (5 hashes of 1 owner).
       guard !required.isEmpty else { return true }
-      remarkLost("a required end gets none by itself", end)
+      remarkLost("a required end gets none by itself", end, other)
       return false
     }
   }
 
-  private mutating func remarkLost(_ reason: String, _ end: End) {
+  private mutating func remarkLost(_ reason: String, _ end: End, _ other: End?) {
     let relationship = self[end].relationship
+    let property = other.map { self[$0].relationship.name } ?? "PROPERTY"
     remark(
       .lostInverse, "it has no inverse in the model: \(reason)",
       hint: "if it should have one, name it in a new version: "
-        + "@Relationship(inverse: \\\(relationship.destinationEntityName).PROPERTY)")
+        + "@Relationship(inverse: \\\(relationship.destinationEntityName).\(property))")
   }
 }

@@ -31,7 +31,7 @@ extension ModelCheck {
 }
 
 extension VersionCheck {
-  /// `directHop` is null if a direct hop was not tried; `directDifferences` are the entities and properties whose rows
+  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tried; `directDifferences` are the entities and properties whose rows
   /// differ from those that the chain through the versions makes.
   fileprivate var json: JSONObject {
     [
@@ -61,10 +61,11 @@ extension HopCheck {
 }
 
 extension CheckFinding {
-  /// `rowsDecide`: whether only stores with such rows are stopped. `stops`: the versions of these stores.
+  /// `file`, `line` and `column` are known of source. `rowsDecide`: whether only stores with such rows are stopped. `stops`: the versions of these stores.
   var json: JSONObject {
     [
-      "code": error.code.name, "message": error.message, "hint": error.hint, "hop": error.place.hop,
+      "code": error.code.name, "message": error.message, "hint": error.hint, "file": error.place.file?.string,
+      "line": error.place.line, "column": error.place.column, "hop": error.place.hop,
       "entity": error.place.entity, "property": error.place.property, "rowsDecide": isOfRows, "stops": stopped,
       "waysOut": remedies.map { ["kind": $0.kind.rawValue, "title": $0.title, "text": $0.text] as JSONObject },
     ]
