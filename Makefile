@@ -110,7 +110,7 @@ test-faults: stage
 	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 30 --shards 3 --seeds 1..2
 	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 12 --aws-every 0 --rclone-every 6 || [ $$? = 2 ]
 
-test-full: test
+test-full: swiftdata test
 	@tools/report-judges
 	@tools/swift-tests HopctlTests
 	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests

@@ -6,6 +6,8 @@ import Diagnostics
 import FoundationEssentials
 import Glibc
 import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
 import PolicyHost
 import SwiftDataReading
 import SwiftDataSource
@@ -42,12 +44,16 @@ struct KnownPair: Decodable, CustomStringConvertible {
     let roots: Roots
   }
 
+  struct Store: Decodable { let blob: String? }
+
   struct List: Decodable { let pairs: [KnownPair] }
 
   let repository: String
   let source: Source
   let hashes: [String: String]
   let checksum: String?
+  let store: Store
+  let framework: Int64?
 
   var description: String { "\(repository) \(source.commit.prefix(8))" }
 
@@ -101,5 +107,26 @@ struct KnownPair: Decodable, CustomStringConvertible {
       "\(pair): \(pair.hashes.count - wrong.count) of \(pair.hashes.count) entities equal, \(target.files.count) files")
     #expect(wrong.isEmpty)
     if let checksum = pair.checksum { #expect(derived.model?.versionChecksum == checksum) }
+    if let model = derived.model { try compare(model, with: pair) }
+  }
+
+  /// What is in no hash: the model that the store holds makes the same tables and indexes.
+  private func compare(_ model: ManagedObjectModel, with pair: KnownPair) throws {
+    guard let blob = pair.store.blob, let bytes = pair.git(["cat-file", "blob", blob]) else { return }
+    let path = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-pair-\(UUID().uuidString).store")
+    try Data(bytes).write(to: URL(filePath: path.string))
+    defer { try? FileManager.default.removeItem(atPath: path.string) }
+    let held = try #require(StoreModels.bundle(ofStoreAt: path).versions.first)
+    let framework = pair.framework ?? 1344
+    #expect(
+      StoreSchema(model: model, frameworkVersion: framework).createStatements
+        == StoreSchema(model: held, frameworkVersion: framework).createStatements)
+    for entity in model.entities {
+      let other = try #require(held.entity(named: entity.name))
+      #expect(entity.relationships.map(\.deleteRule) == other.relationships.map(\.deleteRule))
+      #expect(entity.attributes.map(\.renamingIdentifier) == other.attributes.map(\.renamingIdentifier))
+      #expect(entity.attributes.map(\.customClassName) == other.attributes.map(\.customClassName))
+      #expect(entity.attributes.map(\.valueTransformerName) == other.attributes.map(\.valueTransformerName))
+    }
   }
 }

@@ -61,16 +61,17 @@ private struct RandomSource {
     var lines = [
       "enum Grade: String, Codable { case low, high = \"top\" }", "enum Level: Int, Codable { case one = 1, two }",
       "enum Look: Codable { case plain, fancy, odd }",
-      "struct Size: Codable { var width: Double; let note: String?; var names: [String]; var grades: [Grade]; var grade: Grade?"
+      "struct Size: Codable { var width: Double; let note: String?; var names: [String]; var grades: [Grade]"
+        + "; var grade: Grade?"
         + "; static let zero = 1 }",
     ]
     let isNested = dice.chance(50)
     let models = bodies.enumerated().map { "@Model final class E\($0) {\n\($1.map { "  \($0)\n" }.joined())}" }
     let list = (0..<count).map { "E\($0).self" }.joined(separator: ", ")
+    let nested = isNested ? models.joined(separator: "\n") : ""
     lines.append(
       "enum SchemaV2: VersionedSchema {\nstatic let versionIdentifier = Schema.Version(2, 0, 0)\n"
-        + "static var models: [any PersistentModel.Type] { [\(list)] }\n\(isNested ? models.joined(separator: "\n") : "")\n}"
-    )
+        + "static var models: [any PersistentModel.Type] { [\(list)] }\n\(nested)\n}")
     if !isNested { lines += models }
     return lines.joined(separator: "\n")
   }

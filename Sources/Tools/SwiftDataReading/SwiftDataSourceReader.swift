@@ -11,6 +11,8 @@ package struct SourceChoice: Sendable, Hashable {
   package var target: String?
   /// A VersionedSchema, classes, or the place of a call.
   package var schema: String?
+  /// A pattern for the tags of the releases whose models are the versions.
+  package var tags: String?
   /// Conditions of `#if`.
   package var definitions: [String: Bool] = [:]
 
@@ -36,9 +38,13 @@ package struct SwiftDataSourceReader: SourceModelReader {
     self.limits = limits
   }
 
-  package func isSource(_ path: FilePath) -> Bool { SourceFolder.isSource(path) }
+  package var isNamed: Bool { choice.schema != nil || choice.tags != nil }
+
+  /// With tags the source is in git, whatever the working tree has.
+  package func isSource(_ path: FilePath) -> Bool { choice.tags != nil || SourceFolder.isSource(path) }
 
   package func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
+    if let tags = choice.tags { return try TaggedModels.bundle(of: path, tags: tags, choice: choice) }
     let target = try target(at: path)
     let calibrated = try CalibrationFile.read(besides: path)
     let models = try SourceModels(target, schema: choice.schema, calibrated: calibrated)

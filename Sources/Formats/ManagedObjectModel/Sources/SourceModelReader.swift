@@ -11,6 +11,8 @@ extension HopdError.Code {
 
 /// A reader of models in an app's source.
 package protocol SourceModelReader: Sendable {
+  /// Whether the user chose models of the source, so that model files beside it are not meant.
+  var isNamed: Bool { get }
   /// Whether a path is a Swift file, or a folder that has one.
   func isSource(_ path: FilePath) -> Bool
   /// Returns the versions of the model that the source at a path declares.

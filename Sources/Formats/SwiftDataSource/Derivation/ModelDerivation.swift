@@ -91,14 +91,9 @@ package struct ModelDerivation {
   }
 
   private func entity(of draft: EntityDraft) -> Entity {
-    var entity = Entity(
+    Entity(
       name: draft.symbol.name, attributes: draft.attributes, relationships: draft.relationships.map(\.relationship),
       fetchIndexes: draft.indexes, uniquenessConstraints: draft.constraints)
-    let indexed = Set(draft.indexes.compactMap(\.plainProperty))
-    for index in entity.attributes.indices where indexed.contains(entity.attributes[index].name) {
-      entity.attributes[index].isIndexed = true
-    }
-    return entity
   }
 
   // MARK: Refusals

@@ -112,6 +112,12 @@ package struct SourceTarget: Sendable {
       ? .type(first) : .ambiguous(visible)
   }
 
+  /// Returns the type that a path names, through typealiases; nil for anything else.
+  func symbol(_ path: [String], in scope: SourceScope) -> SourceSymbol? {
+    guard case .type(let index) = followed(resolve(path, in: scope)) else { return nil }
+    return types[index]
+  }
+
   // MARK: Types by trait
 
   /// Types that say that they conform to a protocol, in the order of the files.

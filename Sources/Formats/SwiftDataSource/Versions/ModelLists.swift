@@ -65,15 +65,7 @@ extension SourceTarget {
       }
       return variable(name, from: scope)
     }
-    let type = SourceType.name(names.dropLast().map { SourceTypeName(name: $0) })
-    switch resolve(type, in: scope) {
-    case .enumeration(let index), .structure(let index), .model(let index):
-      return staticProperty(name, of: types[index])
-    default:
-      // A class without @Model may hold the list.
-      guard case .type(let index) = resolve(Array(names.dropLast()), in: scope) else { return nil }
-      return staticProperty(name, of: types[index])
-    }
+    return symbol(Array(names.dropLast()), in: scope).flatMap { staticProperty(name, of: $0) }
   }
 
   /// Where a variable or static property is.

@@ -140,10 +140,7 @@ package struct VersionSearch {
   /// The type that `Name.self` names.
   private func schema(_ expression: SourceExpression, in scope: SourceScope) -> Int? {
     guard case .path(let path) = expression, path.last == "self", path.count > 1 else { return nil }
-    switch target.resolve(SourceType.name(path.dropLast().map { SourceTypeName(name: $0) }), in: scope) {
-    case .enumeration(let index), .structure(let index): return index
-    default: return nil
-    }
+    return target.symbol(Array(path.dropLast()), in: scope)?.index
   }
 
   /// The stages, as far as they can be read: what they do is told by the models, and only their kind is used.
@@ -306,15 +303,17 @@ package struct VersionSearch {
     let names = schema.split(separator: ",").map { $0.split(separator: ".").map(String.init) }
     var roots: [SourceSymbol] = []
     for path in names {
-      let type = SourceType.name(path.map { SourceTypeName(name: $0) })
-      guard case .model(let index) = target.resolve(type, in: SourceScope(file: 0)) else {
+      // A class that is nested in a VersionedSchema need not be named in full.
+      let nested = target.types.filter { $0.isModel && path == [$0.name] }
+      let found = target.symbol(path, in: SourceScope(file: 0)) ?? (nested.count == 1 ? nested[0] : nil)
+      guard let found, found.isModel else {
         let known = target.types.filter(\.isModel).map(\.name) + declared.map(\.name)
         let text = path.joined(separator: ".")
         throw HopdError(
           .usage, "there is no VersionedSchema and no class with @Model of the name \(text)",
           hint: NearestName.among(known, to: text).map { "did you mean \($0.printableLine)?" })
       }
-      roots.append(target.types[index])
+      roots.append(found)
     }
     let place = roots.first.map { root in
       Place(file: FilePath(target.files[root.scope.file]), line: root.declaration.position.line)

@@ -75,8 +75,8 @@ package struct ModelCatalog: Sendable {
   /// Reads models, and searches folders for models.
   ///
   /// `declaredOrder` names versions, oldest first. A named model must be readable; an unreadable one in a folder
-  /// becomes a warning, unless no readable one is left. `source` reads folders of Swift source, and Swift files; without
-  /// it they are not read. Throws `no-models` if there are none.
+  /// becomes a warning, unless no readable one is left. `source` reads folders of Swift source, and Swift files;
+  /// without it they are not read. Throws `no-models` if there are none.
   package static func load(
     _ paths: [FilePath], declaredOrder: [String] = [], source: (any SourceModelReader)? = nil
   ) throws(HopdError) -> ModelCatalog {
@@ -95,7 +95,7 @@ package struct ModelCatalog: Sendable {
     // Versions that are given one by one form one model; a single one is a model by itself.
     let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
-      if let source, path.extension == "swift" {
+      if let source, path.extension == "swift" || source.isNamed {
         bundles.append(try source.bundle(at: path, declaredOrder: declaredOrder))
         continue
       }

@@ -128,7 +128,8 @@ struct LineCheck: Sendable {
     model.findings = withoutInherited(model.findings).map(withRemedies)
     model.extremes = model.extremes.map(withRemedies)
     let renames = SuspectedRenames(
-      hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle))
+      hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle),
+      isSource: bundle.origin != nil)
     let drops = dropped.findings(checks)
     if request.failsOnDrop { model.problems += drops } else { model.drops = drops }
     model.warnings = renames.warnings(versions.map(\.model)) + changes.warnings.map { CheckFinding($0) }
@@ -251,7 +252,7 @@ struct LineCheck: Sendable {
       finding.remedies =
         Remedies(
           source: source, destination: destination, difference: hop.difference, model: bundle.path,
-          words: request.words(for: bundle)
+          isSource: bundle.origin != nil, words: request.words(for: bundle)
         ).waysOut(of: finding.error)
     }
     return finding

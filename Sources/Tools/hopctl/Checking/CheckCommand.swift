@@ -8,7 +8,6 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PolicyHost
-import SwiftDataReading
 import SystemPackage
 
 /// `hopctl check MODEL…`.
@@ -79,7 +78,8 @@ struct CheckCommand: HopctlCommand {
     request.shipped = known.record
     request.failsOnDrop = lock.failOnDrop
     request.command = CheckWords(
-      models: subject.models, options: subject.words + mapping.words + extent.words + lock.words)
+      models: subject.models, options: subject.words + mapping.words + extent.words + lock.words,
+      source: subject.source.words)
     ProgramMemory.limitHeaps(to: 2)
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
@@ -135,18 +135,8 @@ struct CheckSubject: ParsableArguments {
 
   @OptionGroup var source: SourceOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "Check the models of the releases in git whose tags fit the pattern, such as 'v*'.",
-      discussion: """
-        For a folder of Swift source with SwiftData models. Every shape that was released must reach the source of the \
-        folder; no VersionedSchema is needed, and nothing is checked out.
-        """,
-      valueName: "pattern"))
-  var tags: String?
-
   func validate() throws {
-    if tags != nil, models.count != 1 { throw ValidationError("--tags goes with one folder of Swift source.") }
+    if source.tags != nil, models.count != 1 { throw ValidationError("--tags goes with one folder of Swift source.") }
     for text in renames where RenameRules.parse(text) == nil {
       throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
     }
@@ -163,7 +153,6 @@ struct CheckSubject: ParsableArguments {
   /// The options as typed.
   var words: [String] {
     var words = order.isEmpty ? [] : ["--order"] + order
-    if let tags { words += ["--tags", tags] }
     if let to { words += ["--to", to] }
     words += mappings.flatMap { ["--mappings", $0] }
     if let route { words += ["--route", route.rawValue] }
@@ -178,12 +167,7 @@ struct CheckSubject: ParsableArguments {
         .usage, "no model was named", hint: "name a .xcdatamodeld or .momd, or a folder: hopctl check MODEL")
     }
     let paths = models.map { FilePath($0) }
-    var catalog =
-      if let tags {
-        ModelCatalog(bundles: [try TaggedModels.bundle(of: paths[0], tags: tags, choice: source.choice)])
-      } else {
-        try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
-      }
+    var catalog = try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
     let named = try MappingCatalog.load(mappings.map { FilePath($0) })
     let found = try MappingCatalog.load(paths.flatMap(CheckSubject.placesOfMappings))
     let all = CatalogedMappings(named: named, found: found)

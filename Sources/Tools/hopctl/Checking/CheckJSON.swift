@@ -31,8 +31,9 @@ extension ModelCheck {
 }
 
 extension VersionCheck {
-  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tried; `directDifferences` are the entities and properties whose rows
-  /// differ from those that the chain through the versions makes.
+  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tried;
+  /// `directDifferences` are the entities and properties whose rows differ from those that the chain through the
+  /// versions makes.
   fileprivate var json: JSONObject {
     [
       "name": name, "verdict": verdict.rawValue, "note": note, "tags": tags, "way": steps.map(\.json),
@@ -61,7 +62,8 @@ extension HopCheck {
 }
 
 extension CheckFinding {
-  /// `file`, `line` and `column` are known of source. `rowsDecide`: whether only stores with such rows are stopped. `stops`: the versions of these stores.
+  /// `file`, `line` and `column` are known of source. `rowsDecide`: whether only stores with such rows are stopped.
+  /// `stops`: the versions of these stores.
   var json: JSONObject {
     [
       "code": error.code.name, "message": error.message, "hint": error.hint, "file": error.place.file?.string,

@@ -10,8 +10,8 @@ struct ModelFreezeCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "freeze", abstract: "Prints a VersionedSchema with copies of SwiftData models as they were shipped.",
     discussion: """
-      The copies have the version hashes of the models in the source at that tag. Put the text into the app's source and \
-      change it no more.
+      The copies have the version hashes of the models in the source at that tag. Put the text into the app's source \
+      and change it no more.
       """)
 
   @Argument(help: "A folder of Swift source.", completion: .file())

@@ -4,7 +4,7 @@ import ArgumentParser
 import ManagedObjectModel
 import SwiftDataReading
 
-/// `--target`, `--schema`, `--define`.
+/// `--target`, `--schema`, `--tags`, `--define`.
 struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -19,6 +19,16 @@ struct SourceOptions: ParsableArguments {
   var schema: String?
 
   @Option(
+    help: ArgumentHelp(
+      "Take the models of Swift source from the releases in git whose tags fit the pattern, such as 'v*'.",
+      discussion: """
+        Every shape that was released is a version, named after its first tag, and the source of the folder is the \
+        current one. No VersionedSchema is needed, and nothing is checked out.
+        """,
+      valueName: "pattern"))
+  var tags: String?
+
+  @Option(
     name: .customLong("define"),
     help: ArgumentHelp("A condition of #if in Swift source, as DEBUG or DEBUG=0; may be repeated.", valueName: "name"))
   var definitions: [String] = []
@@ -26,6 +36,7 @@ struct SourceOptions: ParsableArguments {
   /// The options as typed.
   var words: [String] {
     (target.map { ["--target", $0] } ?? []) + (schema.map { ["--schema", $0] } ?? [])
+      + (tags.map { ["--tags", $0] } ?? [])
       + definitions.flatMap { ["--define", $0] }
   }
 
@@ -33,6 +44,7 @@ struct SourceOptions: ParsableArguments {
     var choice = SourceChoice()
     choice.target = target
     choice.schema = schema
+    choice.tags = tags
     choice.definitions = SourceChoice.definitions(definitions)
     return choice
   }
