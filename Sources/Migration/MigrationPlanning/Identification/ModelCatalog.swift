@@ -95,12 +95,12 @@ package struct ModelCatalog: Sendable {
     // Versions that are given one by one form one model; a single one is a model by itself.
     let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
-      if let source, path.extension == "swift" || source.isNamed {
+      let isStore = StoreModels.isStore(path)
+      let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
+      if let source, !isNamed, path.extension == "swift" || source.isNamed {
         bundles.append(try source.bundle(at: path, declaredOrder: declaredOrder))
         continue
       }
-      let isStore = StoreModels.isStore(path)
-      let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
       let found =
         isNamed
         ? [path]
@@ -109,13 +109,8 @@ package struct ModelCatalog: Sendable {
         }
       if found.isEmpty {
         bundles += try unbundled(in: path, declaredOrder: declaredOrder, source, &seen, &failures)
-      } else if !isNamed, let source, source.isSource(path) {
-        // An app that has moved to SwiftData, or is on its way, has both.
-        do throws(HopdError) {
-          bundles.append(try source.bundle(at: path, declaredOrder: []))
-        } catch {
-          failures.append(error)
-        }
+      } else if !isNamed {
+        bundles += besides(path, source, &failures)
       }
       for bundlePath in found {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
@@ -167,6 +162,19 @@ package struct ModelCatalog: Sendable {
       let found = try stores(in: folder, declaredOrder: declaredOrder, &seen, &failures)
       if found.isEmpty { throw error }
       return found
+    }
+  }
+
+  /// Returns the model of Swift source in a folder that has model files too: an app on its way to SwiftData has both.
+  private static func besides(
+    _ folder: FilePath, _ source: (any SourceModelReader)?, _ failures: inout [HopdError]
+  ) -> [ModelBundle] {
+    guard let source, source.isSource(folder) else { return [] }
+    do throws(HopdError) {
+      return [try source.bundle(at: folder, declaredOrder: [])]
+    } catch {
+      failures.append(error)
+      return []
     }
   }
 

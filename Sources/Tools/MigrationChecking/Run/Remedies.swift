@@ -75,11 +75,11 @@ struct Remedies {
     var copy = attribute
     copy.renamingIdentifier = old ?? "OLD NAME"
     let text = "in \(destination.name), entity \(owner.name):\n\(copy.declaration(isSource: isSource))"
+    let identifier = isSource ? "originalName" : "renaming identifier"
     return old.map { .renaming($0, to: property, text: text) }
       ?? Remedy(
-        .renamingIdentifier,
-        "if \(property) had another name before, give it that one as its \(isSource ? "originalName" : "renaming identifier")",
-        text: text)
+        .renamingIdentifier, "if \(property) had another name before, give it that one as its \(identifier)", text: text
+      )
   }
 
   private func suspicion(entity: String?, new: String) -> RenameSuspicion? {
