@@ -15,12 +15,14 @@ LINKING     := -Xlinker --no-export-dynamic
 # For --version; empty without git.
 COMMIT       = $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
 STAGE       := .build/stage
+READER      := .build-reader
 INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build builds release check test test-package test-swift test-e2e test-docs test-faults \
-  test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall deb image clean
+.PHONY: help bootstrap build builds release swiftdata check test test-package test-swift test-e2e test-docs \
+  test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall \
+  deb image clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -29,6 +31,7 @@ help:
 	@echo 'make bootstrap    install what is missing (as root), or say what to install'
 	@echo 'make build        debug build; imports that Package.swift does not list are errors'
 	@echo 'make release      hopd and hopctl as they are shipped'
+	@echo 'make swiftdata    the program that reads SwiftData models in Swift source; make install takes it'
 	@echo 'make test-docs    the commands of the documents, as written, from this checkout'
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
@@ -62,6 +65,10 @@ release: bootstrap
 	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
 	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
 	@tools/check-linkage $(RELEASE)/hopd $(RELEASE)/hopctl
+
+# Takes minutes for swift-syntax, which only users of SwiftData need; the packages of hopd and hopctl do not have it.
+swiftdata: bootstrap
+	$(SWIFT) build --package-path SourceReader --scratch-path $(READER) -c release --static-swift-stdlib
 
 check: bootstrap
 	@tools/check
@@ -105,7 +112,7 @@ test-faults: stage
 	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 30 --shards 3 --seeds 1..2
 	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 12 --aws-every 0 --rclone-every 6 || [ $$? = 2 ]
 
-test-full: test
+test-full: swiftdata test
 	@tools/report-judges
 	@tools/swift-tests HopctlTests
 	@tools/report-pictures --hopctl $(STAGE)/usr/bin/hopctl || [ $$? = 2 ]
@@ -192,6 +199,8 @@ install:
 	$(INSTALL) -d $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
 	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d
 	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
+	test ! -x $(READER)/release/hopctl-swiftdata-reader || \
+	  $(INSTALL) -m 755 -s $(READER)/release/hopctl-swiftdata-reader $(LIBDIR)/hopd/
 	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
 	chmod 644 $(LIBDIR)/systemd/system/hopd.service
 	for unit in hopd@ hopd-batch@; do installed=$(LIBDIR)/systemd/system/$$unit.service; \
@@ -229,10 +238,10 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopctl.fish
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
 	rm -rf $(DOCDIR) $(PYTHON)
-	rm -f $(LIBDIR)/hopd/hopd.toml.d/README
+	rm -f $(LIBDIR)/hopd/hopd.toml.d/README $(LIBDIR)/hopd/hopctl-swiftdata-reader
 	-rmdir $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/hopd
 	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || systemctl daemon-reload 2>/dev/null || true
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan
+	rm -rf .build .build-reader .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan

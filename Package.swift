@@ -107,6 +107,10 @@ let package = Package(
         "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", "TOMLDocuments", systemPackage,
       ],
       path: "Sources/Formats/MappingModel", swiftSettings: strict),
+    /// Models of SwiftData derived from the facts of Swift source.
+    .target(
+      name: "SwiftDataSource", dependencies: ["Diagnostics", "ManagedObjectModel", systemPackage],
+      path: "Sources/Formats/SwiftDataSource", swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
     .target(name: "MigrationPolicy", path: "Sources/Formats/MigrationPolicy", swiftSettings: strict),
 
@@ -236,13 +240,20 @@ let package = Package(
 
     // MARK: 5 - Programs
 
+    /// Folders of Swift source, and the tags of a repository, as models: files, the reader's process, its facts.
+    .target(
+      name: "SwiftDataReading",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PolicyHost", "SwiftDataSource", "TOMLDocuments", systemPackage,
+      ],
+      path: "Sources/Tools/SwiftDataReading", swiftSettings: strict),
     /// Opens what a configuration names: models, programs, directories, the unit's writable paths.
     .target(
       name: "ConfigurationInspection",
       dependencies: [
         "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
         "MigrationPipeline", "MigrationPlanning",
-        "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", systemPackage,
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", "SwiftDataReading", systemPackage,
       ],
       path: "Sources/Daemon/ConfigurationInspection", swiftSettings: strict),
     /// The daemon's wiring: watchers, queue, jobs, reports.
@@ -273,7 +284,8 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
-        "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", "StoreWatching", systemPackage,
+        "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", "StoreWatching", "SwiftDataReading",
+        "SwiftDataSource", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),
@@ -492,6 +504,15 @@ let package = Package(
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
         "StoreExchange", "StoreReplacement", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// Models derived from Swift source, by the rules and by known pairs.
+    .testTarget(
+      name: "SwiftDataReadingTests",
+      dependencies: [
+        "SeededRandom",
+        "Diagnostics", "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "PolicyHost", "SwiftDataReading",
+        "SwiftDataSource", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

@@ -15,13 +15,13 @@ import Testing
   static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CCrypto", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
-    ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
+    ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "SwiftDataSource", "MigrationPolicy"],
     [
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
       "MigrationPipeline", "MigrationChecking", "StoreFleet", "StoreExchange",
     ],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState", "HopdControl"],
-    ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
+    ["SwiftDataReading", "ConfigurationInspection", "HopdService", "hopd", "hopctl"],
   ]
 
   /// The folders of Sources and the targets in them (docs/ARCHITECTURE.md, "Layers").
@@ -36,7 +36,7 @@ import Testing
       "StoreWatching", "SystemdSupport", "HopdConfiguration", "ServiceState", "HopdControl", "ConfigurationInspection",
       "HopdService", "hopd",
     ],
-    "Tools": ["MigrationChecking", "StoreFleet", "StoreExchange", "hopctl"],
+    "Tools": ["MigrationChecking", "StoreFleet", "StoreExchange", "SwiftDataReading", "hopctl"],
   ]
 
   /// The folder of a target, from the root.

@@ -26,6 +26,7 @@ import Testing
     ],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
+    "SwiftDataSource": ["Facts", "Names", "Derivation", "Versions"],
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
     "HopdService": ["Stores", "Claims", "Work", "Control", "Loop", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],

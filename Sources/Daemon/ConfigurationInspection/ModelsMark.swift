@@ -17,7 +17,7 @@ package struct ModelsMark: Sendable, Hashable {
   /// Patterns for the names of the files in models and mapping models.
   package static let patterns = [
     "contents", "elements", ".xccurrentversion", "VersionInfo.plist", "*.mom", "*.omo", "xcmapping.xml", "*.cdm",
-    "*.hopmap.toml", "*.hopstages.toml",
+    "*.hopmap.toml", "*.hopstages.toml", "*.swift", "project.pbxproj", "hop.calibration.toml",
   ]
 
   /// The deepest nesting of folders, and the most files, to inspect.

@@ -8,6 +8,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import SwiftDataReading
 import SystemPackage
 
 /// The models and mapping models of a watch, and the names that its reference store gives to tables.
@@ -34,7 +35,8 @@ package struct WatchModels: Sendable {
     let mark = ModelsMark(of: watch)
     var catalog: ModelCatalog
     do {
-      catalog = try ModelCatalog.load(watch.models, declaredOrder: watch.versions)
+      catalog = try ModelCatalog.load(
+        watch.models, declaredOrder: watch.versions, source: SwiftDataSourceReader())
     } catch {
       throw error.located(Place(key: "\(key).models"))
     }

@@ -1,5 +1,6 @@
 // Runs a program and collects its output: started as policies are, within a time and a size, and always ended.
 
+import CLinux
 import Diagnostics
 import Glibc
 import SystemPackage
@@ -46,14 +47,17 @@ package enum ProgramOutput {
   /// A program's standard output and how it ended; nil where it cannot be started. The status is -1 where it was ended
   /// because its time was over or it wrote too much.
   ///
-  /// It runs in `/` with the given environment, and gets no input. Output beyond `limit` bytes ends it, with all of its
-  /// group.
+  /// It runs in `/` with the given environment, and gets `input`. Output beyond `limit` bytes ends it, with all of its
+  /// group. A name with `/` is the program's path.
   package static func of(
-    _ command: [String], environment: [String: String], limit: Int = 64 << 20, within time: Duration = .seconds(60)
+    _ command: [String], environment: [String: String], input: [UInt8] = [], memory: Int64 = 8 << 30,
+    limit: Int = 64 << 20, within time: Duration = .seconds(60)
   ) -> (output: [UInt8], errors: String, status: Int32)? {
-    guard let name = command.first, let program = path(of: name, environment["PATH"] ?? ""),
+    guard let name = command.first,
+      let program = name.contains("/") ? FilePath(name) : path(of: name, environment["PATH"] ?? ""),
       let result = try? run(
-        command, at: program, environment: environment, limits: Limits(output: limit, time: time))
+        command, at: program, environment: environment, input: input,
+        limits: Limits(output: limit, time: time, memory: memory))
     else { return nil }
     guard case .exit(let status) = result.end else { return ([], "it did not end in time", -1) }
     return (result.output, String(decoding: result.errors, as: UTF8.self), status)
@@ -63,11 +67,12 @@ package enum ProgramOutput {
   /// byte. Throws if it cannot be started.
   package static func run(
     _ command: [String], at program: FilePath, environment: [String: String], exact: [String: [UInt8]] = [:],
-    limits: Limits
+    input: [UInt8] = [], limits: Limits
   ) throws -> Result {
     let process = try PolicyProcess.start(
       program, arguments: command, environment: environment, exact: exact, memory: limits.memory)
-    process.closeInput()
+    var sent = 0
+    if input.isEmpty { process.closeInput() }
     let deadline = ContinuousClock.now + limits.time
     var result = Result()
     var open = [process.output, process.error]
@@ -77,8 +82,13 @@ package enum ProgramOutput {
     while cut == nil {
       let hasEnded = process.hasEnded(within: open.isEmpty ? .milliseconds(100) : .zero)
       var waited = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      if process.input >= 0 { waited.append(pollfd(fd: process.input, events: Int16(POLLOUT), revents: 0)) }
       let ready = poll(&waited, nfds_t(waited.count), hasEnded || open.isEmpty ? 0 : 100)
       for entry in waited where entry.revents != 0 {
+        guard entry.fd != process.input else {
+          write(input, &sent, to: process)
+          continue
+        }
         guard let bytes = read(entry.fd) else {
           open.removeAll { $0 == entry.fd }
           continue
@@ -108,6 +118,16 @@ package enum ProgramOutput {
   /// it.
   package static func path(of name: String, _ folders: String) -> FilePath? {
     folders.split(separator: ":").map { FilePath(String($0)).appending(name) }.first { access($0.string, X_OK) == 0 }
+  }
+
+  /// Writes as much of the input as the pipe takes, and closes it at the end, or where the program reads no more.
+  private static func write(_ input: [UInt8], _ sent: inout Int, to process: PolicyProcess) {
+    let start = sent
+    let count = input.withUnsafeBytes { bytes in
+      clinux_write_no_signal(process.input, bytes.baseAddress.map { $0 + start }, bytes.count - start)
+    }
+    if count > 0 { sent += count }
+    if sent == input.count || count < 0 && errno != EAGAIN && errno != EINTR { process.closeInput() }
   }
 
   /// Bytes that wait in a pipe; nil at its end.

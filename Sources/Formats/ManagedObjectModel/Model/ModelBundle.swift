@@ -34,6 +34,14 @@ package struct OmittedVersion: Sendable {
   package var hashes: [String: VersionHash]?
   /// Whether it is the current version of its bundle.
   package var isCurrent = false
+
+  /// Makes the note of a version.
+  package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
+    self.name = name
+    self.reason = reason
+    self.hashes = hashes
+    self.isCurrent = isCurrent
+  }
 }
 
 /// The source of the order of a model's versions.
@@ -44,6 +52,25 @@ package enum VersionOrder: String, Sendable, Hashable {
   case project
   /// The names: a guess.
   case names
+}
+
+/// What is known of models that were derived from an app's source.
+package struct ModelOrigin: Sendable {
+  /// Where entities and their properties are declared, by version; the property of an entity itself is empty.
+  package var places: [String: [PropertyKey: Place]] = [:]
+  /// The tags of the repository whose releases have a version, by its name.
+  package var tags: [String: [String]] = [:]
+  /// What the source shows and the models do not.
+  package var findings: [HopdError] = []
+
+  package init() {}
+
+  /// Returns the place of a property, otherwise that of its entity.
+  package func place(version: String, entity: String, property: String?) -> Place? {
+    let known = places[version]
+    return known?[PropertyKey(entity: entity, property: property ?? "")]
+      ?? known?[PropertyKey(entity: entity, property: "")]
+  }
 }
 
 /// All versions of one model.
@@ -65,6 +92,8 @@ package struct ModelBundle: Sendable {
   package let omitted: [OmittedVersion]
   /// Warnings of all versions.
   package let warnings: [ModelWarning]
+  /// Where the models come from; nil unless they were derived from source.
+  package var origin: ModelOrigin?
 
   /// Makes a bundle.
   package init(

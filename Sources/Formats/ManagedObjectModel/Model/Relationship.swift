@@ -141,6 +141,18 @@ package struct FetchIndex: Sendable, Hashable {
     package var kind = Kind.binary
     package var isAscending = true
 
+    /// Makes an element; it has a property or an expression.
+    package init(
+      propertyName: String? = nil, expression: String? = nil, expressionType: String? = nil, kind: Kind = .binary,
+      isAscending: Bool = true
+    ) {
+      self.propertyName = propertyName
+      self.expression = expression
+      self.expressionType = expressionType
+      self.kind = kind
+      self.isAscending = isAscending
+    }
+
     /// What an index can have of a row in addition to its properties, by the word in a model.
     package enum RowPart: String, Sendable, Hashable {
       case object = "self"
@@ -166,6 +178,13 @@ package struct FetchIndex: Sendable, Hashable {
   package var name: String
   package var elements: [Element]
   package var partialPredicate: String?
+
+  /// Makes an index.
+  package init(name: String, elements: [Element], partialPredicate: String? = nil) {
+    self.name = name
+    self.elements = elements
+    self.partialPredicate = partialPredicate
+  }
 
   /// Whether Core Data of the framework makes of an index over one attribute that index alone, and none that is named
   /// after the attribute (docs/formats/store-layout.md, "Indexes").

@@ -32,6 +32,13 @@ package struct ModelSource: Sendable {
     package var members: [String] = []
     /// Line, if known.
     package var line: Int?
+
+    /// Makes a configuration.
+    package init(name: String, members: [String] = [], line: Int? = nil) {
+      self.name = name
+      self.members = members
+      self.line = line
+    }
   }
 
   /// A composite type.

@@ -127,8 +127,9 @@ struct ProjectFile {
 }
 
 /// The tokens of a property list in the old text form, in which Xcode writes projects.
-struct TextListScanner {
-  enum Token {
+package struct TextListScanner {
+  /// A token.
+  package enum Token {
     /// `{`
     case open
     /// `}`
@@ -142,11 +143,12 @@ struct TextListScanner {
   private let bytes: [UInt8]
   private var position = 0
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  /// Scans bytes.
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Returns the next token; nil at the end, and if the bytes are not such a list. A list in parentheses yields its
   /// texts.
-  mutating func next() -> Token? {
+  package mutating func next() -> Token? {
     while position < bytes.count {
       let byte = bytes[position]
       switch byte {

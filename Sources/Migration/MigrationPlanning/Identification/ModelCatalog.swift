@@ -75,14 +75,19 @@ package struct ModelCatalog: Sendable {
   /// Reads models, and searches folders for models.
   ///
   /// `declaredOrder` names versions, oldest first. A named model must be readable; an unreadable one in a folder
-  /// becomes a warning, unless no readable one is left. Throws `no-models` if there are none.
-  package static func load(_ paths: [FilePath], declaredOrder: [String] = []) throws(HopdError) -> ModelCatalog {
-    var catalog = try read(paths, declaredOrder: declaredOrder)
+  /// becomes a warning, unless no readable one is left. `source` reads folders of Swift source, and Swift files;
+  /// without it they are not read. Throws `no-models` if there are none.
+  package static func load(
+    _ paths: [FilePath], declaredOrder: [String] = [], source: (any SourceModelReader)? = nil
+  ) throws(HopdError) -> ModelCatalog {
+    var catalog = try read(paths, declaredOrder: declaredOrder, source)
     catalog.isOrderDeclared = !declaredOrder.isEmpty
     return catalog
   }
 
-  private static func read(_ paths: [FilePath], declaredOrder: [String]) throws(HopdError) -> ModelCatalog {
+  private static func read(
+    _ paths: [FilePath], declaredOrder: [String], _ source: (any SourceModelReader)?
+  ) throws(HopdError) -> ModelCatalog {
     var bundles: [ModelBundle] = []
     var failures: [HopdError] = []
     var links: [HopdError] = []
@@ -92,14 +97,21 @@ package struct ModelCatalog: Sendable {
     for path in paths {
       let isStore = StoreModels.isStore(path)
       let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
+      if let source, !isNamed, path.extension == "swift" || source.isNamed {
+        bundles.append(try source.bundle(at: path, declaredOrder: declaredOrder))
+        continue
+      }
       let found =
         isNamed
         ? [path]
         : try ModelReader.findBundles(in: path) { link in
           links.append(HopdError(.modelRemark, link.message, at: link.place, cause: link.cause, hint: link.hint))
         }
-      // A folder without model files may hold stores, each with its own model.
-      if found.isEmpty { bundles += try stores(in: path, declaredOrder: declaredOrder, &seen, &failures) }
+      if found.isEmpty {
+        bundles += try unbundled(in: path, declaredOrder: declaredOrder, source, &seen, &failures)
+      } else if !isNamed {
+        bundles += besides(path, source, &failures)
+      }
       for bundlePath in found {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
         do throws(HopdError) {
@@ -135,6 +147,38 @@ package struct ModelCatalog: Sendable {
         try ModelChain.bundle(
           of: (isOfStores ? ModelChain.byIdentifier(bundles) : nil) ?? bundles, declaredOrder: declaredOrder)
       ], warnings: failures + links)
+  }
+
+  /// Returns the models of a folder without model files: that of Swift source, or those of its stores. Source comes
+  /// first, because a repository may have stores for its tests.
+  private static func unbundled(
+    in folder: FilePath, declaredOrder: [String], _ source: (any SourceModelReader)?, _ seen: inout Set<FilePath>,
+    _ failures: inout [HopdError]
+  ) throws(HopdError) -> [ModelBundle] {
+    guard let source, source.isSource(folder) else {
+      return try stores(in: folder, declaredOrder: declaredOrder, &seen, &failures)
+    }
+    do throws(HopdError) {
+      return [try source.bundle(at: folder, declaredOrder: declaredOrder)]
+    } catch {
+      guard error.code == .noSourceModels else { throw error }
+      let found = try stores(in: folder, declaredOrder: declaredOrder, &seen, &failures)
+      if found.isEmpty { throw error }
+      return found
+    }
+  }
+
+  /// Returns the model of Swift source in a folder that has model files too: an app on its way to SwiftData has both.
+  private static func besides(
+    _ folder: FilePath, _ source: (any SourceModelReader)?, _ failures: inout [HopdError]
+  ) -> [ModelBundle] {
+    guard let source, source.isSource(folder) else { return [] }
+    do throws(HopdError) {
+      return [try source.bundle(at: folder, declaredOrder: [])]
+    } catch {
+      failures.append(error)
+      return []
+    }
   }
 
   /// Returns the models of the stores in a folder.

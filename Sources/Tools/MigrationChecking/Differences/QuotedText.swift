@@ -1,5 +1,6 @@
 // Escapes names of models for XML. The names come from strangers' files and may contain anything.
 
+import Diagnostics
 import ManagedObjectModel
 
 extension String {
@@ -54,6 +55,39 @@ extension String {
 }
 
 extension Attribute {
+  /// The declaration to paste: in Swift source, or the element of a `contents` file.
+  package func declaration(isSource: Bool) -> String { isSource ? swift : xml }
+
+  /// The declaration in a `@Model` class, with what matters for a hop.
+  package var swift: String {
+    let type = customClassName.map { $0.hasPrefix("Array<") ? "[\($0.dropFirst(6).dropLast())]" : $0 } ?? swiftType
+    var text = renamingIdentifier == name ? "" : "@Attribute(originalName: \"\(renamingIdentifier)\") "
+    text += "var \(name): \(type)\(isOptional ? "?" : "")"
+    switch defaultValue {
+    case .integer(let number)?: text += " = \(number)"
+    case .boolean(let value)?: text += " = \(value)"
+    case .double(let number)?: text += " = \(number)"
+    case .decimal(let number)?: text += " = \(number)"
+    case .string(let value)?: text += " = \"\(value.printableLine)\""
+    case .date(let seconds)?: text += " = Date(timeIntervalSinceReferenceDate: \(seconds))"
+    case .binary?: text += type.hasPrefix("[") ? " = []" : " = Data()"
+    case .uuid?, .archived?, nil: break
+    }
+    return text
+  }
+
+  private var swiftType: String {
+    switch type {
+    case .integer16: "Int16"
+    case .integer32: "Int32"
+    case .integer64: "Int"
+    case .boolean: "Bool"
+    case .binary: "Data"
+    case .uri: "URL"
+    default: type.name
+    }
+  }
+
   /// The element of a `contents` file, with the attributes that matter for a hop.
   package var xml: String {
     var text = "<attribute name=\"\(name.inXML)\""

@@ -149,6 +149,8 @@ package struct VersionCheck: Sendable {
   package var verdict: CheckVerdict
   /// Why it was not tried or was left out, as a phrase.
   package var note: String?
+  /// The tags whose releases have this version.
+  package var tags: [String] = []
   /// The chain of its stores.
   package var steps: [HopStep] = []
   /// The reasons why it fails.
@@ -210,6 +212,8 @@ package struct ModelCheck: Sendable {
   package var drops: [CheckFinding] = []
   /// Findings that stop only rare rows, without duplicates.
   package var extremes: [CheckFinding] = []
+  /// Where the models come from; nil unless they were derived from source.
+  package var origin: ModelOrigin?
 
   package var isRed: Bool { !problems.isEmpty || versions.contains { $0.verdict.isRed } }
 }

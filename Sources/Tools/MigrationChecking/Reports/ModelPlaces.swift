@@ -124,6 +124,13 @@ package struct PlacedFinding: Sendable {
             finding: finding, model: model.name, path: relative(file, root), line: line, level: level)
         }
         let version = version(of: error, in: model)
+        if let entity = error.place.entity,
+          let place = model.origin?.place(version: version, entity: entity, property: error.place.property),
+          let file = place.file
+        {
+          return PlacedFinding(
+            finding: finding, model: model.name, path: relative(file, root), line: place.line ?? 1, level: level)
+        }
         let known = places[version] ?? ModelPlaces(bundle: model.path, version: version)
         places[version] = known
         return PlacedFinding(

@@ -47,7 +47,8 @@ package struct CheckRequest: Sendable {
 
   /// Returns the words of `hopctl check` with these models and all options that affect the result.
   func words(for bundle: ModelBundle) -> CheckWords {
-    command.models.isEmpty ? CheckWords(models: [bundle.path.string], options: command.options) : command
+    command.models.isEmpty
+      ? CheckWords(models: [bundle.path.string], options: command.options, source: command.source) : command
   }
 
   /// Makes a check of all versions of these models.
@@ -60,11 +61,14 @@ package struct CheckWords: Sendable {
   package var models: [String]
   /// Options with their values.
   package var options: [String]
+  /// Those among them that say which models of Swift source are meant.
+  package var source: [String]
 
   /// Makes a command from the typed words.
-  package init(models: [String] = [], options: [String] = []) {
+  package init(models: [String] = [], options: [String] = [], source: [String] = []) {
     self.models = models
     self.options = options
+    self.source = source
   }
 
   /// Returns the command with more words, quoted for a shell.

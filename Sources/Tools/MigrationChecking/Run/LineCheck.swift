@@ -114,6 +114,10 @@ struct LineCheck: Sendable {
       name: bundle.name, path: bundle.path, target: target?.model.name, order: bundle.order, versions: checks,
       hops: hops, problems: [])
     let changes = changes()
+    model.origin = bundle.origin
+    for index in model.versions.indices {
+      model.versions[index].tags = bundle.origin?.tags[model.versions[index].name] ?? []
+    }
     model.problems = ([problem].compactMap(\.self) + changes.errors + setBack()).map { CheckFinding($0) }
     model.findings = Self.merged(checks.filter { $0.verdict.isRed || $0.verdict == .policy }, \.findings)
     model.extremes = Self.merged(checks.filter { !$0.verdict.isRed }, \.extremes)
@@ -124,10 +128,12 @@ struct LineCheck: Sendable {
     model.findings = withoutInherited(model.findings).map(withRemedies)
     model.extremes = model.extremes.map(withRemedies)
     let renames = SuspectedRenames(
-      hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle))
+      hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle),
+      isSource: bundle.origin != nil)
     let drops = dropped.findings(checks)
     if request.failsOnDrop { model.problems += drops } else { model.drops = drops }
     model.warnings = renames.warnings(versions.map(\.model)) + changes.warnings.map { CheckFinding($0) }
+    model.warnings += (bundle.origin?.findings ?? []).map { CheckFinding($0) }
     return model
   }
 
@@ -186,7 +192,9 @@ struct LineCheck: Sendable {
       return VersionCheck(version.name, at: position, .skipped, note: "not asked about")
     }
     var check = VersionCheck(version.name, at: position, .failed, note: "it cannot be read")
-    check.findings = [CheckFinding(version.reason.located(Place(file: bundle.path(ofVersion: version.name))))]
+    // Each part of a source that cannot be derived is a finding with a place of its own.
+    let reasons = bundle.origin == nil || version.reason.reasons.isEmpty ? [version.reason] : version.reason.reasons
+    check.findings = reasons.map { CheckFinding($0.located(Place(file: bundle.path(ofVersion: version.name)))) }
     return check
   }
 
@@ -244,7 +252,7 @@ struct LineCheck: Sendable {
       finding.remedies =
         Remedies(
           source: source, destination: destination, difference: hop.difference, model: bundle.path,
-          words: request.words(for: bundle)
+          isSource: bundle.origin != nil, words: request.words(for: bundle)
         ).waysOut(of: finding.error)
     }
     return finding

@@ -16,6 +16,8 @@ struct Remedies {
   let destination: ManagedObjectModel
   let difference: ModelDifference
   let model: FilePath
+  /// Whether the models were derived from Swift source.
+  let isSource: Bool
   /// The command of the check, to be typed again.
   let words: CheckWords
 
@@ -59,7 +61,8 @@ struct Remedies {
   private func renaming(_ error: HopdError) -> Remedy? {
     guard let name = error.place.entity, answer(error) == nil else { return nil }
     guard let property = error.place.property else {
-      guard let old = suspicion(entity: nil, new: name)?.old else { return nil }
+      // SwiftData has no new name for a class.
+      guard !isSource, let old = suspicion(entity: nil, new: name)?.old else { return nil }
       return .renaming(
         old, to: name, text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
     }
@@ -71,11 +74,12 @@ struct Remedies {
     let old = suspicion(entity: owner.name, new: property)?.old
     var copy = attribute
     copy.renamingIdentifier = old ?? "OLD NAME"
-    let text = "in \(destination.name), entity \(owner.name):\n\(copy.xml)"
+    let text = "in \(destination.name), entity \(owner.name):\n\(copy.declaration(isSource: isSource))"
+    let identifier = isSource ? "originalName" : "renaming identifier"
     return old.map { .renaming($0, to: property, text: text) }
       ?? Remedy(
-        .renamingIdentifier, "if \(property) had another name before, give it that one as its renaming identifier",
-        text: text)
+        .renamingIdentifier, "if \(property) had another name before, give it that one as its \(identifier)", text: text
+      )
   }
 
   private func suspicion(entity: String?, new: String) -> RenameSuspicion? {
@@ -94,10 +98,13 @@ struct Remedies {
       return Remedy(
         .modelDefault,
         "make \(attribute.name) optional, and fill it in the app: it is unique, and a default would be the same in all "
-          + "rows", text: place + optional.xml)
+          + "rows", text: place + optional.declaration(isSource: isSource))
     }
     let isPossible = with.defaultValue != nil || attribute.type == .date
-    let lines = (isPossible ? [with.xml] : []) + ["\(isPossible ? "or, optional: " : "")\(optional.xml)"]
+    let lines =
+      (isPossible ? [with.declaration(isSource: isSource)] : []) + [
+        "\(isPossible ? "or, optional: " : "")\(optional.declaration(isSource: isSource))"
+      ]
     return Remedy(
       .modelDefault,
       isPossible
@@ -128,7 +135,8 @@ struct Remedies {
   private func mapping(_ error: HopdError) -> Remedy? {
     let (from, to) = (source.name, destination.name)
     let file = "\(from) to \(to)\(TextMapping.fileNameEnd)"
-    let infer = ["hopctl", "mapping", "infer", model.string, from, to, "--skeleton", "--output", file]
+    let infer =
+      ["hopctl", "mapping", "infer", model.string, from, to] + words.source + ["--skeleton", "--output", file]
     let lines =
       [infer.map(\.quotedForShell).joined(separator: " ")] + edit(error, file)
       + [words.line(adding: ["--mappings", file])]

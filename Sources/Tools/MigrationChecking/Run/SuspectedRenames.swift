@@ -16,6 +16,8 @@ struct SuspectedRenames {
   /// Findings that are already reported.
   let findings: [CheckFinding]
   let words: CheckWords
+  /// Whether the models were derived from Swift source.
+  let isSource: Bool
 
   /// Returns a warning for each suspicion about a hop that no mapping model decides; `models` are the versions.
   func warnings(_ models: [ManagedObjectModel]) -> [CheckFinding] {
@@ -59,14 +61,17 @@ struct SuspectedRenames {
     let entity = (suspicion.entity ?? suspicion.new).printableLine
     let element: String? =
       switch suspicion.part {
+      // SwiftData has no new name for a class.
+      case .entity where isSource: nil
       case .entity:
         "<entity name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …>"
       case .attribute:
         suspicion.entity.flatMap { model.entity(named: $0) }?.attributes.first { $0.name == suspicion.new }.map {
           var attribute = $0
           attribute.renamingIdentifier = suspicion.old
-          return attribute.xml
+          return attribute.declaration(isSource: isSource)
         }
+      case .relationship where isSource: "@Relationship(originalName: \"\(suspicion.old)\") var \(suspicion.new)"
       case .relationship:
         "<relationship name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …/>"
       }

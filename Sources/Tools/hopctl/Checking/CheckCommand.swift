@@ -70,11 +70,13 @@ struct CheckCommand: HopctlCommand {
     request.policies = try mapping.programs([:])
     try extent.apply(to: &request)
     let known = try lock.load(
-      models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)
+      models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory,
+      source: subject.source.choice)
     request.shipped = known.record
     request.failsOnDrop = lock.failOnDrop
     request.command = CheckWords(
-      models: subject.models, options: subject.words + mapping.words + extent.words + lock.words)
+      models: subject.models, options: subject.words + mapping.words + extent.words + lock.words,
+      source: subject.source.words)
     ProgramMemory.limitHeaps(to: 2)
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
@@ -85,7 +87,10 @@ struct CheckCommand: HopctlCommand {
 /// MODEL…, `--mappings`, `--order`, `--to`, `--route`, `--rename`, `--no-rename`.
 struct CheckSubject: ParsableArguments {
   @Argument(
-    help: "A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that holds its model, or a folder of these.",
+    help: """
+      A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that holds its model, a folder of these, or a folder of \
+      Swift source with SwiftData models.
+      """,
     completion: .file())
   var models: [String] = []
 
@@ -117,7 +122,10 @@ struct CheckSubject: ParsableArguments {
     help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
   var noRename = false
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
+
   func validate() throws {
+    if source.tags != nil, models.count != 1 { throw ValidationError("--tags goes with one folder of Swift source.") }
     for text in renames where RenameRules.parse(text) == nil {
       throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
     }
@@ -138,7 +146,7 @@ struct CheckSubject: ParsableArguments {
     words += mappings.flatMap { ["--mappings", $0] }
     if let route { words += ["--route", route.rawValue] }
     words += renames.flatMap { ["--rename", $0] }
-    return words + (noRename ? ["--no-rename"] : [])
+    return words + (noRename ? ["--no-rename"] : []) + source.words
   }
 
   /// Loads the models and their mapping models.
@@ -151,7 +159,7 @@ struct CheckSubject: ParsableArguments {
           ?? "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder")
     }
     let paths = models.map { FilePath($0) }
-    var catalog = try ModelCatalog.load(paths, declaredOrder: order)
+    var catalog = try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
     let named = try MappingCatalog.load(mappings.map { FilePath($0) })
     let found = try MappingCatalog.load(paths.flatMap(CheckSubject.placesOfMappings))
     let all = CatalogedMappings(named: named, found: found)

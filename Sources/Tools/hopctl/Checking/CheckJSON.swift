@@ -31,11 +31,13 @@ extension ModelCheck {
 }
 
 extension VersionCheck {
-  /// `directHop` is null if a direct hop was not tried; `directDifferences` are the entities and properties whose rows
-  /// differ from those that the chain through the versions makes.
+  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tried;
+  /// `directDifferences` are the entities and properties whose rows differ from those that the chain through the
+  /// versions makes.
   fileprivate var json: JSONObject {
     [
-      "name": name, "verdict": verdict.rawValue, "note": note, "way": steps.map(\.json), "objects": objects,
+      "name": name, "verdict": verdict.rawValue, "note": note, "tags": tags, "way": steps.map(\.json),
+      "objects": objects,
       "bytes": bytes, "seconds": seconds, "dropped": drops.map(\.json), "directHop": hasDirectHop,
       "directDifferences": directDifferences.map {
         ["entity": $0.entity, "property": $0.property, "count": $0.count] as JSONObject
@@ -60,10 +62,12 @@ extension HopCheck {
 }
 
 extension CheckFinding {
-  /// `rowsDecide`: whether only stores with such rows are stopped. `stops`: the versions of these stores.
+  /// `file`, `line` and `column` are known of source. `rowsDecide`: whether only stores with such rows are stopped.
+  /// `stops`: the versions of these stores.
   var json: JSONObject {
     [
-      "code": error.code.name, "message": error.message, "hint": error.hint, "hop": error.place.hop,
+      "code": error.code.name, "message": error.message, "hint": error.hint, "file": error.place.file?.string,
+      "line": error.place.line, "column": error.place.column, "hop": error.place.hop,
       "entity": error.place.entity, "property": error.place.property, "rowsDecide": isOfRows, "stops": stopped,
       "waysOut": remedies.map { ["kind": $0.kind.rawValue, "title": $0.title, "text": $0.text] as JSONObject },
     ]

@@ -26,6 +26,9 @@ struct CheckText {
           "\(measure(version))",
         ]
       })
+    for version in model.versions where version.tags.count > 1 {
+      lines.append("\(version.name.printableLine) is also \(Self.tags(version.tags.dropFirst()).printableLine)")
+    }
     lines += drops(model)
     for finding in model.problems + model.findings {
       let text = self.lines(finding)
@@ -42,6 +45,13 @@ struct CheckText {
     let remarks = model.versions.flatMap(remarks)
     if !remarks.isEmpty { lines += [""] + Self.plain(remarks) }
     return lines
+  }
+
+  /// Tags in a few words.
+  private static func tags(_ tags: some BidirectionalCollection<String>) -> String {
+    tags.count <= 8
+      ? tags.joined(separator: ", ")
+      : tags.prefix(4).joined(separator: ", ") + " … \(tags.last ?? "") (\(tags.count))"
   }
 
   private static func plain(_ lines: some Sequence<String>) -> [TerminalText] { lines.map { TerminalText($0) } }

@@ -63,6 +63,7 @@ struct ExplainCommand: HopctlCommand {
     subject.models = paths
     subject.mappings = source.mappings
     subject.order = source.order
+    subject.source = source.source
     subject.to = to
     let loaded = try subject.load()
     try loaded.catalog.requireVersion(to)

@@ -8,6 +8,8 @@ import ManagedObjectModel
 import MigrationChecking
 import MigrationPipeline
 import MigrationPlanning
+import SwiftDataReading
+import SwiftDataSource
 import SystemPackage
 
 /// `--lock`, `--freeze`, `--replace`, `--base`.
@@ -69,7 +71,9 @@ struct LockOptions: ParsableArguments {
   }
 
   /// Reads the lock file, and the commit of `--base` through git.
-  func load(models: [String], bundles: [ModelBundle], scratch: FilePath?) throws -> Loaded {
+  func load(
+    models: [String], bundles: [ModelBundle], scratch: FilePath?, source: SourceChoice
+  ) throws -> Loaded {
     var loaded = Loaded(file: place(models))
     loaded.record.lock = try LockFile.read(loaded.file)
     loaded.record.replaced = Set(replace)
@@ -84,6 +88,13 @@ struct LockOptions: ParsableArguments {
       let folder = try ScratchDirectory(in: scratch, files: LinuxFileSystem(isDurable: false))
       defer { try? folder.remove() }
       for (index, bundle) in bundles.enumerated() {
+        if bundle.origin != nil {
+          let models = try SourceModels(
+            GitSource(folder: bundle.path).target(ofCommit: base, choice: source), schema: source.schema,
+            calibrated: CalibrationFile.read(besides: bundle.path))
+          loaded.record.bases.append(try models.bundle(name: bundle.name, path: bundle.path))
+          continue
+        }
         let copy = folder.path.appending("\(index)")
         if let bundle = try GitModel(ref: base, bundle: bundle.path).read(into: copy) {
           loaded.record.bases.append(bundle)

@@ -53,7 +53,7 @@ struct ExportCommand: HopctlCommand {
   var files: String?
   @OptionGroup var models: ModelOptions
   @OptionGroup var evidence: EvidenceOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if predicate != nil, entities.count != 1 {

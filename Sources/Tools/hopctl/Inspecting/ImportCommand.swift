@@ -56,7 +56,7 @@ struct ImportCommand: HopctlCommand {
   @Option(help: ArgumentHelp("Old stores that --into keeps, or none (default: 1).", valueName: "keep|none"))
   var backup: BackupCount?
   @OptionGroup var state: StateOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
     if into != nil, path != nil { throw ValidationError("Give either --output or --into, not both.") }

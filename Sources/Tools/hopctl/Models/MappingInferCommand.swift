@@ -32,6 +32,7 @@ struct MappingInferCommand: HopctlCommand {
   @Flag(help: "Write also what cannot be inferred, as comments that begin with TODO.")
   var skeleton = false
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
@@ -41,7 +42,7 @@ struct MappingInferCommand: HopctlCommand {
   }
 
   func execute() throws {
-    let bundle = try ModelCommand.bundle(at: path)
+    let bundle = try ModelCommand.bundle(at: path, source.reader)
     output.warn(ModelCommand.warnings(bundle))
     let text = try InferredTextMapping.text(
       from: ModelCommand.version(from, of: bundle), to: ModelCommand.version(to, of: bundle), isSkeleton: skeleton)

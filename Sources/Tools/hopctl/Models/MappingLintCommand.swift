@@ -40,10 +40,11 @@ struct MappingLintCommand: HopctlCommand {
   @Flag(help: "Any finding makes the exit status 65.")
   var strict = false
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let subject = try MappingSubject(file: file, models: models, mappings: mappings)
+    let subject = try MappingSubject(file: file, models: models, mappings: mappings, source.reader)
     let mapping = subject.mapping
     let bound = policies.map { String($0.prefix { $0 != "=" }) }
     let lint = MappingLint(

@@ -34,10 +34,11 @@ struct MappingShowCommand: HopctlCommand {
   @Flag(help: "Show it as a text mapping, which hopd follows in the same way.")
   var text = false
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let subject = try MappingSubject(file: file, models: models, mappings: mappings)
+    let subject = try MappingSubject(file: file, models: models, mappings: mappings, source.reader)
     let (mapping, source, destination) = (subject.mapping, subject.source, subject.destination)
     let warnings = subject.warnings + subject.findings
     output.warn(warnings)

@@ -22,7 +22,7 @@ struct MappingSubject {
 
   /// Reads a mapping model for versions of `models`; `mappings` are the other mapping models of its hop. If it fits
   /// several pairs of versions, the nearest pair that goes forward is used.
-  init(file: String, models: [String], mappings: [String]) throws {
+  init(file: String, models: [String], mappings: [String], _ reader: any SourceModelReader) throws {
     let path = try ModelCommand.only(
       MappingFileSearch.find(at: FilePath(file)), "mapping model", at: file,
       hint: "name a .xcmappingmodel, .cdm or .hopmap.toml")
@@ -30,7 +30,7 @@ struct MappingSubject {
       throw MissingModel(directories: [path.removingLastComponent()], place: "beside the mapping model").error
     }
     let file = try MappingReader.read(at: path)
-    let catalog = try ModelCatalog.load(models.map { FilePath($0) })
+    let catalog = try ModelCatalog.load(models.map { FilePath($0) }, source: reader)
     let (hops, pair, misfit, remarks) = try Self.pair(for: file, mappings, in: catalog)
     (source, destination) = hops.models(of: pair)
     serves = hops.pairs.contains(pair)

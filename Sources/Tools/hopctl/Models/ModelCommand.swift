@@ -8,15 +8,22 @@ import SystemPackage
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Inspect model versions, hashes and schemas",
-    subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self])
+    subcommands: [
+      ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self,
+      ModelFreezeCommand.self, ModelCalibrateCommand.self,
+    ])
 
-  /// Reads the only model at or below `path`: a model, a store that holds its own, or a folder of either.
-  static func bundle(at path: String) throws(HopdError) -> ModelBundle {
+  /// Reads the only model at or below `path`: a model, a store that holds its own, Swift source, or a folder of any. In
+  /// a folder with both, the source of SwiftData models comes before model files, which can be named by themselves.
+  static func bundle(at path: String, _ source: any SourceModelReader) throws(HopdError) -> ModelBundle {
     let given = FilePath(path)
     if StoreModels.isStore(given) { return try StoreModels.bundle(ofStoreAt: given) }
-    let files = try ModelReader.findBundles(in: given)
+    let files = given.extension == "swift" ? [] : try ModelReader.findBundles(in: given)
+    if !files.isEmpty, files != [given], source.isSource(given) {
+      return try source.bundle(at: given, declaredOrder: [])
+    }
     guard files.isEmpty else { return try ModelReader.read(at: only(files, "model", at: path)) }
-    let bundles = try ModelCatalog.load([given]).bundles
+    let bundles = try ModelCatalog.load([given], source: source).bundles
     if bundles.count == 1, let bundle = bundles.first { return bundle }
     return try StoreModels.bundle(ofStoreAt: only(bundles.map(\.path), "model", at: path))
   }

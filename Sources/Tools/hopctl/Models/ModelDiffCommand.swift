@@ -21,6 +21,7 @@ struct ModelDiffCommand: HopctlCommand {
   @Flag(help: "A section of Markdown.")
   var markdown = false
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
@@ -41,7 +42,7 @@ struct ModelDiffCommand: HopctlCommand {
 
   private func versions() throws -> (ManagedObjectModel, ManagedObjectModel) {
     if words.count == 3 {
-      let bundle = try ModelCommand.bundle(at: words[0])
+      let bundle = try ModelCommand.bundle(at: words[0], source.reader)
       return (try version(words[1], of: bundle), try version(words[2], of: bundle))
     }
     return (try only(words[0]), try only(words[1]))
@@ -53,7 +54,7 @@ struct ModelDiffCommand: HopctlCommand {
   }
 
   private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {
-    let bundle = try ModelCommand.bundle(at: path)
+    let bundle = try ModelCommand.bundle(at: path, source.reader)
     return try ModelCommand.only(
       of: bundle, remedy: "name two of them: hopctl model diff \(path.quotedForShell) FROM TO")
   }

@@ -10,10 +10,11 @@ struct ModelHashCommand: HopctlCommand {
   @Argument(help: "A model.", completion: .file())
   var path: String
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let bundle = try ModelCommand.bundle(at: path)
+    let bundle = try ModelCommand.bundle(at: path, source.reader)
     output.warn(ModelCommand.warnings(bundle))
     var versions: [JSONObject] = []
     for model in bundle.versions {

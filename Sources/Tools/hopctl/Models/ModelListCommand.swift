@@ -13,10 +13,11 @@ struct ModelListCommand: HopctlCommand {
   @Argument(help: "Models, stores that hold their model, or folders of them.", completion: .file())
   var paths: [String]
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    var catalog = try ModelCatalog.load(paths.map { FilePath($0) })
+    var catalog = try ModelCatalog.load(paths.map { FilePath($0) }, source: source.reader)
     try catalog.loadStages([], beside: paths.map { FilePath($0) })
     output.warn(catalog.warnings)
     let models = catalog.bundles

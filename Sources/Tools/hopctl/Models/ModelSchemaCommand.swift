@@ -17,11 +17,12 @@ struct ModelSchemaCommand: HopctlCommand {
   @Option(name: .customLong("model-version"), help: "The version; else the current one, or the only one.")
   var modelVersion: String?
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Layout options") var layout: LayoutOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let bundle = try ModelCommand.bundle(at: path)
+    let bundle = try ModelCommand.bundle(at: path, source.reader)
     let model =
       try modelVersion.map { name throws(HopdError) in
         try ModelCommand.refuse(omitted: name, of: bundle)

@@ -19,7 +19,10 @@ import SystemPackage
 struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("models"),
-    help: "A .xcdatamodeld, .xcdatamodel, .momd, .mom, a store that holds its model, or a folder; may be repeated.",
+    help: """
+      A .xcdatamodeld, .xcdatamodel, .momd, .mom, a store that holds its model, a folder of these, or a folder of \
+      Swift source with SwiftData models; may be repeated.
+      """,
     completion: .file())
   var models: [String] = []
 
@@ -51,6 +54,8 @@ struct ModelOptions: ParsableArguments {
     completion: .custom { words, _, _ in ModelOptions.watches(of: words) })
   var watch: String?
 
+  @OptionGroup(title: "Swift source options") var source: SourceOptions
+
   func validate() throws {
     if config != nil, !models.isEmpty { throw ValidationError("Give either --models or --config, not both.") }
     if config != nil, !mappings.isEmpty { throw ValidationError("Give either --mappings or --config, not both.") }
@@ -76,6 +81,7 @@ struct ModelOptions: ParsableArguments {
     }
     if let watch { words += ["--watch", watch.quotedForShell] }
     if !order.isEmpty { words += ["--order"] + order.map(\.quotedForShell) }
+    words += source.words.map(\.quotedForShell)
     return words.joined(separator: " ")
   }
 
@@ -105,7 +111,7 @@ struct ModelOptions: ParsableArguments {
     func catalog(_ models: [FilePath], _ mappings: [FilePath], _ order: [String], beside: [FilePath] = []) throws
       -> ModelCatalog
     {
-      var catalog = try ModelCatalog.load(models, declaredOrder: order)
+      var catalog = try ModelCatalog.load(models, declaredOrder: order, source: source.reader)
       catalog.allowsOlder = allowsOlder
       if withMappings {
         try catalog.loadMappings(mappings, beside: models + beside)

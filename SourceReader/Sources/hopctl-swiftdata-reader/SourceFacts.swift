@@ -1,0 +1,1 @@
+../../../Sources/Formats/SwiftDataSource/Facts/SourceFacts.swift

@@ -1,0 +1,80 @@
+// The versions of a target as a bundle of models.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// The models of one target, with what was refused and where everything is declared.
+package struct SourceModels: Sendable {
+  /// The versions with their models, oldest first.
+  package let versions: [(version: SourceVersion, derived: DerivedModel)]
+  package let stages: [SourceStage]
+  package let remarks: [HopdError]
+  let isPlanned: Bool
+
+  /// Derives all versions of a target.
+  package init(
+    _ target: SourceTarget, schema: String? = nil, calibrated: CalibratedForms = CalibratedForms()
+  ) throws(HopdError) {
+    let found = try VersionSearch(target, calibrated: calibrated).versions(schema: schema)
+    versions = found.versions.map { version in
+      switch version.models {
+      case .success(let roots):
+        return (
+          version,
+          ModelDerivation.derive(
+            roots, of: target, name: version.name, identifiers: [version.identifier], calibrated: calibrated)
+        )
+      case .failure(let error):
+        return (
+          version,
+          DerivedModel(
+            name: version.name, model: nil, refusals: [error], remarks: [], forms: [:], entityPlaces: [:],
+            classes: [:], propertyPlaces: [:])
+        )
+      }
+    }
+    stages = found.stages
+    isPlanned = found.isPlanned
+    remarks = found.remarks
+  }
+
+  /// The bundle of the models; a version that was refused is left out of it. Throws if all were.
+  package func bundle(name: String, path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
+    let models = versions.compactMap { $0.derived.model }
+    let omitted = versions.enumerated().compactMap { index, entry -> OmittedVersion? in
+      guard entry.derived.model == nil else { return nil }
+      return OmittedVersion(
+        name: entry.version.name, reason: entry.derived.refusal(at: entry.version.place),
+        isCurrent: index == versions.count - 1)
+    }
+    guard !models.isEmpty else {
+      let reasons = omitted.map { $0.reason }
+      throw reasons.count == 1
+        ? reasons[0]
+        : HopdError(
+          .sourceUnclear, "no version of the model can be derived from its source", at: Place(file: path),
+          reasons: reasons)
+    }
+    var ordered = models
+    if !declaredOrder.isEmpty {
+      let names = models.map(\.name)
+      guard Set(declaredOrder) == Set(names), declaredOrder.count == names.count else {
+        throw HopdError(
+          .versionOrder, "the declared order of versions does not fit the source", at: Place(file: path),
+          hint: "declare every version once, oldest first: " + names.map { "\"\($0)\"" }.joined(separator: ", "))
+      }
+      ordered = declaredOrder.compactMap { name in models.first { $0.name == name } }
+    }
+    var origin = ModelOrigin()
+    for (version, derived) in versions where derived.model != nil { origin.places[version.name] = derived.places }
+    origin.findings = findings
+    let current = declaredOrder.isEmpty ? versions.last?.derived.model?.name : ordered.last?.name
+    var bundle = ModelBundle(
+      name: name, path: path, versions: ordered, order: isPlanned || !declaredOrder.isEmpty ? .declared : .names,
+      currentVersionName: current, omitted: omitted,
+      warnings: remarks.map { ModelWarning($0.message, at: $0.place) })
+    bundle.origin = origin
+    return bundle
+  }
+}

@@ -1,0 +1,35 @@
+import Diagnostics
+
+/// A version of the model that the source declares.
+package struct SourceVersion: Sendable {
+  /// The name of its VersionedSchema; without one the identifier.
+  package let name: String
+  /// `versionIdentifier`; 1.0.0 without one, as SwiftData writes it (read in stores of 6 apps).
+  package let identifier: String
+  /// Where it is declared.
+  package let place: Place
+  /// The classes that it lists; or why they cannot be told.
+  package let models: Result<[SourceSymbol], HopdError>
+  /// The VersionedSchema; nil for the schema that the app passes to its container.
+  package let schema: SourceSymbol?
+}
+
+/// A stage of a migration plan.
+package struct SourceStage: Sendable {
+  /// Names of the versions.
+  package let from: String
+  package let to: String
+  /// Whether the app runs code in it.
+  package let isCustom: Bool
+  package let place: Place
+}
+
+/// All versions of a target, in their order, with the stages between them.
+package struct SourceVersions: Sendable {
+  /// Oldest first; the last one is current.
+  package var versions: [SourceVersion] = []
+  package var stages: [SourceStage] = []
+  /// Whether a migration plan gives the order.
+  package var isPlanned = false
+  package var remarks: [HopdError] = []
+}

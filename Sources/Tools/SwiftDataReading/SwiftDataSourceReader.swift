@@ -1,0 +1,83 @@
+// The source of a target on disk as a bundle of models.
+
+import Diagnostics
+import ManagedObjectModel
+import SwiftDataSource
+import SystemPackage
+
+/// Which part of a source is meant.
+package struct SourceChoice: Sendable, Hashable {
+  /// The folder of the target below the given one.
+  package var target: String?
+  /// A VersionedSchema, classes, or the place of a call.
+  package var schema: String?
+  /// A pattern for the tags of the releases whose models are the versions.
+  package var tags: String?
+  /// Conditions of `#if`.
+  package var definitions: [String: Bool] = [:]
+
+  package init() {}
+
+  /// Returns the conditions of `--define` words: `DEBUG`, `os(iOS)`, `DEBUG=0`.
+  package static func definitions(_ words: [String]) -> [String: Bool] {
+    words.reduce(into: [:]) { result, word in
+      let parts = word.split(separator: "=", maxSplits: 1)
+      let name = (parts.first ?? "").filter { !$0.isWhitespace }
+      result[String(name)] = parts.count < 2 || parts[1] != "0" && parts[1] != "false"
+    }
+  }
+}
+
+/// Reads models in Swift source.
+package struct SwiftDataSourceReader: SourceModelReader {
+  private let choice: SourceChoice
+  private let limits: SourceLimits
+
+  package init(_ choice: SourceChoice = SourceChoice(), limits: SourceLimits = SourceLimits()) {
+    self.choice = choice
+    self.limits = limits
+  }
+
+  package var isNamed: Bool { choice.schema != nil || choice.tags != nil }
+
+  /// With tags the source is in git, whatever the working tree has.
+  package func isSource(_ path: FilePath) -> Bool { choice.tags != nil || SourceFolder.isSource(path) }
+
+  package func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
+    if let tags = choice.tags { return try TaggedModels.bundle(of: path, tags: tags, choice: choice) }
+    let target = try target(at: path)
+    let calibrated = try CalibrationFile.read(besides: path)
+    let models = try SourceModels(target, schema: choice.schema, calibrated: calibrated)
+    return try models.bundle(
+      name: (path.resolvingLinks ?? path).stem ?? path.string, path: path, declaredOrder: declaredOrder)
+  }
+
+  /// Returns the facts of the target at a path.
+  package func target(at path: FilePath) throws(HopdError) -> SourceTarget {
+    let tree = try SourceFolder(path, limits: limits)
+    let files = try TargetFiles.find(in: tree, target: choice.target)
+    guard !files.paths.isEmpty else {
+      throw HopdError(
+        .notFound, "there is no Swift file here", at: Place(file: path),
+        hint: "name the folder of the target that declares the models")
+    }
+    var read: [(path: String, bytes: [UInt8])] = []
+    var total = 0
+    for file in files.paths {
+      let bytes = try tree.bytes(of: file)
+      total += bytes.count
+      guard total <= limits.allBytes else {
+        throw HopdError(
+          .sourceTooLarge, "the source has more than \(limits.allBytes >> 20) MiB", at: Place(file: path),
+          hint: "name only the folder that declares the models")
+      }
+      // As the path was given: what is printed can be opened.
+      let below = tree.folder.isEmpty ? file : String(file.dropFirst(tree.folder.utf8.count + 1))
+      let isFile = path.extension == "swift"
+      read.append((isFile ? path.string : path.appending(FilePath(below).components).string, bytes))
+    }
+    let program = SourceReaderProgram(try SourceReaderProgram.find().path, limits: limits)
+    let facts = try program.facts(of: read, definitions: choice.definitions)
+    return SourceTarget(module: files.module, files: zip(read, facts).map { (path: $0.path, facts: $1) })
+  }
+}
