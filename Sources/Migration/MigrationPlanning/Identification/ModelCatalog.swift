@@ -126,13 +126,7 @@ package struct ModelCatalog: Sendable {
         }
       }
     }
-    guard !bundles.isEmpty else {
-      let places = paths.map(\.printable).joined(separator: ", ")
-      throw HopdError(
-        .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
-        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
-          + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
-    }
+    if bundles.isEmpty { throw nothingFound(in: paths, failures) }
     guard isChain else {
       let (models, copies) = withoutCopies(try merged(bundles))
       return ModelCatalog(bundles: models, warnings: failures + links + copies)
@@ -147,6 +141,14 @@ package struct ModelCatalog: Sendable {
         try ModelChain.bundle(
           of: (isOfStores ? ModelChain.byIdentifier(bundles) : nil) ?? bundles, declaredOrder: declaredOrder)
       ], warnings: failures + links)
+  }
+
+  private static func nothingFound(in paths: [FilePath], _ failures: [HopdError]) -> HopdError {
+    let places = paths.map(\.printable).joined(separator: ", ")
+    return HopdError(
+      .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
+      hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
+        + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
   }
 
   /// Returns the models of a folder without model files: that of Swift source, or those of its stores. Source comes
