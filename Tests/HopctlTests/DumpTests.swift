@@ -68,6 +68,11 @@ struct DumpTests {
     #expect(names.count == 3, "a file for each long value and nothing else: \(names)")
     for name in names { #expect(name.count == 64 && name.allSatisfy(\.isHexDigit), "\(name)") }
     // Again into the same directory: the same files.
+    let program = try #require(Program.path).string
+    let words = "'\(program)' dump '\(store)' --models '\(model)' --binary files --files here"
+    let command = "cd '\(room.path.string)' && \(words)"
+    let relative = try room.wait(room.start(program: "/bin/sh", ["-c", command]))
+    #expect(relative.status == 0 && FileManager.default.fileExists(atPath: room.path("here")), "\(relative.errors)")
     let again = try room.run("dump", store, "--models", model, "--binary", "files", "--files", folder)
     #expect(again.output == dumped.output)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == names.sorted())

@@ -15,9 +15,10 @@ struct BinaryFiles: BinaryValueFiles {
   /// The file being written; it is renamed when its digest is known.
   private let part: FilePath
 
-  /// Makes `directory` (mode 0700) if it is missing; throws if the path is not a directory.
-  init(_ directory: FilePath) throws {
-    self.directory = directory
+  /// Makes `path` (mode 0700), absolute or below the working directory, if it is missing; throws if it is not a
+  /// directory.
+  init(_ path: FilePath) throws {
+    directory = try path.isAbsolute ? path : FilePath(".").resolved().pushing(path).lexicallyNormalized()
     part = directory.appending(".hopctl-\(getpid()).part")
     try files.ensureDirectory(directory)
   }
