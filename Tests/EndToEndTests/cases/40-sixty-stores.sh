@@ -106,6 +106,9 @@ used migrate "$W/one.sqlite" --models "$MODEL" --progress json >"$W/out" 2>"$W/p
 matches 'the last line of progress' '"part" ?: ?"done"' "$(grep fraction "$W/progress" | tail -n 1)"
 used_as 0 verify "$W/one.sqlite" --models "$MODEL"
 used_as 0 dump "$W/one.sqlite" --models "$MODEL"
+used_as 0 export "$W/one.sqlite" --models "$MODEL" --to ndjson --output "$W/one.ndjson"
+used_as 0 import "$W/one.ndjson" --models "$MODEL" --output "$W/again.sqlite"
+hopctl export "$W/again.sqlite" --models "$MODEL" --to ndjson | cmp -s - "$W/one.ndjson" || fail 'import of an export'
 used_as 0 recover "$W"
 used_as 0 create "$W/new.sqlite" --models "$MODEL" --model-version "$OLD" --rows 5
 used_as 0 check "$MODEL"
