@@ -36,7 +36,7 @@ package struct CSVExport {
     package var files: [String] = []
     package var warnings: [HopdError] = []
     /// Texts with NUL, and those that are not UTF-8.
-    fileprivate var odd: (zeros: Int64, invalid: Int64) = (0, 0)
+    fileprivate var odd: (zeros: Int64, invalid: Int64, escaped: Int64) = (0, 0, 0)
 
     /// All objects.
     package var count: Int64 { objects.values.reduce(0, &+) }
@@ -86,6 +86,7 @@ package struct CSVExport {
     return [
       values.missing.warning, texts(written.odd.zeros, "with NUL characters, which many readers of CSV refuse"),
       texts(written.odd.invalid, "that are not UTF-8; U+FFFD stands for each wrong byte"),
+      texts(written.odd.escaped, "with an apostrophe in front, which an import of these files keeps"),
     ].compactMap(\.self)
   }
 
@@ -124,6 +125,7 @@ package struct CSVExport {
     let value = row.value(at: index)
     if case .text(let content) = value {
       if content.utf8.contains(0) { written.odd.zeros &+= 1 }
+      if text.isEscaped(content) { written.odd.escaped &+= 1 }
       // SQLite's reader replaced bytes that are not UTF-8 by U+FFFD.
       if content.unicodeScalars.contains("\u{fffd}"), let bytes = row.blob(at: index),
         !bytes.elementsEqual(content.utf8)

@@ -9,12 +9,15 @@ import SQLite
 struct CSVText {
   let formulas: FormulaForm
 
+  /// Whether a spreadsheet would compute a text that stays a text here.
+  func isEscaped(_ text: String) -> Bool {
+    formulas == .escape && text.utf8.first.map { "=+-@\t\r".utf8.contains($0) } == true
+  }
+
   /// Returns a cell with a text.
   func cell(_ text: String, mayBeFormula: Bool = true) -> String {
     var text = text
-    if mayBeFormula, formulas == .escape, let first = text.utf8.first, "=+-@\t\r".utf8.contains(first) {
-      text = "'" + text
-    }
+    if mayBeFormula, isEscaped(text) { text = "'" + text }
     let needsQuotes = text.isEmpty || text.utf8.contains { [0x22, 0x2c, 0x0a, 0x0d].contains($0) }
     guard needsQuotes else { return text }
     var bytes: [UInt8] = [0x22]

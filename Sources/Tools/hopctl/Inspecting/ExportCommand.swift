@@ -215,9 +215,11 @@ struct ExportCommand: HopctlCommand {
     output.warn(written.warnings.map { $0.located(Place(store: location.database)) })
     if let path {
       let pairs = written.pairs.map { ", \(MessageFormatter.count($0, "pair", "pairs"))" } ?? ""
+      let objects = MessageFormatter.count(written.objects, "object", "objects")
       try output.line(
-        "exported \(store.text) to \(FilePath(path).printable): "
-          + "\(MessageFormatter.count(written.objects, "object", "objects"))\(pairs)")
+        format.language != nil
+          ? "wrote \(FilePath(path).printable) for the model of \(store.text)"
+          : "exported \(store.text) to \(FilePath(path).printable): \(objects)\(pairs)")
     }
     if let transaction = written.transaction, !output.quiet {
       StandardStreams.report("note: the newest transaction is \(transaction): pass --since \(transaction) next time")
