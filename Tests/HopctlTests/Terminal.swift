@@ -22,8 +22,9 @@ final class Terminal {
 
   @discardableResult
   private func tmux(_ words: String...) throws -> String {
+    // Each has a server of its own: that of a terminal that ends would refuse the next one.
     let started = try room.start(
-      program: "/usr/bin/tmux", ["-u", "-S", room.path("tmux"), "-f", "/dev/null"] + words,
+      program: "/usr/bin/tmux", ["-u", "-S", room.path(name), "-f", "/dev/null"] + words,
       variables: ["TERM=xterm-256color", "LC_ALL=C.UTF-8"])
     let outcome = try room.wait(started)
     try #require(outcome.status == 0, "tmux \(words): \(outcome.errors)")
@@ -55,12 +56,12 @@ final class Terminal {
     try tmux("display-message", "-p", "-t", name, "#{alternate_on}#{cursor_flag}").hasPrefix("01")
   }
 
-  /// Waits for at most 20 s.
+  /// Waits for at most a minute.
   func waits(_ what: String, _ condition: () throws -> Bool) throws {
-    for _ in 0..<400 {
+    for _ in 0..<1200 {
       if try condition() { return }
       usleep(50_000)
     }
-    Issue.record("\(what): it did not come to that within 20 s: \(try lines())")
+    Issue.record("\(what): it did not come to that within a minute: \(try lines())")
   }
 }
