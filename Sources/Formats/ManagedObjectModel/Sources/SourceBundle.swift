@@ -1,6 +1,6 @@
 // Reads an `.xcdatamodeld` folder as a bundle of versions (docs/formats/model-files.md, "Source bundles"), with the
 // rule of both forms of bundles: a version that cannot be read or used is left out, unless none would remain
-// (docs/decisions/0056).
+// (docs/decisions/0016).
 
 import Diagnostics
 import PropertyLists

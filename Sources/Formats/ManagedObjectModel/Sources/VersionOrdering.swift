@@ -1,4 +1,4 @@
-// The order of a model's versions (docs/formats/model-files.md, "Version order"; docs/decisions/0056): as declared,
+// The order of a model's versions (docs/formats/model-files.md, "Version order"; docs/decisions/0016): as declared,
 // else by the project file beside the bundle, else by the names.
 
 import SystemPackage

@@ -323,7 +323,7 @@ package struct MappedHopCompiler {
 }
 
 // Mapping models of one hop that divide an entity's objects by filters: each object belongs to one of them. Before any
-// row is written, queries check whether two filters match the same objects (docs/decisions/0065).
+// row is written, queries check whether two filters match the same objects (docs/decisions/0066).
 
 extension HopdError.Code {
   /// Several mapping models of one hop match the same objects.
