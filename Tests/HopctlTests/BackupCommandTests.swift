@@ -37,16 +37,16 @@ struct BackupCommandTests {
       #expect(try room.run(words: [command, store] + models).output.contains("pinned: restored to Zoo"), "\(command)")
       let pin = try room.run(words: [command, store, "--json"] + models).json().pin
       #expect(pin?.restored?.text == "Zoo" && pin?.replaced == .array([.string("Zoo 10")]), "\(command)")
-      #expect(pin?.holdsBack == .boolean(true), "\(command)")
+      #expect(pin?.isInEffect == .boolean(true), "\(command)")
     }
     // The restore had replaced Zoo 10 and nothing else: another target is free only if the watch says so.
     let other = try room.run(words: ["identify", store, "--json", "--to", "Zoo 2"] + models).json().pin
-    #expect(other?.holdsBack == .boolean(true))
+    #expect(other?.isInEffect == .boolean(true))
     for (rule, holds) in [("by-hand", true), ("new-version", false)] {
       let configuration = try room.watch(
         rule, "target = \"Zoo 2\"\n[watch.backup]\nrelease_pins = \"\(rule)\"")
       let pin = try room.run("identify", store, "--json", "--config", configuration).json().pin
-      #expect(pin?.holdsBack == .boolean(holds), "\(rule)")
+      #expect(pin?.isInEffect == .boolean(holds), "\(rule)")
     }
     #expect(try room.snapshot() == before)
 
@@ -55,7 +55,7 @@ struct BackupCommandTests {
     #expect(
       again.output.contains("an older backup is removed") && again.output.contains("released: the store was restored"))
     let kept = try backups(room, store).flatMap { $0.backups?.list ?? [] }
-    #expect(kept.compactMap { $0.madeBy?.text } == ["migration", "restore"])
+    #expect(kept.compactMap { $0.createdBy?.text } == ["migration", "restore"])
     let newer = try #require(kept.last?.backup?.text)
     #expect(try room.sql(newer, "SELECT ZNAME FROM ZANIMAL WHERE Z_PK = 1") == "WRITTEN AFTER")
     #expect(try room.run(words: ["identify", store, "--json"] + models).json().pin == .null)
@@ -170,13 +170,13 @@ struct BackupCommandTests {
 
     let dry = try room.run("prune", store, "--dry-run", "--keep", "0", "--json")
     #expect(dry.status == 0)
-    #expect(try dry.json().removed?.list.compactMap { $0.madeBy?.text } == ["migration"])
+    #expect(try dry.json().removed?.list.compactMap { $0.createdBy?.text } == ["migration"])
     #expect(try backups(room, store) == before)
     let done = try room.run("prune", room.path("stores"), "--yes", "--keep", "0", "--json")
     #expect(try done.json().removed == dry.json().removed)
     // What the restore put aside goes by its name alone.
     let rest = try #require(try backups(room, store).first?.backups?.list.first)
-    #expect(rest.madeBy?.text == "restore" && rest.goesBy?.text == "by-hand")
+    #expect(rest.createdBy?.text == "restore" && rest.removal?.text == "by-hand")
     let folder = FilePath(try #require(rest.backup?.text)).removingLastComponent().string
     // The folder of its backups stands for the store.
     #expect(try backups(room, FilePath(folder).removingLastComponent().string) == backups(room, store))
@@ -233,7 +233,8 @@ struct BackupCommandTests {
     #expect(try backups(room, room.path("stores")).isEmpty)
     let found = try backups(room, room.path("stores"), "--config", room.path("hopd.toml"))
     let backup = try #require(found.first?.backups?.list.first)
-    #expect(backup.backup?.text?.hasPrefix(room.path("vault")) == true && backup.goesAt?.text?.hasSuffix("Z") == true)
+    #expect(
+      backup.backup?.text?.hasPrefix(room.path("vault")) == true && backup.expiresAt?.text?.hasSuffix("Z") == true)
     #expect(try backups(room, store, "--backup-directory", room.path("vault")) == found.map { $0 } || found.count == 1)
     #expect(try room.run("restore", store, "--yes", "--backup-directory", room.path("vault")).status == 0)
     let folder = FilePath(try #require(backup.backup?.text)).removingLastComponent().string

@@ -64,7 +64,7 @@ struct CheckCaseTests {
       if let hop = expected.hop { #expect(finding.hop?.text == hop) }
       if let stops = expected.stops { #expect(finding.stops?.list.compactMap(\.text) == stops) }
       if let rows = expected.rowsDecide { #expect(finding.rowsDecide == .boolean(rows)) }
-      if let ways = expected.ways { #expect(finding.waysOut?.list.compactMap { $0.kind?.text } == ways) }
+      if let ways = expected.ways { #expect(finding.remedies?.list.compactMap { $0.kind?.text } == ways) }
     }
   }
 

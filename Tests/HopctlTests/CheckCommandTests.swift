@@ -43,7 +43,7 @@ struct CheckCommandTests {
     #expect(try verdicts(check(room, "--since", "Zoo 2"))["Zoo"] == "skipped")
     let hurried = try check(room, "--budget", "0.000001")
     #expect(hurried.status == 0)
-    #expect(try verdicts(hurried)["Zoo"] == "untried")
+    #expect(try verdicts(hurried)["Zoo"] == "untested")
   }
 
   @Test func storesOfUsersAreMigratedOnACopy() throws {

@@ -269,7 +269,7 @@ struct MappingDecisionTests {
     let lint = try room.run("mapping", "lint", map, "--models", model, "--policy", "Nobody=true", "--json")
     #expect(lint.status == 0, "\(lint.errors)")
     let json = try lint.json()
-    #expect(json.keys == ["name", "path", "sourceVersion", "destinationVersion", "serves", "findings", "errors"])
+    #expect(json.keys == ["name", "path", "sourceVersion", "destinationVersion", "inUse", "findings", "errors"])
     let findings = json.findings?.list ?? []
     #expect(
       findings.map { [$0.kind?.text, $0.mapping?.text, $0.entity?.text, $0.property?.text] } == [

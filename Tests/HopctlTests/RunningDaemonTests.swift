@@ -125,14 +125,14 @@ struct RunningDaemonTests {
     let watch = try daemon.run("pause", "zoo")
     #expect(watch.output.hasPrefix("paused: zoo\nalso paused: everything\n"), "\(watch.output)")
     #expect(watch.output.contains("hopctl resume zoo --state-directory"), "\(watch.output)")
-    #expect(try daemon.run("pause", "zoo").output.hasPrefix("paused already: zoo\n"))
+    #expect(try daemon.run("pause", "zoo").output.hasPrefix("already paused: zoo\n"))
     #expect(try daemon.run("resume", "zoo", "--global").status == 64)
     let global = try daemon.run("resume", "--global")
-    #expect(global.output == "paused no more: everything\nstill paused: zoo\n", "\(global)")
+    #expect(global.output == "resumed: everything\nstill paused: zoo\n", "\(global)")
     let none = try daemon.run("resume", "--global")
     #expect(none.status == 64 && none.errors.contains("no pause of everything"), "\(none)")
     let last = try daemon.run("resume", "zoo")
-    #expect(last.output == "paused no more: zoo\nnothing is paused\n", "\(last)")
+    #expect(last.output == "resumed: zoo\nnothing is paused\n", "\(last)")
     let json = try daemon.run("pause", "zoo", "--json").json()
     #expect(json.changed?.list.compactMap(\.text) == ["zoo"] && json.paused?.list.compactMap(\.text) == ["zoo"])
   }
@@ -147,14 +147,14 @@ struct RunningDaemonTests {
     for path in [store, other] { try daemon.waits { try daemon.state(of: path) == "current" } }
     let retry = try daemon.run("retry", store)
     #expect(retry.status == 0 && retry.output.contains("nothing to do, it is at its target"), "\(retry)")
-    #expect(!retry.output.contains("tried again now"))
+    #expect(!retry.output.contains("retrying"))
     // Not the one that hopd looks at again just now.
     let next = try daemon.run("retry", other, "--first")
     #expect(next.status == 0 && next.output.contains("nothing to do, it is at its target"), "\(next)")
     #expect(try daemon.run("retry", store, "--json").json().stores?.list == [])
     try daemon.waits { try daemon.state(of: store) == "current" }
     let none = try daemon.run("retry", "--failed")
-    #expect(none.output.contains("nothing to try again"), "\(none)")
+    #expect(none.output.contains("nothing to retry"), "\(none)")
   }
 
   @Test("resume of a store that is pinned and paused ends both and says so")
@@ -165,11 +165,11 @@ struct RunningDaemonTests {
       try #require(try room.run("restore", held, "--yes").status == 0)
     }
     let held = daemon.room.path("stores/held.sqlite")
-    try daemon.waits { try daemon.state(of: held) == "held-back" }
+    try daemon.waits { try daemon.state(of: held) == "pinned" }
     #expect(try daemon.run("pause", held).status == 0)
     let both = try daemon.run("resume", held)
     #expect(both.status == 0 && both.output.hasPrefix("unpinned: \(held) (restored to Zoo at "), "\(both)")
-    #expect(both.output.contains("paused no more: \(held)\nnothing is paused\n"), "\(both)")
+    #expect(both.output.contains("resumed: \(held)\nnothing is paused\n"), "\(both)")
     let neither = try daemon.run("resume", held)
     #expect(neither.status == 64 && neither.errors.contains("is not paused"), "\(neither)")
     #expect(try daemon.run("retry", held).status == 0)
@@ -194,7 +194,7 @@ struct RunningDaemonTests {
     #expect(try daemon.run("retry", "--failed", "--first").status == 64)
     #expect(try daemon.run("retry", store, store, "--first").status == 64)
     let json = try daemon.run("retry", store, "--first", "--json").json()
-    #expect(json.order?.text == "retry" && json.stores?.list == [.string(store)])
+    #expect(json.command?.text == "retry" && json.stores?.list == [.string(store)])
   }
 
   @Test("A hopd that stands still is told in five seconds, by status too")
@@ -254,12 +254,12 @@ struct RunningDaemonTests {
   func refusedAgain() throws {
     let daemon = try Running { try $0.file("stores/noise.sqlite", String(repeating: "no store at all ", count: 900)) }
     let noise = daemon.room.path("stores/noise.sqlite")
-    func attempts() throws -> Int? { try daemon.run("status", noise, "--json").json().store?.trouble?.attempts?.int }
+    func attempts() throws -> Int? { try daemon.run("status", noise, "--json").json().store?.problem?.attempts?.int }
     try daemon.waits { try attempts() == 1 }
     #expect(try daemon.run("retry", noise).status == 0)
     try daemon.waits { try attempts() == 2 }
     let status = try daemon.run("status", noise).output
-    #expect(status.contains(", 2 attempts; not tried again until the store"), "\(status)")
+    #expect(status.contains(", 2 attempts; no retry until the store"), "\(status)")
   }
 
   @Test("A refused reload ends as a mistake of the configuration, by its code")
@@ -296,19 +296,19 @@ struct RunningDaemonTests {
       try #require(try room.run("restore", held, "--yes").status == 0)
     }
     let held = daemon.room.path("stores/held.sqlite")
-    try daemon.waits { try daemon.state(of: held) == "held-back" }
-    let trouble = try daemon.run("status", held, "--json").json().store?.trouble
+    try daemon.waits { try daemon.state(of: held) == "pinned" }
+    let trouble = try daemon.run("status", held, "--json").json().store?.problem
     #expect(trouble?.nextAttempt == .null && trouble?.attempts?.int == 0, "\(String(describing: trouble))")
     let reported = try daemon.run("status", held).output
     #expect(reported.contains("next: hopctl resume \(held)"), "\(reported)")
-    #expect(!reported.contains("held-back: "), "\(reported)")
+    #expect(!reported.contains("pinned: "), "\(reported)")
     #expect(try daemon.room.run("resume", held).status == 0)
     let released = try daemon.run("status", held).output
     #expect(
       released.contains("next: hopctl retry \(held) --state-directory \(daemon.room.path("state"))"), "\(released)")
     let noise = daemon.room.path("stores/noise.sqlite")
     try daemon.waits { try daemon.state(of: noise) == "failed" }
-    let failed = try daemon.run("status", noise, "--json").json().store?.trouble?.command?.text
+    let failed = try daemon.run("status", noise, "--json").json().store?.problem?.command?.text
     #expect(
       failed == "hopctl identify \(noise) --config \(daemon.room.path("hopd.toml")) --watch zoo", "\(failed ?? "")")
     // Every word of it can be pasted.
@@ -325,13 +325,13 @@ struct RunningDaemonTests {
       try #require(try room.run("restore", "--watch", room.path("stores"), "--since", "-1h", "--yes").status == 0)
     }
     let stores = ["a.sqlite", "b.sqlite", "c.sqlite"].map { daemon.room.path("stores/\($0)") }
-    for store in stores { try daemon.waits { try daemon.state(of: store) == "held-back" } }
+    for store in stores { try daemon.waits { try daemon.state(of: store) == "pinned" } }
     let listed = try daemon.run("list", "--json").json().stores?.list ?? []
     let groups = Set(listed.map { $0.group?.text })
     let group = try #require(groups.first ?? nil)
     #expect(groups.count == 1 && group.hasPrefix("stores-"), "\(groups)")
     let status = try daemon.run("status").output
-    #expect(status.contains("held-back  3 stores of the group \(group)"), "\(status)")
+    #expect(status.contains("pinned  3 stores of the group \(group)"), "\(status)")
     #expect(status.contains("next: hopctl resume --group \(group)"), "\(status)")
     #expect(!status.contains(stores[0]), "\(status)")
     #expect(try daemon.run("list").output.contains("(group \(group))"))

@@ -90,7 +90,7 @@ struct SetRestoreTests {
     // Again: nothing is left to do, and the group stays.
     let again = try restore(room, "--to-version", "Zoo 10", "--json")
     #expect(try again.status == 0 && again.json().group?.text == group, "\(again)")
-    #expect(try results(again).values.allSatisfy { $0.result?.text == "already" })
+    #expect(try results(again).values.allSatisfy { $0.result?.text == "already-restored" })
     let identified = try room.run("identify", a, "--models", room.model)
     #expect(identified.output.contains("(group \(group))"), "\(identified.output)")
     #expect(identified.output.contains("hopctl resume --group \(group)"), "\(identified.output)")
@@ -181,7 +181,7 @@ struct SetRestoreTests {
     let group = try first.json().group?.text
     #expect(
       found.mapValues { $0.result?.text ?? "" } == [
-        "a.sqlite": "restored", "busy.sqlite": "waiting", "damaged.sqlite": "failed", "gone.sqlite": "gone",
+        "a.sqlite": "restored", "busy.sqlite": "waiting", "damaged.sqlite": "failed", "gone.sqlite": "missing",
         "label.sqlite": "failed", "moved.sqlite": "failed",
       ])
     #expect(found["damaged.sqlite"]?.error?.code?.text == "store-damaged")
@@ -194,7 +194,7 @@ struct SetRestoreTests {
     let second = try restore(room, "--to-version", "Zoo 2", "--yes", "--json")
     #expect(second.status == 65, "\(second.errors)")
     let rest = try results(second)
-    #expect(rest["a.sqlite"]?.result?.text == "already" && rest["busy.sqlite"]?.result?.text == "restored")
+    #expect(rest["a.sqlite"]?.result?.text == "already-restored" && rest["busy.sqlite"]?.result?.text == "restored")
     #expect(try second.json().group?.text == group && rest["busy.sqlite"]?.pin?.group?.text == group)
   }
 
@@ -215,7 +215,7 @@ struct SetRestoreTests {
     _ = try room.wait(started)
     let done = try room.run(words: words)
     try #require(done.status == 0, "\(done.errors)")
-    #expect(try results(done).values.allSatisfy { ["restored", "already"].contains($0.result?.text) })
+    #expect(try results(done).values.allSatisfy { ["restored", "already-restored"].contains($0.result?.text) })
     for store in stores {
       #expect(try version(room, store) == "Zoo", "\(store)")
       #expect(try room.sql(store, "PRAGMA integrity_check") == "ok")

@@ -98,7 +98,7 @@ struct TableTests {
     let store = try room.store("old.sqlite")
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
     #expect(
-      try room.run("backups", store, "--columns", "versions,made-by").output
+      try room.run("backups", store, "--columns", "versions,created-by").output
         == "VERSIONS      MADE BY\nZoo → Zoo 10  migration\n")
     #expect(
       try room.run("fleet", "scan", room.path("stores"), "--models", room.model, "--columns", "version,stores").output

@@ -75,19 +75,19 @@ struct TerminalTests {
       """
       {"job": "ab12", "store": "\(folder)/\($0)", "watch": "library", "from": "Library", "to": "Library 5",
        "activity": "copying", "subject": "RecurringTransaction", "hop": 1, "hops": 3, "rows": 412345,
-       "totalRows": 1000000, "fraction": 0.41, "rowsPerSecond": 198702.5, "remaining": 130.0, "askedBy": "hopd"}
+       "totalRows": 1000000, "fraction": 0.41, "rowsPerSecond": 198702.5, "remaining": 130.0, "requestedBy": "hopd"}
       """
     }
     let stores = waiting.map {
       """
       {"store": "\(folder)/\($0)", "watch": "library", "state": "waiting", "since": "2026-11-27T05:32:40Z",
-       "version": "Library", "target": "Library 5", "trouble": null}
+       "version": "Library", "target": "Library 5", "problem": null}
       """
     }
     return """
       {"GetStatus": {"status": {"version": "1.0", "process": 1, "phase": "ready", "line": "store 1/8", "counts":
-      {"stores": 12345, "toLookAt": 0, "waiting": 5, "migrating": 3, "deferred": 0, "attention": 2},
-      "work": [\(work.joined(separator: ","))], "paused": [], "unserved": [], "waits": [], "note": null,
+      {"stores": 12345, "toInspect": 0, "waiting": 5, "migrating": 3, "retrying": 0, "failed": 2},
+      "work": [\(work.joined(separator: ","))], "paused": [], "unavailable": [], "waits": [], "note": null,
       "remaining": 38.0, "settings": {}}}, "ListStores": {"stores": [\(stores.joined(separator: ","))], "next": null}}
       """
   }

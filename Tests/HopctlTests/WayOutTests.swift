@@ -31,7 +31,7 @@ struct WayOutTests {
 
   private func ways(_ item: CheckCase, _ room: Room, _ words: [String]) throws -> [Way] {
     let finding = try #require(try room.run(words: words + ["--json"]).json().models?.list.first?.findings?.list.first)
-    return (finding.waysOut?.list ?? []).map { way in
+    return (finding.remedies?.list ?? []).map { way in
       Way(
         kind: way.kind?.text ?? "",
         lines: (way[dynamicMember: "text"]?.text ?? "").split(separator: "\n").map(String.init),

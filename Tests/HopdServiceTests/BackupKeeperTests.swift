@@ -141,18 +141,18 @@ import Testing
       return .success(.current(nil))
     }
     try await DaemonTests().running(place, try place.coordinator(work)) {
-      try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
+      try await eventually("held back") { !place.log.all(.storePinned).isEmpty }
       // The status counts it as what it is, and two rescans later nothing has changed.
       try await eventually("status") {
         place.manager.messages.contains { $0.contains("watching 1 store, 0 current, 1 held back") }
       }
       try await Task.sleep(for: .milliseconds(2500))
-      #expect(place.log.all(.storeHeldBack).count == 1)
+      #expect(place.log.all(.storePinned).count == 1)
       #expect(try pins.remove())
       try await eventually("looked at again") { !place.log.all(.storeCurrent).isEmpty }
     }
-    let entry = try #require(place.log.all(.storeHeldBack).first)
-    #expect(entry[.result] == "held-back" && entry[.error] == "held-back")
+    let entry = try #require(place.log.all(.storePinned).first)
+    #expect(entry[.result] == "pinned" && entry[.error] == "pinned")
     #expect(entry.text.contains("in place of A 2") && entry[.hint]?.contains("hopctl resume") == true)
   }
 }

@@ -375,13 +375,13 @@ import Testing
       #expect(symlink(place.root.appending("elsewhere.sqlite").string, place.store(name)) == 0)
     }
     try await running(place, try place.coordinator(FakeWork())) {
-      try await eventually("reported") { !place.log.all(.linksLeftAlone).isEmpty }
+      try await eventually("reported") { !place.log.all(.linksIgnored).isEmpty }
       // The next rescan finds the same links.
       try place.write("stores/c.sqlite", "x")
       try await eventually("looked at") { !place.log.all(.storeCurrent).isEmpty }
       try await Task.sleep(for: .milliseconds(1500))
     }
-    let entries = place.log.all(.linksLeftAlone)
+    let entries = place.log.all(.linksIgnored)
     #expect(entries.count == 1 && entries.first?[.watch] == "w")
     #expect(entries.first?.text.contains("sqlite and 1 more") == true, "\(entries)")
     #expect(place.log.all(.storeCurrent).compactMap { $0[.store] } == [place.store("c.sqlite")])

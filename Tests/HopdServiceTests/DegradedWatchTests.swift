@@ -71,7 +71,7 @@ import Testing
       let entry = try #require(place.log.all(.watchDegraded).first)
       #expect(entry[.watch] == "v" && entry.text.contains("the others are"))
       try await eventually("status") {
-        place.manager.messages.contains { $0.contains("STATUS=watching 1 store; not served: v") }
+        place.manager.messages.contains { $0.contains("STATUS=watching 1 store; unavailable: v") }
       }
       mkdir(place.root.appending("later").string, 0o755)
       #expect(
@@ -79,7 +79,7 @@ import Testing
       try await eventually("served again") { names() == ["a.sqlite", "b.sqlite"] }
       #expect(place.log.all(.watchRestored).first?[.watch] == "v")
       try await eventually("status") {
-        place.manager.messages.last { $0.contains("STATUS=") }?.contains("not served") == false
+        place.manager.messages.last { $0.contains("STATUS=") }?.contains("unavailable") == false
       }
     }
   }
@@ -88,10 +88,10 @@ import Testing
     let place = try place(models: "A.xcdatamodel", directory: "mount")
     let (work, names) = inspections()
     try await DaemonTests().running(place, try coordinator(place, work)) {
-      try await eventually("status") { place.manager.messages.contains { $0.contains("; not served: v") } }
+      try await eventually("status") { place.manager.messages.contains { $0.contains("; unavailable: v") } }
       try await eventually("the reason is recorded") {
         let facts = try? StateReader(stateDirectory: place.root.appending("state")).service()
-        return facts?[.unserved] == "v" && facts?[.unservedReasons]?.isEmpty == false
+        return facts?[.unavailable] == "v" && facts?[.unavailableReasons]?.isEmpty == false
       }
       try await eventually("the other is served") { names() == ["a.sqlite"] }
       #expect(rename(place.root.appending("more").string, place.root.appending("mount").string) == 0)
@@ -108,7 +108,7 @@ import Testing
     unlink(place.root.appending("A.xcdatamodel/contents").string)
     rmdir(place.root.appending("A.xcdatamodel").string)
     let setup = try DaemonSetup(source.load(), mayDegrade: true)
-    #expect(Array(setup.unserved.keys) == ["w"] && setup.directories.isEmpty && setup.allDirectories.count == 1)
+    #expect(Array(setup.unavailable.keys) == ["w"] && setup.directories.isEmpty && setup.allDirectories.count == 1)
     // A reload takes all or nothing.
     #expect(throws: HopdError.self) { try DaemonSetup(source.load()) }
   }

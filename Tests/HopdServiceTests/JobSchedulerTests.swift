@@ -354,14 +354,14 @@ private final class Queue {
     let queue = scheduler()
     queue.found(a, now: start)
     queue.start()
-    #expect(queue.finished(a.key, .heldBack, now: start) == .heldBack(isNews: true))
-    #expect(queue.nextAlarm() == nil && queue.state(of: a.key) == .heldBack)
-    #expect(queue.counts == JobScheduler.Counts(known: 1, heldBack: 1))
+    #expect(queue.finished(a.key, .pinned, now: start) == .pinned(isNews: true))
+    #expect(queue.nextAlarm() == nil && queue.state(of: a.key) == .pinned)
+    #expect(queue.counts == JobScheduler.Counts(known: 1, pinned: 1))
     // Rescans find the same file; other models, and the end of its pin, which counts as a change, are looked at.
     #expect(!queue.found(a, now: at(700)) && queue.start() == nil)
     queue.configure(jobs: 1, rules: ["w": rule])
     #expect(queue.start()?.step == .inspect)
-    #expect(queue.finished(a.key, .heldBack, now: at(701)) == .heldBack(isNews: false))
+    #expect(queue.finished(a.key, .pinned, now: at(701)) == .pinned(isNews: false))
     #expect(queue.found(FoundStore(key: a.key, path: a.path, watch: "w", mark: a.mark.changed), now: at(800)))
     queue.start()
     #expect(queue.finished(a.key, .current, now: at(801)) == .settled)
@@ -423,7 +423,7 @@ private final class Queue {
 
   enum Step: CaseIterable {
     case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused,
-      endHeldBack, later, configure
+      endPinned, later, configure
   }
 
   /// Every sequence of four events over two stores, from the start and from the middle of a migration: no store is ever
@@ -489,7 +489,7 @@ private final class Queue {
       case .endFailed: problem = end(.failed(code: "x"))
       case .endOutside: problem = end(.outside(code: "y"))
       case .endRefused: problem = end(.refused(reason: "x"))
-      case .endHeldBack: problem = end(.heldBack)
+      case .endPinned: problem = end(.pinned)
       case .later:
         now = now.advanced(by: .seconds(40))
         queue.wake(now: now)
@@ -510,7 +510,7 @@ private final class Queue {
     }
     for key in [a.key, b.key] {
       switch queue.state(of: key) {
-      case nil, .done, .failed, .needsAttention, .heldBack: continue
+      case nil, .done, .failed, .needsAttention, .pinned: continue
       case .waiting, .running, .deferred: return "\(key) never comes to an end"
       }
     }

@@ -110,11 +110,11 @@ struct RealStoreDaemonTests {
         FilePath(backup), to: CanonicalStoreLocation(resolving: FilePath(store)), job: "b2", backup: BackupRule(),
         now: 1_900_000_000)
       #expect(restored.pin?.replaced.map(\.name) == ["BookmarksModel 3"])
-      try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
+      try await eventually("held back") { !place.log.all(.storePinned).isEmpty }
       // Rescans find the pin as it was.
       try await Task.sleep(for: .seconds(3))
       #expect(place.log.all(.storeMigrated).count == 1)
-      #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
+      #expect(place.log.all(.storePinned).count { $0.level > .debug } == 1)
       try PinStore(location: CanonicalStoreLocation(resolving: FilePath(store)), files: files).remove()
       try await eventually("migrated again") { place.log.all(.storeMigrated).count == 2 }
       // The store that the restore put aside still exists; the second migration's pruning is reported.

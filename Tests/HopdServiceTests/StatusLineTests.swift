@@ -58,7 +58,7 @@ import Testing
       line.text
         == "paused; watching 12 344 stores, 9 to look at, 3 to do, 12 329 current, 2 tried again later, "
         + "1 failed (hopctl list --failed)")
-    line.heldBack = 4
+    line.pinned = 4
     #expect(line.text.hasSuffix(", 12 325 current, 2 tried again later, 4 held back, 1 failed (hopctl list --failed)"))
   }
 

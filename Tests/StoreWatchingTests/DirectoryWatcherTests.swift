@@ -480,7 +480,7 @@ private final class EventLog {
       case .incomplete(let watch, let path, let transfer):
         let root = roots[watch]?.count ?? 0
         line = "incomplete \(path.string.dropFirst(root)) \(transfer.string.dropFirst(root))"
-      case .linksLeftAlone(let watch, let count, let first):
+      case .linksIgnored(let watch, let count, let first):
         line = "links \(count) \(first?.string.dropFirst(roots[watch]?.count ?? 0) ?? "none")"
       }
       log.value.withLock { state in

@@ -16,33 +16,33 @@ package enum ControlInterface {
     # not know.
     interface io.hopd.Control
 
-    # Why a store is not where it should be, and what to type next.
-    type Trouble (code: string, reason: string, since: string, hint: ?string, command: ?string, attempts: int,
+    # Why a store is not at its target, and the command to run next.
+    type Problem (code: string, reason: string, since: string, hint: ?string, command: ?string, attempts: int,
       nextAttempt: ?string)
 
-    # A store. State: current, waiting, migrating, busy, retrying, failed, held-back, paused. Waits: how long its
+    # A store. State: current, waiting, migrating, busy, retrying, failed, pinned, paused. Waits: how long its
     # migration waits for the window of its watch, such as "until 22:00".
     type Store (store: string, watch: string, state: string, since: string, version: ?string, target: ?string,
-      waits: ?string, trouble: ?Trouble)
+      waits: ?string, problem: ?Problem)
 
     # A job that has ended.
     type Job (job: string, store: string, watch: string, result: string, from: ?string, to: ?string, rows: int,
-      began: string, ended: string, seconds: float, askedBy: string, code: ?string, reason: ?string, backup: ?string)
+      started: string, ended: string, seconds: float, requestedBy: string, code: ?string, reason: ?string,
+      backup: ?string)
 
-    # A migration at work. Fraction is 0 to 1. Activity: planning, copying, indexing,
-    # verifying, replacing, halted. Fraction and remaining count all of it.
+    # A running migration. Fraction is 0 to 1. Activity: planning, copying, indexing,
+    # verifying, replacing, paused. Fraction and remaining cover the whole migration.
     type Work (job: string, store: string, watch: string, from: ?string, to: ?string, activity: string, subject: string,
       hop: int, hops: int, rows: int, totalRows: int, fraction: float, rowsPerSecond: float, remaining: ?float,
-      askedBy: string)
+      requestedBy: string)
 
-    type Counts (stores: int, toLookAt: int, waiting: int, migrating: int, deferred: int, attention: int,
-      heldBack: int)
+    type Counts (stores: int, toInspect: int, waiting: int, migrating: int, retrying: int, failed: int, pinned: int)
 
     type Status (version: string, process: int, phase: string, line: string, counts: Counts, work: []Work,
-      paused: []string, unserved: []string, waits: []string, note: ?string, remaining: ?float,
+      paused: []string, unavailable: []string, waits: []string, note: ?string, remaining: ?float,
       settings: [string]string)
 
-    # Read-only methods. They change nothing.
+    # Read-only methods.
 
     method GetStatus() -> (status: Status)
 
@@ -58,41 +58,42 @@ package enum ControlInterface {
     # The newest first, at most 200.
     method ListJobs(store: ?string, limit: ?int) -> (jobs: []Job)
 
-    # Acting methods. Each answers when what was asked for is under way.
+    # Commands. The reply is sent once the command has taken effect.
 
-    # What an order finds: a store that is current, running, waiting, paused, or in trouble and tried again. Waits:
-    # how long its migration then waits for the window of its watch.
+    # The state in which a command finds a store: current, migrating, waiting, paused, or retrying for one that had
+    # failed. Waits: how long its migration then waits for the window of its watch.
     type Found (store: string, found: string, waits: ?string)
 
-    # Tries stores again at once: those named, or all that failed or are tried again later. "stores" are those in
-    # trouble; a store that is current is only looked at.
+    # Retries stores now: those listed, or all that failed or wait for their next attempt. "stores" are the stores
+    # that are retried; a store that is current is only inspected.
     method Retry(stores: ?[]string, failed: ?bool) -> (stores: []string, results: []Found)
 
-    # Halts migrations: of all stores, of a watch, or of a store. None begins, and those at work halt between two
-    # chunks. It outlives the daemon. "paused" is all that is paused now, "changed" what this order paused.
+    # Pauses the migrations of all stores, of a watch, or of a store. None starts, and running ones pause after the
+    # current chunk. A pause survives a restart. "paused" lists all pauses, "changed" those that this call added.
     method Pause(name: ?string) -> (paused: []string, changed: []string)
 
-    # Ends a pause; without a name, all of them, or with "global" that of all stores alone. "changed" is what it ended.
+    # Ends a pause; without a name, all of them, or with "global" only the pause of all stores. "changed" lists the
+    # pauses that this call ended.
     method Resume(name: ?string, global: ?bool) -> (paused: []string, changed: []string)
 
     # Stops the migration of a store at its next checkpoint, and pauses the store.
     method Cancel(store: string) -> (running: bool)
 
-    # Puts a store in front of the queue. State: running, waiting, paused, or current where there is nothing to do.
-    # Waits: how long its migration still waits for the window of its watch.
+    # Moves a store to the front of the queue. State: migrating, waiting, paused, or current if there is nothing to
+    # do. Waits: how long its migration still waits for the window of its watch.
     method Next(store: string) -> (state: string, waits: ?string)
 
-    # Reads the configuration again. Answers when the new one is in force, with what was noticed: unknown keys, watches
-    # that hopd may not write, programs that are missing.
+    # Reloads the configuration. The reply is sent once the new one is in use. Warnings: unknown keys, watches that hopd
+    # cannot write, missing programs.
     method Reload() -> (files: []string, warnings: []string)
 
-    # Changes a limit of the running daemon, until it restarts: the keys of Status.settings.
+    # Changes a setting until the daemon restarts. Keys: those of Status.settings.
     method Set(key: string, value: string) -> (key: string, value: string, before: string)
 
     # No such store or watch.
     error NotFound (name: string, hint: string)
 
-    # It cannot be done now, or at all.
+    # The command is not possible, now or at all.
     error NotPossible (code: string, reason: string, hint: ?string)
 
     # Too many clients, or too many calls at once.

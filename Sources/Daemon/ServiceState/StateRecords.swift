@@ -17,7 +17,7 @@ package enum StoreCondition: Int64, Sendable, Hashable, CaseIterable {
   /// hopd does not retry until something is changed.
   case failed = 5
   /// A restore pinned it to its version.
-  case heldBack = 6
+  case pinned = 6
   /// An operator has paused it.
   case paused = 7
 
@@ -30,7 +30,7 @@ package enum StoreCondition: Int64, Sendable, Hashable, CaseIterable {
     case .busy: "busy"
     case .retrying: "retrying"
     case .failed: "failed"
-    case .heldBack: "held-back"
+    case .pinned: "pinned"
     case .paused: "paused"
     }
   }
@@ -137,7 +137,7 @@ package struct JobRecord: Sendable, Hashable {
   package var microseconds: Int64
   /// Its requester: `hopd`, or the user of a command.
   package var requester: String
-  /// `migrated`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`, as `HOPD_RESULT` of the journal.
+  /// `migrated`, `refused`, `failed`, `deferred`, `pinned`, `interrupted`, as `HOPD_RESULT` of the journal.
   package var result: String
   /// The error's code and reason; nil if the job succeeded.
   package var code: String?
@@ -205,9 +205,9 @@ package enum ServiceFact: String, Sendable, CaseIterable {
   /// Watches with migrations that wait for their window, a line each: `library until 22:00`.
   case windows
   /// Watches that are not served, one name per line.
-  case unserved
+  case unavailable
   /// Why each of them is not served, in the same order, one line each.
-  case unservedReasons
+  case unavailableReasons
   /// What the watches leave alone although its name matches, a line each.
   case skipped
   /// A note for the operator, such as a refused configuration.

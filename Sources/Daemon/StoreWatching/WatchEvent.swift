@@ -85,7 +85,7 @@ package enum WatchEvent: Sendable {
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
   /// Symbolic links whose names match were found; they are never followed. Reported when their number changes; `first`
   /// is nil once there are none.
-  case linksLeftAlone(watch: String, count: Int, first: FilePath?)
+  case linksIgnored(watch: String, count: Int, first: FilePath?)
   /// A scan of the directory has ended; `files` is the number of files that count. If the directory itself is not
   /// available, `degraded` is reported instead.
   case scanned(watch: String, files: Int)
@@ -102,7 +102,7 @@ package enum WatchEvent: Sendable {
   package var watch: String? {
     switch self {
     case .settled(let file): file.watch
-    case .vanished(let watch, _, _), .incomplete(let watch, _, _), .linksLeftAlone(let watch, _, _),
+    case .vanished(let watch, _, _), .incomplete(let watch, _, _), .linksIgnored(let watch, _, _),
       .scanned(let watch, _), .degraded(let watch, _), .restored(let watch),
       .watchLimitReached(let watch, _):
       watch

@@ -327,7 +327,7 @@ final class WatchedTree {
     defer { reportedLinks = links.count }
     let first = links.min { $0.lexicographicallyPrecedes($1) }
     guard links.count != reportedLinks else { return }
-    emit(.linksLeftAlone(watch: watch.name, count: links.count, first: first.map { scan.filePath($0) }))
+    emit(.linksIgnored(watch: watch.name, count: links.count, first: first.map { scan.filePath($0) }))
   }
 
   private func reportLimit() {

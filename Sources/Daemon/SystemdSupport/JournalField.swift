@@ -33,7 +33,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case microseconds = "HOPD_USEC"
   /// Path of the backup.
   case backup = "HOPD_BACKUP"
-  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `held-back`, `interrupted`; for a removed backup or
+  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `pinned`, `interrupted`; for a removed backup or
   /// invalid rows, the rule.
   case result = "HOPD_RESULT"
   /// The error's code, such as `store-busy`.
@@ -51,7 +51,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   /// Time of the next attempt, in UTC.
   case next = "HOPD_NEXT_ATTEMPT"
   /// The user who gave an order, as `user alice`.
-  case requester = "HOPD_ASKER"
+  case requester = "HOPD_REQUESTER"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"
   /// Number of the system's error.

@@ -42,7 +42,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// The sweep removed a backup that the configuration no longer keeps.
   case backupExpired = "f1649a9747cc49949b73fd29683fd713"
   /// A restored store is not migrated until it is released.
-  case storeHeldBack = "4e5cce90a5534ec7bb8b87ceea4c4cec"
+  case storePinned = "4e5cce90a5534ec7bb8b87ceea4c4cec"
   /// The migration of a restored store removed its pin.
   case pinReleased = "302326cb70c14d53b096fd6f1ee6bee8"
   /// A directory cannot currently be watched.
@@ -67,7 +67,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// A client of the control socket exceeded a limit and was disconnected.
   case controlProblem = "370b964c1d5d487ab35ed988d111ba6f"
   /// An operator gave the daemon an order.
-  case orderGiven = "20f40c0ded9f4ed8bd10c31137381e39"
+  case commandReceived = "20f40c0ded9f4ed8bd10c31137381e39"
   /// The metrics cannot be written.
   case metricsUnwritable = "f984d430a7e94bfca589732c0c3c498a"
   /// The record of stores and jobs was lost or damaged and is rebuilt.
@@ -81,7 +81,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// Models of a watch have changed on disk and cannot be read; the old ones stay in force.
   case modelsRefused = "cfb66634324948f9b9db38ecd97aa503"
   /// A watched directory contains symbolic links; they are not followed.
-  case linksLeftAlone = "8bd40e00250d4334a949c96f62f55933"
+  case linksIgnored = "8bd40e00250d4334a949c96f62f55933"
 
   /// The default level of such an entry.
   package var level: Logger.Level {
@@ -90,8 +90,8 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
       .stateUnwritable, .controlProblem, .metricsUnwritable, .modelsRefused, .commandFailed:
       .warning
-    case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
-      .migrationInterrupted, .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged,
+    case .storePinned, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
+      .migrationInterrupted, .watchRestored, .linksIgnored, .commandReceived, .workThrottled, .modelsChanged,
       .commandOutput:
       .notice
     case .serviceStarted, .serviceStopping, .storeDeferred, .backupPruned, .backupExpired, .policyOutput: .info

@@ -32,7 +32,7 @@ recover 10 "$STORES"
 matches 'why' 'the store is the old one' "$(cat "$ROOM/out")"
 matches 'what' 'to do: remove what was staged' "$(cat "$ROOM/out")"
 recover 10 "$S" --json
-same state to-mend "$(json stores.0.state <"$ROOM/out")"
+same state needs-repair "$(json stores.0.state <"$ROOM/out")"
 unchanged "$STORES" "$found"
 recover 0 "$STORES" --yes
 matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"

@@ -14,7 +14,7 @@ matches 'check-config' '20-late\.toml:4' "$(cat "$ROOM/out")"
 make_store "$STORES/a.sqlite" "$OLD" 20 1
 start
 wait_migrated "$STORES/a.sqlite"
-names_it() { [[ $(status_text) == *'not served: late'* ]]; }
+names_it() { [[ $(status_text) == *'unavailable: late'* ]]; }
 wait_for 10 'a status that names the watch' names_it
 pid=$(main_pid)
 cp -R "$MODEL" "$ROOM/late/"; mkdir "$ROOM/late/stores"; chown -R hopd: "$ROOM/late"

@@ -9,21 +9,21 @@ M=MESSAGE_ID=$(message_id storeMigrated)
 sqlite3 -batch "$S" "UPDATE ZBOOK SET ZTITLE = 'WRITTEN AFTER' WHERE Z_PK = 1"
 hopctl restore "$S" --yes >"$ROOM/out"
 matches 'restore says that it pins' 'pinned: restored to Library' "$(cat "$ROOM/out")"
-wait_for 30 'held back' said storeHeldBack "$S"
+wait_for 30 'held back' said storePinned "$S"
 matches 'identify' 'pinned: restored to Library' "$(hopctl identify "$S" --models "$MODEL")"
 same 'holds back' True "$(hopctl plan "$S" --models "$MODEL" --json \
-    | "$PY" -c 'import json, sys; print(json.load(sys.stdin)["pin"]["holdsBack"])')"
+    | "$PY" -c 'import json, sys; print(json.load(sys.stdin)["pin"]["isInEffect"])')"
 # Three rescans later nothing has happened, and nothing more was told.
 sleep 10
 same 'version of the restored store' "$OLD" "$(version_of "$S")"
-same 'entries' 1 "$(count MESSAGE_ID="$(message_id storeHeldBack)" HOPD_STORE="$S")"
-same 'result' held-back "$(values HOPD_RESULT MESSAGE_ID="$(message_id storeHeldBack)" HOPD_STORE="$S")"
+same 'entries' 1 "$(count MESSAGE_ID="$(message_id storePinned)" HOPD_STORE="$S")"
+same 'result' pinned "$(values HOPD_RESULT MESSAGE_ID="$(message_id storePinned)" HOPD_STORE="$S")"
 hopctl resume "$S" >/dev/null
 wait_for 60 'migrated again' is_version "$S" "$NEW"
 twice() { [ "$(count "$M" HOPD_STORE="$S")" = 2 ]; }
 wait_for 15 "journal: migrated twice" twice
 kept=$(hopctl backups "$S" --json | "$PY" -c 'import json, sys
-made = (b for s in json.load(sys.stdin)["stores"] for b in s["backups"] if b["madeBy"] == "restore")
+made = (b for s in json.load(sys.stdin)["stores"] for b in s["backups"] if b["createdBy"] == "restore")
 print("\n".join(b["backup"] for b in made))')
 same 'what was written before the restore' 'WRITTEN AFTER' \
     "$(sqlite3 -batch "$kept" 'SELECT ZTITLE FROM ZBOOK WHERE Z_PK = 1')"

@@ -26,12 +26,12 @@ matches 'status' '5 stores: 2 current, 1 busy, 1 retrying, 1 failed' "$(cat "$RO
 matches 'process' "process $(main_pid)" "$(cat "$ROOM/out")"
 # Which, why, since when, and what to type: and what is to be typed works.
 matches 'reason' 'not-a-store' "$(cat "$ROOM/out")"
-next=$(hopctl status "$STORES/noise.sqlite" --json | json store.trouble.command)
+next=$(hopctl status "$STORES/noise.sqlite" --json | json store.problem.command)
 matches 'next command' '^hopctl identify' "$next"
 rc=0; sh -c "$next" >"$ROOM/next" 2>&1 || rc=$?
 same 'status of the next command' 65 "$rc"
 matches 'next attempt' '^20[0-9-]+T[0-9:]+Z$' "$(hopctl status "$STORES/mine.sqlite" --json \
-    | json store.trouble.nextAttempt)"
+    | json store.problem.nextAttempt)"
 same 'failed' "$STORES/noise.sqlite" "$(hopctl list --failed --json | json stores.0.store)"
 same 'stores of the watch' 5 "$(hopctl list --watch test --json \
     | "$PY" -c 'import json,sys; print(len(json.load(sys.stdin)["stores"]))')"
@@ -45,7 +45,7 @@ rc=0; hopctl status "$STORES/nothing.sqlite" >/dev/null 2>&1 || rc=$?
 same 'status of an unknown store' 66 "$rc"
 # History, with the backup.
 same 'result' migrated "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.result)"
-same 'asker' hopd "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.askedBy)"
+same 'asker' hopd "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.requestedBy)"
 [ -f "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.backup)" ] \
     || fail 'the backup of the history is not there'
 # A member of the group may ask, anybody else not.

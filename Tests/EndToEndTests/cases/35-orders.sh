@@ -29,7 +29,7 @@ hopctl resume test >/dev/null || fail resume
 wait_migrated "$STORES/a.sqlite"; wait_migrated "$STORES/b.sqlite"
 same 'the first of the two' "$STORES/b.sqlite" "$(values HOPD_STORE MESSAGE_ID="$(message_id storeMigrated)" \
     | head -n 1)"
-same 'who asked for b' 'user root' "$(hopctl history "$STORES/b.sqlite" --json | json jobs.0.askedBy)"
+same 'who asked for b' 'user root' "$(hopctl history "$STORES/b.sqlite" --json | json jobs.0.requestedBy)"
 
 # retry: a store that would wait for an hour, and one that was refused
 make_store "$ROOM/making/r.sqlite" "$OLD" 20 3
@@ -44,7 +44,7 @@ wait_migrated "$STORES/busy.sqlite"
 matches 'retry of a current store' 'nothing to do' "$(hopctl retry "$STORES/a.sqlite")"
 rc=0; hopctl retry "$STORES/nothing.sqlite" >/dev/null 2>"$ROOM/out" || rc=$?
 same 'status of retry of an unknown store' 66 "$rc"
-said orderGiven '' HOPD_ASKER='user root' || fail 'orders are not in the journal'
+said commandReceived '' HOPD_REQUESTER='user root' || fail 'orders are not in the journal'
 
 # pause --now: stops at a checkpoint, resume goes on
 hopctl set jobs 2 >"$ROOM/out" || fail set
@@ -100,7 +100,7 @@ with varlink.Client(address="unix:" + sys.argv[1]) as client:
     assert "io.hopd.Control" in info, info
     with client.open("io.hopd.Control") as hopd:
         status = hopd.GetStatus()["status"]
-        assert status["counts"]["attention"] == 0, status
+        assert status["counts"]["failed"] == 0, status
         store = hopd.GetStore(sys.argv[2])["store"]
         assert store["state"] == "current", store
         page = hopd.ListStores(["current"], None, None, 2)

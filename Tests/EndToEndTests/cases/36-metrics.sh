@@ -19,7 +19,7 @@ wait_for 60 'two current stores' is "hopd_stores\\{version=\"$NEW\",state=\"curr
 wait_for 60 'one failed store' is 'hopd_stores\{version="",state="failed"\}' 1
 same 'hops' 3 "$(value hopd_hop_seconds_count)"
 same 'queue' 0 "$(value hopd_queue_depth)"
-same 'unserved' 0 "$(value hopd_watches_unserved)"
+same 'unavailable' 0 "$(value hopd_watches_unavailable)"
 matches 'rows' '^[1-9][0-9]*$' "$(value hopd_rows_total)"
 matches 'last success' '^1[0-9]{9}$|^2[0-9]{9}$' "$(value hopd_last_success_timestamp_seconds)"
 same 'mode' 644 "$(stat -c %a "$F")"

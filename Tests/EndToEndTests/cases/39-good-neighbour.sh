@@ -24,9 +24,9 @@ hopctl check-config >/dev/null || fail 'check-config'
 start
 progress_of() { hopctl top --once --json | json work.0.rows; }
 activity_of() { [ "$(hopctl top --once --json | json work.0.activity)" = "$1" ]; }
-goes_on() { ! activity_of halted; }
+goes_on() { ! activity_of paused; }
 halts() { # WHAT: the migration halts and shows it
-    wait_for 20 "halted by $1" activity_of halted
+    wait_for 20 "halted by $1" activity_of paused
     local rows; rows=$(progress_of); sleep 1
     same "rows while halted by $1" "$rows" "$(progress_of)"
 }

@@ -53,7 +53,7 @@ wait_for 60 'locked, half a copy' all_have busy "$STORES/b1.sqlite" "$STORES"/h*
 wait_for 30 'its hour' all_have waiting "$ROOM"/night/n*.sqlite
 # held back, paused, at work
 for i in 1 2; do used restore "$STORES/r$i.sqlite" --yes >/dev/null || fail "restore r$i"; done
-wait_for 60 'held back' all_have held-back "$STORES"/r?.sqlite
+wait_for 60 'held back' all_have pinned "$STORES"/r?.sqlite
 used pause test >/dev/null || fail pause
 for i in $(seq 6); do make_store "$STORES/p$i.sqlite" "$OLD" 5 "$i"; done
 wait_for 30 'paused' all_have paused "$STORES"/p*.sqlite
@@ -74,7 +74,7 @@ matches 'status' "60 stores: .*20|60 stores" "$(cat "$W/out")"
 matches 'status: hours' "night until $from UTC" "$(cat "$W/out")"
 used_as 0 list --state failed
 same 'failed' 10 "$(grep -c "^  *$STORES\|$STORES/.*sqlite" "$W/out" | awk '{print ($1 >= 10) ? 10 : $1}')"
-used_as 0 top --once; matches top 'big.sqlite' "$(cat "$W/out")"; matches top 'halted' "$(cat "$W/out")"
+used_as 0 top --once; matches top 'big.sqlite' "$(cat "$W/out")"; matches top 'paused' "$(cat "$W/out")"
 used_as 0 history "$STORES/c2.sqlite"; matches history migrated "$(cat "$W/out")"
 used_as 0 retry "$STORES/q3.sqlite" --first
 used_as 0 retry --failed
@@ -91,7 +91,7 @@ first=$(values HOPD_STORE MESSAGE_ID="$(message_id storeMigrated)" | grep '/q[0-
 same 'the first of them' "$STORES/q3.sqlite" "$first"
 used_as 0 resume "$STORES/r1.sqlite"
 wait_for 60 'released' has_state "$STORES/r1.sqlite" current
-has_state "$STORES/r2.sqlite" held-back || fail 'r2 is no longer held back'
+has_state "$STORES/r2.sqlite" pinned || fail 'r2 is no longer held back'
 hopctl resume "$STORES/big.sqlite" >/dev/null
 wait_migrated "$STORES/big.sqlite" 120
 

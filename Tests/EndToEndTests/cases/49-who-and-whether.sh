@@ -14,9 +14,9 @@ as() { # USER COMMAND...
 chmod 755 "$ROOM"
 as alice hopctl pause test >"$ROOM/out" 2>&1 || fail "pause by alice: $(cat "$ROOM/out")"
 hopctl resume test >/dev/null || fail 'resume by root'
-said orderGiven '' HOPD_ASKER='user alice' || fail "no order of alice: $(values HOPD_ASKER)"
-said orderGiven '' HOPD_ASKER='user root' || fail "no order of root: $(values HOPD_ASKER)"
-matches 'the text' 'user alice orders: pause test' "$(values MESSAGE MESSAGE_ID="$(message_id orderGiven)")"
+said commandReceived '' HOPD_REQUESTER='user alice' || fail "no order of alice: $(values HOPD_REQUESTER)"
+said commandReceived '' HOPD_REQUESTER='user root' || fail "no order of root: $(values HOPD_REQUESTER)"
+matches 'the text' 'user alice orders: pause test' "$(values MESSAGE MESSAGE_ID="$(message_id commandReceived)")"
 same 'the unit has no users of its own' no "$(show PrivateUsers)"
 systemd-analyze security hopd --no-pager --threshold=5 >"$ROOM/security" \
     || fail "exposure over 0.5: $(tail -n 1 "$ROOM/security")"

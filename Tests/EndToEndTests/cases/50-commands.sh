@@ -47,7 +47,7 @@ same 'HOPD_STORE' "$B" "$(value failure HOPD_STORE)"
 same 'HOPD_RESULT' refused "$(value failure HOPD_RESULT)"
 code=$(value failure HOPD_ERROR)
 refused_with "$B" "$code" || fail "HOPD_ERROR=$code is not that of the journal"
-tries() { [ "$(hopctl status "$B" --json | json store.trouble.attempts)" = "$1" ]; }
+tries() { [ "$(hopctl status "$B" --json | json store.problem.attempts)" = "$1" ]; }
 wait_for 20 'one attempt' tries 1
 hopctl retry "$B" >/dev/null
 wait_for 20 'two attempts' tries 2
@@ -100,7 +100,7 @@ chmod 755 /usr/local/bin/mail
 systemctl daemon-reload
 systemctl start "$(systemd-escape --path --template=hopd-failed@.service -- "$B")" || fail 'hopd-failed@'
 matches 'subject' 'to: -s hopd: a store on .* needs you root' "$(cat "$T/mail")"
-matches 'mail' 'not tried again until the store' "$(cat "$T/mail")"
+matches 'mail' 'no retry until the store' "$(cat "$T/mail")"
 rm "$T/mail"
 HOPD_STORE=$S "$N/on-failure" || fail 'on-failure of the examples'
 mailed() { grep -qF "$S" "$T/mail"; }

@@ -48,7 +48,7 @@ same 'group' "$group" "$(json group <"$ROOM/second")"
 same 'results' 's1.sqlite already s2.sqlite restored s3.sqlite already s4.sqlite already s5.sqlite already ' \
     "$(outcomes "$ROOM/second" | tr '\n' ' ')"
 for s in $all; do
-    wait_for 30 "$s is held back" said storeHeldBack "$STORES/$s.sqlite"
+    wait_for 30 "$s is held back" said storePinned "$STORES/$s.sqlite"
     same "version of $s" 'Library 3' "$(version_of "$STORES/$s.sqlite")"
     plain_check "$STORES/$s.sqlite"
 done

@@ -11,11 +11,11 @@ extension ControlValue {
       "store": .string(record.path), "watch": .string(record.watch), "state": .string(record.condition.name),
       "since": .string(BackupRecord.time(record.since)), "version": .optional(record.version),
       "target": .optional(record.target), "waits": .optional(record.waits(windows)),
-      "trouble": record.failure.map { ControlValue($0) } ?? .null,
+      "problem": record.failure.map { ControlValue($0) } ?? .null,
     ])
   }
 
-  /// The failure of a store as the interface's type `Trouble`.
+  /// The failure of a store as the interface's type `Problem`.
   init(_ failure: StoreFailure) {
     self = .object([
       "code": .string(failure.code), "reason": .string(failure.reason),
@@ -32,9 +32,9 @@ extension ControlValue {
     self = .object([
       "job": .string(job.job), "store": .string(job.path), "watch": .string(job.watch),
       "result": .string(job.result), "from": .optional(job.from), "to": .optional(job.to),
-      "rows": .integer(job.rows), "began": .string(BackupRecord.time(job.began)),
+      "rows": .integer(job.rows), "started": .string(BackupRecord.time(job.began)),
       "ended": .string(BackupRecord.time(job.ended)), "seconds": .number(Double(job.microseconds) / 1e6),
-      "askedBy": .string(job.requester), "code": .optional(job.code), "reason": .optional(job.reason),
+      "requestedBy": .string(job.requester), "code": .optional(job.code), "reason": .optional(job.reason),
       "backup": .optional(job.backup),
     ])
   }

@@ -33,7 +33,7 @@ extension DaemonCoordinator {
     case .set(let key, let value): reply = hasSet(key, value)
     }
     if let sentence = request.sentence, reply?.error == nil {
-      logger.event(.orderGiven, "\(requester) orders: \(sentence)", fields: [.requester: requester])
+      logger.event(.commandReceived, "\(requester) orders: \(sentence)", fields: [.requester: requester])
     }
     if case .reload = request { beginReload() }
     guard let reply else { return }
@@ -66,7 +66,7 @@ extension DaemonCoordinator {
         requesters[key] = requester
         if stand != .current { record(store, waiting(store)) }
       }
-      if stand == .again { again.append(store.path.printable) }
+      if stand == .retrying { again.append(store.path.printable) }
       results.append(
         .object([
           "store": .string(store.path.printable), "found": .string(stand.rawValue),
@@ -81,17 +81,17 @@ extension DaemonCoordinator {
   private enum Stand: String {
     /// At its target: there is nothing to migrate. It is still inspected, because its file may have changed unnoticed.
     case current
-    case running, waiting, paused
+    case migrating, waiting, paused
     /// Failed or deferred: it is retried.
-    case again
+    case retrying
   }
 
   private func stand(of store: FoundStore) -> Stand {
     switch scheduler.state(of: store.key) {
     case .done?, nil: .current
-    case .running?: .running
+    case .running?: .migrating
     case .waiting?: scheduler.isPaused(store) ? .paused : .waiting
-    case .deferred?, .failed?, .needsAttention?, .heldBack?: .again
+    case .deferred?, .failed?, .needsAttention?, .pinned?: .retrying
     }
   }
 
@@ -99,7 +99,7 @@ extension DaemonCoordinator {
   private func waits(_ store: FoundStore) -> String? {
     switch scheduler.state(of: store.key) {
     case .waiting?, .running(.inspect)?: closedUntil(store.watch)
-    case .done?, .running?, .deferred?, .failed?, .needsAttention?, .heldBack?, nil: nil
+    case .done?, .running?, .deferred?, .failed?, .needsAttention?, .pinned?, nil: nil
     }
   }
 
@@ -116,7 +116,8 @@ extension DaemonCoordinator {
         record(store, waiting(store))
       }
     }
-    let state = isRunning ? "running" : isCurrent ? StoreCondition.current.name : waiting(store).name
+    let state =
+      isRunning ? StoreCondition.migrating.name : isCurrent ? StoreCondition.current.name : waiting(store).name
     let until = isRunning || isCurrent ? nil : waits(store)
     return ControlReply(.object(["state": .string(state), "waits": .optional(until)]))
   }
@@ -250,15 +251,15 @@ extension DaemonCoordinator {
       "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
       "phase": .string("\(phase)"), "line": .string(line.text),
       "counts": .object([
-        "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.inspecting)),
+        "stores": .integer(Int64(line.stores)), "toInspect": .integer(Int64(counts.inspecting)),
         "waiting": .integer(Int64(counts.waiting + quarantined.count)), "migrating": .integer(Int64(counts.migrating)),
-        "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
-        "heldBack": .integer(Int64(counts.heldBack)),
+        "retrying": .integer(Int64(counts.deferred)), "failed": .integer(Int64(counts.attention)),
+        "pinned": .integer(Int64(counts.pinned)),
       ]),
       "work": .array(
         running.values.filter(\.isMigration).sorted { $0.ticket.ordinal < $1.ticket.ordinal }
           .map { Self.work($0, isHalted: isHalted($0.ticket.store)) }),
-      "paused": .strings(pausedNames), "unserved": .strings(unservedWatches), "waits": .strings(waits),
+      "paused": .strings(pausedNames), "unavailable": .strings(unavailableWatches), "waits": .strings(waits),
       "note": .optional(note), "remaining": .optional(queueRemaining),
       "settings": .object(settings),
     ])
@@ -271,11 +272,12 @@ extension DaemonCoordinator {
     return .object([
       "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
       "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
-      "activity": .string(isHalted ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
+      "activity": .string(isHalted ? "paused" : known.activity ?? progress?.part.rawValue ?? "planning"),
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
-      "rowsPerSecond": .number(rate), "remaining": .optional(progress?.remaining), "askedBy": .string(job.requester),
+      "rowsPerSecond": .number(rate), "remaining": .optional(progress?.remaining),
+      "requestedBy": .string(job.requester),
     ])
   }
 
@@ -289,7 +291,7 @@ extension DaemonCoordinator {
       var gauges = Metrics.Gauges()
       gauges.queueDepth = Int64(counts.waiting + counts.migrating + quarantined.count)
       gauges.watches = Int64(setup.configuration.watches.count)
-      gauges.unserved = Int64(unservedWatches.count)
+      gauges.unavailable = Int64(unavailableWatches.count)
       gauges.isPaused = pauseFile.isThere || !scheduler.pauses.isEmpty
       gauges.isThrottled = throttle.isHalting
       let backups = setup.configuration.watches.compactMap { watch -> MetricsWriter.Subject? in

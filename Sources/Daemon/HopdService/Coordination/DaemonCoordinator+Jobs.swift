@@ -165,9 +165,9 @@ extension DaemonCoordinator {
     line.stores = max(counts.known, watches.fileCount)
     line.toInspect = counts.inspecting
     line.toDo = counts.waiting + quarantined.count
-    line.unserved = unservedWatches
+    line.unavailable = unavailableWatches
     line.deferred = counts.deferred
-    line.heldBack = counts.heldBack
+    line.pinned = counts.pinned
     line.attention = counts.attention
     line.isPaused = pauseFile.isThere || scheduler.pauses.all
     line.waits = waitsText

@@ -69,18 +69,18 @@ extension DaemonCoordinator {
 
   /// Reports the watches that are not served, and schedules the first retry.
   func reportUnserved() {
-    for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
+    for (watch, error) in setup.unavailable.sorted(by: { $0.key < $1.key }) {
       log(
         .watchDegraded, watch,
         "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
     }
-    if !setup.unserved.isEmpty { modelRetry.schedule() }
+    if !setup.unavailable.isEmpty { modelRetry.schedule() }
   }
 
   /// Tries to read the models of watches that are not served.
   func retryModels(now: ContinuousClock.Instant) {
     guard !reloading.isRunning, modelRetry.take(now: now) else { return }
-    let watches = setup.configuration.watches.filter { setup.unserved[$0.name] != nil }
+    let watches = setup.configuration.watches.filter { setup.unavailable[$0.name] != nil }
     BlockingWork.run("models") { [self] in
       var found: [String: Result<WatchModels, HopdError>] = [:]
       for watch in watches {
@@ -97,21 +97,21 @@ extension DaemonCoordinator {
   /// Takes in the result of that attempt, unless another configuration is in force by now.
   func loaded(_ found: [String: Result<WatchModels, HopdError>], of watches: [Configuration.Watch]) {
     for watch in watches
-    where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
+    where setup.unavailable[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
       guard case .success(let models)? = found[watch.name] else { continue }
       setup.serve(watch.name, models)
       log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
       watcher?.update(watchedDirectories)
     }
-    if !setup.unserved.isEmpty { modelRetry.schedule() }
+    if !setup.unavailable.isEmpty { modelRetry.schedule() }
   }
 
   /// Names of watches that are not served, for the status.
-  var unservedWatches: [String] { unserved.keys.sorted() }
+  var unavailableWatches: [String] { unavailable.keys.sorted() }
 
   /// Watches that are not served, each with its reason in one line.
-  var unserved: [String: String] {
-    setup.unserved.merging(watches.degraded) { models, _ in models }.mapValues { error in
+  var unavailable: [String: String] {
+    setup.unavailable.merging(watches.degraded) { models, _ in models }.mapValues { error in
       let text = error.headline + (error.firstHint.map { "; hint: \($0)" } ?? "")
       return text.printableLine
     }
@@ -137,7 +137,7 @@ extension DaemonCoordinator {
     guard let first else { return }
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
-      .linksLeftAlone, watch,
+      .linksIgnored, watch,
       "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds "
         + "the stores themselves",
       nil)

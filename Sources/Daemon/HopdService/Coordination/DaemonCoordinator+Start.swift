@@ -89,7 +89,7 @@ extension DaemonCoordinator {
       admit(store, now: .now)
     case .vanished: break
     case .incomplete(let watch, let path, let transfer): reportIncomplete(watch, path, transfer)
-    case .linksLeftAlone(let watch, let count, let first): reportLinks(watch, count, first)
+    case .linksIgnored(let watch, let count, let first): reportLinks(watch, count, first)
     case .scanned(let watch, let files):
       watches.scanned(watch, files: files)
       keepBackups(ofWatch: watch)

@@ -127,7 +127,7 @@ extension DaemonCoordinator {
   func recordUnseen() {
     let counts = scheduler.counts
     guard let recorder = surroundings.recorder, phase == .ready, counts.inspecting == 0 else { return }
-    let unseen = watches.takeUnseen(known: counts.known + quarantined.count, unserved: unservedWatches)
+    let unseen = watches.takeUnseen(known: counts.known + quarantined.count, unavailable: unavailableWatches)
     if !unseen.isEmpty { recorder.note(.unseen(watches: unseen)) }
   }
 
@@ -135,9 +135,10 @@ extension DaemonCoordinator {
   func recordFacts() {
     guard let recorder = surroundings.recorder else { return }
     var now: [ServiceFact: String] = [:]
-    let unserved = unserved.sorted { $0.key < $1.key }
+    let unavailable = unavailable.sorted { $0.key < $1.key }
     let lists: [(ServiceFact, [String])] = [
-      (.unserved, unserved.map(\.key)), (.unservedReasons, unserved.map(\.value)), (.note, note.map { [$0] } ?? []),
+      (.unavailable, unavailable.map(\.key)), (.unavailableReasons, unavailable.map(\.value)),
+      (.note, note.map { [$0] } ?? []),
       (.waits, waits), (.windows, closedWatches.map { "\($0.name) \($0.until)" }), (.paused, pausedNames),
       (.changed, settings.lines), (.skipped, watches.links.sorted { $0.key < $1.key }.map(\.value)),
     ]
@@ -160,7 +161,7 @@ extension JobVerdict {
     case .settled: .current
     case .queued: .waiting
     case .deferred: .busy
-    case .heldBack: .heldBack
+    case .pinned: .pinned
     case .retry, .lasting: .retrying
     case .refused, .gaveUp: .failed
     case .forgotten: nil
@@ -171,7 +172,7 @@ extension JobVerdict {
   fileprivate var until: ContinuousClock.Instant? {
     switch self {
     case .deferred(let until, _), .retry(let until, _, _, _), .lasting(let until, _, _): until
-    case .settled, .queued, .heldBack, .refused, .gaveUp, .forgotten: nil
+    case .settled, .queued, .pinned, .refused, .gaveUp, .forgotten: nil
     }
   }
 
@@ -181,14 +182,14 @@ extension JobVerdict {
     case .retry(_, let attempt, _, _), .lasting(_, let attempt, _): Int64(attempt)
     case .gaveUp(let attempt, _): Int64(max(attempt, times))
     case .deferred, .refused: Int64(times)
-    case .settled, .queued, .heldBack, .forgotten: 0
+    case .settled, .queued, .pinned, .forgotten: 0
     }
   }
 
   /// Whether the verdict is worth reporting.
   fileprivate var isNews: Bool {
     switch self {
-    case .deferred(_, let isNews), .retry(_, _, _, let isNews), .lasting(_, _, let isNews), .heldBack(let isNews),
+    case .deferred(_, let isNews), .retry(_, _, _, let isNews), .lasting(_, _, let isNews), .pinned(let isNews),
       .refused(let isNews), .gaveUp(_, let isNews):
       isNews
     case .settled, .queued, .forgotten: false
@@ -200,7 +201,7 @@ extension JobVerdict {
     if error.code == .interrupted { return "interrupted" }
     switch self {
     case .deferred: return "deferred"
-    case .heldBack: return "held-back"
+    case .pinned: return "pinned"
     case .refused: return [.identify, .lock, .recover, .plan].contains(stage) ? "refused" : "failed"
     case .settled, .queued, .retry, .lasting, .gaveUp, .forgotten: return "failed"
     }

@@ -57,7 +57,7 @@ package struct DaemonSetup: Sendable {
   /// Warnings about the configuration and the models.
   package fileprivate(set) var warnings: [HopdError]
   /// Watches that cannot currently be served, with the reason.
-  package private(set) var unserved: [String: HopdError] = [:]
+  package private(set) var unavailable: [String: HopdError] = [:]
   private var models: [String: WatchModels] = [:]
   /// Where the directories of the watches are.
   private var roots: [String: WatchRoot] = [:]
@@ -90,11 +90,11 @@ package struct DaemonSetup: Sendable {
       } catch {
         let error = error.placed(in: loaded)
         guard mayDegrade else { throw error }
-        unserved[watch.name] = error
+        unavailable[watch.name] = error
         last = error
       }
     }
-    if let last, unserved.count == configuration.watches.count, !unserved.values.contains(where: \.mayPass) {
+    if let last, unavailable.count == configuration.watches.count, !unavailable.values.contains(where: \.mayPass) {
       throw last
     }
   }
@@ -102,7 +102,7 @@ package struct DaemonSetup: Sendable {
   /// Puts a watch in service with its models.
   mutating func serve(_ watch: String, _ loaded: WatchModels) {
     models[watch] = loaded
-    unserved[watch] = nil
+    unavailable[watch] = nil
     warnings += loaded.warnings
   }
 
@@ -129,7 +129,7 @@ package struct DaemonSetup: Sendable {
   }
 
   /// The directories of watches that can be served.
-  package var directories: [WatchedDirectory] { allDirectories.filter { unserved[$0.name] == nil } }
+  package var directories: [WatchedDirectory] { allDirectories.filter { unavailable[$0.name] == nil } }
 
   /// The directories of all watches.
   package var allDirectories: [WatchedDirectory] {

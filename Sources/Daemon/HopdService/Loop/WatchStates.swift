@@ -51,9 +51,9 @@ struct WatchStates {
   mutating func markUnseen(_ watches: [String]) { unseen.formUnion(watches) }
 
   /// Returns the watches whose records may contain stores that are gone, once every file of theirs was inspected.
-  mutating func takeUnseen(known: Int, unserved: [String]) -> [String] {
+  mutating func takeUnseen(known: Int, unavailable: [String]) -> [String] {
     guard !unseen.isEmpty, known >= fileCount else { return [] }
-    let served = unseen.subtracting(unserved).filter(isScanned)
+    let served = unseen.subtracting(unavailable).filter(isScanned)
     unseen.subtract(served)
     return served.sorted()
   }

@@ -41,7 +41,7 @@ extension JobScheduler {
         if !isWatched { entries[key]?.isGone = true }
       case _ where !isWatched: forget(key)
       case .waiting: break
-      case .deferred, .done, .failed, .needsAttention, .heldBack:
+      case .deferred, .done, .failed, .needsAttention, .pinned:
         entries[key]?.resetFailures()
         // `reported` stays, so that only a new result is reported. A deferred store keeps its job.
         var isDeferred = false

@@ -97,10 +97,10 @@ extension JobScheduler {
         return .lasting(until: until, attempt: attempt, isNews: isNews)
       }
       return verdict
-    case .heldBack:
+    case .pinned:
       let isNews = report(key, "held back")
-      settle(key, .heldBack, inspectAgain: mustInspectAgain)
-      return .heldBack(isNews: isNews)
+      settle(key, .pinned, inspectAgain: mustInspectAgain)
+      return .pinned(isNews: isNews)
     case .refused(let reason):
       let isNews = report(key, reason)
       settle(key, .failed, inspectAgain: mustInspectAgain)

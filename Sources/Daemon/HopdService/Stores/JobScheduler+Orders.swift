@@ -12,7 +12,7 @@ extension JobScheduler {
   /// Whether the store has no work to do.
   func isSettled(_ key: FilePath) -> Bool {
     switch state(of: key) {
-    case nil, .done?, .failed?, .needsAttention?, .heldBack?: true
+    case nil, .done?, .failed?, .needsAttention?, .pinned?: true
     case .waiting?, .running?, .deferred?: false
     }
   }
@@ -32,7 +32,7 @@ extension JobScheduler {
     case .waiting(let known)?, .deferred(let known, _)?: step = known
     case .done?:
       if entries[key] == nil { wakeResting(store) }
-    case .failed?, .needsAttention?, .heldBack?: break
+    case .failed?, .needsAttention?, .pinned?: break
     }
     if case .waiting? = state(of: key), !first { return true }
     // `reported` stays, so that only a new cause is reported.
@@ -46,7 +46,7 @@ extension JobScheduler {
   package var failing: [FilePath] {
     entries.compactMap { key, entry in
       switch entry.state {
-      case .failed, .needsAttention, .deferred, .heldBack: key
+      case .failed, .needsAttention, .deferred, .pinned: key
       case .waiting, .running, .done: nil
       }
     }.sorted { $0.string < $1.string }

@@ -170,7 +170,7 @@ package struct JobScheduler: Sendable {
       let soon = now.advanced(by: rule(of: entry).pause(after: 1))
       if !isSame, soon < until { postpone(store.key, step, until: soon) }
       return false
-    case .done, .failed, .needsAttention, .heldBack:
+    case .done, .failed, .needsAttention, .pinned:
       guard !isSame else { return false }
       if entry.state == .needsAttention { entries[store.key]?.reported = nil }
       entries[store.key]?.resetFailures()
@@ -239,7 +239,7 @@ package struct JobScheduler: Sendable {
     switch outcome {
     case .migrated, .current: .settled
     case .refused: .refused(isNews: true)
-    case .behind, .interrupted, .gone, .busy, .failed, .outside, .heldBack: .forgotten
+    case .behind, .interrupted, .gone, .busy, .failed, .outside, .pinned: .forgotten
     }
   }
 
@@ -353,7 +353,7 @@ package struct JobScheduler: Sendable {
     case .running(.migrate): counts.migrating += change
     case .deferred: counts.deferred += change
     case .failed, .needsAttention: counts.attention += change
-    case .heldBack: counts.heldBack += change
+    case .pinned: counts.pinned += change
     case .done: break
     }
   }

@@ -101,7 +101,7 @@ package enum JobOutcome: Sendable, Hashable {
   /// The cause is outside the store: retried without limit.
   case outside(code: String)
   /// A restore pinned the store to its version.
-  case heldBack
+  case pinned
   /// A lasting failure, until the file, the models or the configuration change; `reason` distinguishes refusals.
   case refused(reason: String)
 }
@@ -120,7 +120,7 @@ package enum JobVerdict: Sendable, Hashable {
   /// it. It is still retried.
   case lasting(until: ContinuousClock.Instant, attempt: Int, isNews: Bool = true)
   /// Not retried until its pin is removed.
-  case heldBack(isNews: Bool)
+  case pinned(isNews: Bool)
   /// Not retried until the file, the models or the configuration change.
   case refused(isNews: Bool)
   /// The attempts are used up; otherwise as `refused`.
@@ -142,7 +142,7 @@ package enum JobState: Sendable, Hashable {
   /// Failed too often.
   case needsAttention
   /// A restore pinned it to its version.
-  case heldBack
+  case pinned
 }
 
 extension JobScheduler {
@@ -161,7 +161,7 @@ extension JobScheduler {
     /// Stores refused or given up.
     package var attention = 0
     /// Stores that a restore pinned.
-    package var heldBack = 0
+    package var pinned = 0
     /// Stores that wait for a migration, are migrated, or are retried.
     package var toDo: Int { waiting + migrating + deferred }
   }

@@ -15,7 +15,7 @@ package struct Metrics: Sendable, Hashable {
     package var backupBytes: Int64?
     /// Watches, and those that are not served.
     package var watches: Int64 = 0
-    package var unserved: Int64 = 0
+    package var unavailable: Int64 = 0
     /// Whether there is any pause.
     package var isPaused = false
     /// Whether the machine's pressure halts migrations.
@@ -89,7 +89,7 @@ package struct Metrics: Sendable, Hashable {
       metric("hopd_backup_bytes", "gauge", "Bytes of all backups, counted at least once an hour.", one(bytes))
     }
     metric("hopd_watches", "gauge", "Configured watches.", one(gauges.watches))
-    metric("hopd_watches_unserved", "gauge", "Watches that cannot be served now.", one(gauges.unserved))
+    metric("hopd_watches_unavailable", "gauge", "Watches that cannot be served now.", one(gauges.unavailable))
     metric("hopd_paused", "gauge", "1 while an operator holds migrations back.", one(gauges.isPaused ? 1 : 0))
     metric(
       "hopd_throttled", "gauge", "1 while the pressure of the machine halts migrations.",

@@ -284,8 +284,8 @@ package struct MigrationReporter: Sendable {
         next: until, attempt: attempt)
     }
     switch verdict {
-    case .heldBack(let isNews):
-      return FailureEntry(kind: .storeHeldBack, result: "held-back", text: what, level: isNews ? nil : .debug)
+    case .pinned(let isNews):
+      return FailureEntry(kind: .storePinned, result: "pinned", text: what, level: isNews ? nil : .debug)
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
       return refusal(until, attempt, isNews: isNews)
     case .lasting(let until, let attempt, let isNews) where isRefusal:

@@ -35,7 +35,7 @@ package struct StatusLine: Sendable, Hashable {
   /// Stores that are in use, or failed and are retried.
   package var deferred = 0
   /// Stores that a restore pinned to their version.
-  package var heldBack = 0
+  package var pinned = 0
   /// Stores that need an operator.
   package var attention = 0
   /// Seconds until the queue is empty, as far as known.
@@ -45,7 +45,7 @@ package struct StatusLine: Sendable, Hashable {
   /// What migrations wait for besides their turn, such as "waits until 22:00".
   package var waits: [String] = []
   /// Names of watches that are not served.
-  package var unserved: [String] = []
+  package var unavailable: [String] = []
   /// A note for the operator, such as a refused configuration.
   package var note: String?
 
@@ -60,7 +60,7 @@ package struct StatusLine: Sendable, Hashable {
     }
     if isPaused { text = "paused; " + text }
     for wait in waits { text += "; \(wait)" }
-    if !unserved.isEmpty { text += "; not served: \(unserved.joined(separator: ", "))" }
+    if !unavailable.isEmpty { text += "; unavailable: \(unavailable.joined(separator: ", "))" }
     if let note { text += "; \(note)" }
     return text
   }
@@ -69,8 +69,8 @@ package struct StatusLine: Sendable, Hashable {
     var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
     if toInspect > 0 { text += ", \(Self.grouped(toInspect)) to look at" }
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
-    let current = stores &- toInspect &- toDo &- deferred &- heldBack &- attention
-    if deferred &+ heldBack &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
+    let current = stores &- toInspect &- toDo &- deferred &- pinned &- attention
+    if deferred &+ pinned &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
     let failure = failureText
     return failure.isEmpty ? text : "\(text), \(failure)"
   }
@@ -79,7 +79,7 @@ package struct StatusLine: Sendable, Hashable {
   private var failureText: String {
     var words: [String] = []
     if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
-    if heldBack > 0 { words.append("\(Self.grouped(heldBack)) held back") }
+    if pinned > 0 { words.append("\(Self.grouped(pinned)) held back") }
     if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }
     return words.joined(separator: ", ")
   }

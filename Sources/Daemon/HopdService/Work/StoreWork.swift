@@ -194,7 +194,7 @@ extension JobOutcome {
       case .notFound where error.place.file == nil && [.identify, .lock].contains(failure.stage):
         // SQLite also says of a store that is there that it cannot be opened.
         Self.isGone(error.place.store) ? .gone : .failed(code: error.code.name)
-      case .pinned: .heldBack
+      case .pinned: .pinned
       case let code where code.exit == .unavailable: .busy(code: code.name)
       case let code where error.liesOutsideTheStore: .outside(code: code.name)
       case let code where code.isRetryable: .failed(code: code.name)

@@ -10,7 +10,7 @@ import SystemPackage
 
 extension HopdError.Code {
   /// The store was restored, and is not migrated until it is released.
-  package static let pinned = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
+  package static let pinned = HopdError.Code("pinned", exit: .unavailable, isRetryable: true)
 }
 
 /// The record that a restore makes about its store.

@@ -17,7 +17,7 @@ package enum CheckVerdict: String, Sendable, Hashable, CaseIterable {
   /// Its store did not reach the target.
   case failed
   /// No store of it was tried; according to the models there is a chain.
-  case untried
+  case untested
   /// A policy has no program, so nothing after it was tried.
   case policy
   /// It comes after the target version.
@@ -187,7 +187,7 @@ package struct VersionCheck: Sendable {
 
   /// Records that it was not tried, and why.
   mutating func leaveUntried(_ note: String, _ warnings: [HopdError] = []) {
-    verdict = .untried
+    verdict = .untested
     self.note = note
     self.warnings = warnings
   }
@@ -292,7 +292,7 @@ package struct CheckReport: Sendable {
     let problems = models.reduce(0) { $0 + $1.problems.count }
     var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
     parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")
-    for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untried, "not tried")] {
+    for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untested, "not tried")] {
       let count = asked.count { $0.verdict == verdict }
       if count > 0 { parts.append("\(count) \(words)") }
     }

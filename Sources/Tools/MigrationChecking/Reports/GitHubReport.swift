@@ -25,7 +25,7 @@ package enum GitHubReport {
     var lines = ["## hopctl check", "", mark(report.summary), ""]
     for model in report.models {
       lines += ["### \(mark(model.name))" + (model.target.map { " → \(mark($0))" } ?? ""), ""]
-      lines += ["| Version | | Way | Drops |", "|---|---|---|---|"]
+      lines += ["| Version | | Route | Drops |", "|---|---|---|---|"]
       for version in model.versions {
         let way =
           version.note
@@ -81,7 +81,7 @@ package enum GitHubReport {
     case .failed: "❌ failed"
     case .current: "current"
     case .policy: "⚠️ needs a policy"
-    case .untried: "⚠️ not tried"
+    case .untested: "⚠️ not tried"
     case .later, .empty, .skipped: verdict.rawValue
     }
   }

@@ -109,7 +109,7 @@ package struct HTMLReport {
       <tr class="\(version.verdict.rawValue)">\
       <th scope="row" title="\(version.name.inXML)">\(names.label(version.name).inXML)</th>\
       <td data-label="Result">\(Self.word(version.verdict))</td>\
-      <td data-label="Way">\(version.note?.inPage ?? Self.way(version.steps))</td>\
+      <td data-label="Route">\(version.note?.inPage ?? Self.way(version.steps))</td>\
       <td data-label="Dropped" class="long">\(Self.drops(version.drops))</td>\
       <td data-label="Objects" class="number">\(version.objects > 0 ? "\(version.objects)" : "")</td>\
       <td data-label="Size" class="number">\(version.bytes > 0 ? Self.size(version.bytes) : "")</td>\
@@ -119,7 +119,7 @@ package struct HTMLReport {
     return Self.table(
       "Versions of \(model.name)" + (model.target.map { ", each to \($0)" } ?? "")
         + (names.remark.isEmpty ? "" : "; \(names.remark)"),
-      ["Version", "Result", "Way", "Dropped", "Objects", "Size", "Time"], rows)
+      ["Version", "Result", "Route", "Dropped", "Objects", "Size", "Time"], rows)
   }
 
   /// Returns a table that scrolls in its own box where it is too wide for the page.
@@ -249,7 +249,7 @@ package struct HTMLReport {
     case .same: "ok, same hashes"
     case .passed: "ok"
     case .failed: "<strong>FAILED</strong>"
-    case .untried: "not tried"
+    case .untested: "not tried"
     case .policy: "needs a policy"
     case .later: "later"
     case .empty: "empty"

@@ -97,7 +97,7 @@ package enum JUnitReport {
     var item = Case(name: name, className: className, seconds: seconds)
     switch verdict {
     case .failed: item.failure = failure(findings)
-    case .untried, .policy, .later, .empty, .skipped:
+    case .untested, .policy, .later, .empty, .skipped:
       item.skipped = note ?? findings.first?.error.message ?? verdict.rawValue
     case .current, .same, .passed: break
     }

@@ -187,7 +187,7 @@ extension VersionGraph {
     switch verdict {
     case .passed: "reaches the current one"
     case .failed: "FAILED"
-    case .untried: "not tried"
+    case .untested: "not tried"
     case .policy: "needs a policy"
     case .same: "same hashes"
     case .later: "later"

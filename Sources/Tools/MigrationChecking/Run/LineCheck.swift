@@ -253,7 +253,7 @@ struct LineCheck: Sendable {
         Remedies(
           source: source, destination: destination, difference: hop.difference, model: bundle.path,
           isSource: bundle.origin != nil, words: request.words(for: bundle)
-        ).waysOut(of: finding.error)
+        ).remedies(of: finding.error)
     }
     return finding
   }

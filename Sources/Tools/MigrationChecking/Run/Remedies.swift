@@ -22,7 +22,7 @@ struct Remedies {
   let words: CheckWords
 
   /// Returns the remedies for a finding of this hop.
-  func waysOut(of error: HopdError) -> [Remedy] {
+  func remedies(of error: HopdError) -> [Remedy] {
     let concerned: [HopdError.Code] = [
       .missingRequiredValue, .notInferable, .uniquenessViolation, .numberDoesNotFit, .rowsForbidInference,
       .rowsOfUnknownEntity, .noRoute, .unmappedEntities, .inferenceOff,

@@ -224,7 +224,7 @@ struct StoreTrial: Sendable {
     let start = ContinuousClock.now
     var check = StoreCheck(path: path, version: nil, verdict: .passed)
     if let deadline, ContinuousClock.now >= deadline {
-      check.verdict = .untried
+      check.verdict = .untested
       return check
     }
     check.bytes = ((try? files.status(path)) ?? nil)?.size ?? 0

@@ -12,13 +12,13 @@ package enum FleetPage {
       let name = group.version ?? group.state
       return """
         <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores)</td>\
-        <td>\(group.bytes)</td><td>\(group.way)</td><td class="bar">\(bar(group.stores, most))</td></tr>
+        <td>\(group.bytes)</td><td>\(group.route)</td><td class="bar">\(bar(group.stores, most))</td></tr>
         """
     }
     return page(
       "hopctl fleet scan", "\(summary.stores) stores, \(summary.bytes) bytes", time,
       notes(groups.compactMap { group in group.error.map { (group.example, $0) } })
-        + table("Versions", ["Version", "Stores", "Bytes", "Way", "Share"], rows))
+        + table("Versions", ["Version", "Stores", "Bytes", "Route", "Share"], rows))
   }
 
   /// Returns the page of a report; `time` is the present, as "2026-01-31T12:00:00Z".

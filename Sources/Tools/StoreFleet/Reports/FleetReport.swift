@@ -37,7 +37,7 @@ package struct FleetReport: Encodable, Sendable {
   package struct Cause: Encodable, Sendable, Hashable {
     package var error: LineError
     /// Whether the same command helps later.
-    package var isWorthARetry: Bool
+    package var isRetryable: Bool
     package var stores: Int
     package var example: String
     /// The next step: a command for a closer inspection of the example, or to start the workers again.

@@ -52,7 +52,7 @@ package struct FleetReportBuilder {
   private var versions: [VersionsKey: Int32] = [:]
   private var versionList: [VersionsKey] = []
   private var causes: [CauseKey: Int32] = [:]
-  private var causeList: [(error: LineError, isWorthARetry: Bool, examples: [Example])] = []
+  private var causeList: [(error: LineError, isRetryable: Bool, examples: [Example])] = []
   private var runs: [String: Run] = [:]
   private var report = FleetReport()
 
@@ -183,15 +183,15 @@ package struct FleetReportBuilder {
   }
 
   private func made(
-    _ cause: (error: LineError, isWorthARetry: Bool, examples: [Example]), _ number: Int32,
+    _ cause: (error: LineError, isRetryable: Bool, examples: [Example]), _ number: Int32,
     _ count: Int
   ) -> FleetReport.Cause {
     let example = cause.examples.last { entries[$0.hash]?.cause == number } ?? cause.examples.last
     let store = example?.store ?? ""
     let planCommand = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
     return FleetReport.Cause(
-      error: cause.error, isWorthARetry: cause.isWorthARetry, stores: count, example: store,
-      next: cause.isWorthARetry ? "start the workers again" : planCommand)
+      error: cause.error, isRetryable: cause.isRetryable, stores: count, example: store,
+      next: cause.isRetryable ? "start the workers again" : planCommand)
   }
 
   /// Stores of the whole manifest: the sum of the shares, or its lines where a shard is missing.

@@ -18,9 +18,9 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     package var error: LineError?
 
     /// How far such a store is from the target, for people.
-    package var way: String {
+    package var route: String {
       if state == "current" { return "current" }
-      return hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no way"
+      return hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no route"
     }
   }
 

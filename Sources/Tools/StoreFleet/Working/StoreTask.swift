@@ -94,14 +94,14 @@ extension ResultLine {
 
   /// Notes why the store was not migrated.
   fileprivate mutating func note(_ error: HopdError) {
-    result = error.isWorthARetry ? .waiting : .failed
+    result = error.isRetryable ? .waiting : .failed
     self.error = LineError(error)
   }
 }
 
 extension HopdError {
   /// Whether the same command may migrate the store later, without any action by a person.
-  package var isWorthARetry: Bool {
+  package var isRetryable: Bool {
     code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure
   }
 }

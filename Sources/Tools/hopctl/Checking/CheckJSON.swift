@@ -6,11 +6,11 @@ import MigrationChecking
 import SystemPackage
 
 extension CheckReport {
-  /// `check`. The result is "policy" if nothing is red and a policy has no program, and "untried" if no store of a
+  /// `check`. The result is "policy" if nothing is red and a policy has no program, and "untested" if no store of a
   /// version could be tried.
   var json: JSONObject {
     [
-      "result": isRed ? "red" : needsPolicies ? "policy" : provesNothing ? "untried" : "green",
+      "result": isRed ? "red" : needsPolicies ? "policy" : provesNothing ? "untested" : "green",
       "models": models.map(\.json),
       "stores": stores.map(\.json), "warnings": warnings.map(\.json), "seconds": seconds, "peakMemory": peakMemory,
     ]
@@ -36,7 +36,7 @@ extension VersionCheck {
   /// versions makes.
   fileprivate var json: JSONObject {
     [
-      "name": name, "verdict": verdict.rawValue, "note": note, "tags": tags, "way": steps.map(\.json),
+      "name": name, "verdict": verdict.rawValue, "note": note, "tags": tags, "route": steps.map(\.json),
       "objects": objects,
       "bytes": bytes, "seconds": seconds, "dropped": drops.map(\.json), "directHop": hasDirectHop,
       "directDifferences": directDifferences.map {
@@ -69,7 +69,7 @@ extension CheckFinding {
       "code": error.code.name, "message": error.message, "hint": error.hint, "file": error.place.file?.string,
       "line": error.place.line, "column": error.place.column, "hop": error.place.hop,
       "entity": error.place.entity, "property": error.place.property, "rowsDecide": isOfRows, "stops": stopped,
-      "waysOut": remedies.map { ["kind": $0.kind.rawValue, "title": $0.title, "text": $0.text] as JSONObject },
+      "remedies": remedies.map { ["kind": $0.kind.rawValue, "title": $0.title, "text": $0.text] as JSONObject },
     ]
   }
 }

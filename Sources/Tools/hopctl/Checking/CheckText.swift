@@ -162,7 +162,7 @@ extension CheckVerdict {
     case .same: TerminalText("same", .good)
     case .passed: TerminalText("ok", .good)
     case .failed: TerminalText("FAILED", .bad)
-    case .untried: TerminalText("not tried", .attention)
+    case .untested: TerminalText("not tried", .attention)
     case .policy: TerminalText("needs a policy", .attention)
     case .later: "later"
     case .empty: "empty"

@@ -40,7 +40,7 @@ struct Explanation {
 
     fileprivate var json: JSONObject {
       [
-        "model": model, "version": version, "alike": alike, "entities": entities, "differing": differing.map(\.json),
+        "model": model, "version": version, "matching": alike, "entities": entities, "differing": differing.map(\.json),
         "difference": difference?.json,
       ]
     }
@@ -48,7 +48,7 @@ struct Explanation {
 
   var json: JSONObject {
     [
-      "path": path, "state": state, "version": version, "target": target, "way": way, "nearest": nearest.map(\.json),
+      "path": path, "state": state, "version": version, "target": target, "route": way, "nearest": nearest.map(\.json),
       "hops": hops.map(\.json), "findings": findings.map(\.json), "error": error?.json, "hint": hint, "next": next,
     ]
   }

@@ -9,14 +9,14 @@ extension StoreRecord {
   func json(_ state: RecordedState) -> JSONObject {
     [
       "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
-      "target": target, "waits": state.waits(self)?.until, "group": group?.name, "trouble": failure?.json,
+      "target": target, "waits": state.waits(self)?.until, "group": group?.name, "problem": failure?.json,
     ]
   }
 }
 
 extension StoreRecord {
   /// The restore of a set that pinned the store; nil if none did.
-  var group: PinGroup? { condition == .heldBack ? failure.flatMap { PinGroup(command: $0.command) } : nil }
+  var group: PinGroup? { condition == .pinned ? failure.flatMap { PinGroup(command: $0.command) } : nil }
 }
 
 extension StoreFailure {
@@ -45,8 +45,8 @@ extension JobRecord {
   var json: JSONObject {
     [
       "job": job, "store": path, "watch": watch, "result": result, "from": from, "to": to, "rows": rows,
-      "began": BackupRecord.time(began), "ended": BackupRecord.time(ended), "seconds": Double(microseconds) / 1e6,
-      "askedBy": requester, "code": code, "reason": reason, "backup": backup,
+      "started": BackupRecord.time(began), "ended": BackupRecord.time(ended), "seconds": Double(microseconds) / 1e6,
+      "requestedBy": requester, "code": code, "reason": reason, "backup": backup,
     ]
   }
 }
@@ -57,8 +57,8 @@ extension RecordedState {
     [
       "running": process != nil, "answering": isAnswering, "process": process, "program": facts[.program],
       "started": Self.time(facts[.started]), "stopped": Self.time(facts[.stopped]), "paused": facts[.paused],
-      "note": facts[.note], "waits": lines(.waits), "unserved": lines(.unserved),
-      "unservedReasons": JSONObject(unserved.map { ($0.watch, $0.reason) }), "skipped": lines(.skipped),
+      "note": facts[.note], "waits": lines(.waits), "unavailable": lines(.unavailable),
+      "unavailableReasons": JSONObject(unavailable.map { ($0.watch, $0.reason) }), "skipped": lines(.skipped),
       "outdated": outdated,
       "configuration": lines(.configuration), "changed": changes.map(\.json),
     ]

@@ -27,7 +27,7 @@ struct DoctorCommand: HopctlCommand {
     /// The action to take; nil if nothing is wrong.
     let finding: String?
 
-    var json: JSONObject { ["topic": topic, "fact": fact, "finding": finding] }
+    var json: JSONObject { ["topic": topic, "value": fact, "finding": finding] }
   }
 
   func execute() throws {
@@ -131,8 +131,8 @@ struct DoctorCommand: HopctlCommand {
       lines.append(line("control socket", socket == nil ? "none" : "there", finding))
     }
     if state.facts[.note] != nil { lines.append(line("note", "there is one", "hopctl status")) }
-    let unserved = state.lines(.unserved).count
-    if unserved > 0 { lines.append(line("watches not served", String(unserved), "hopctl status")) }
+    let unavailable = state.lines(.unavailable).count
+    if unavailable > 0 { lines.append(line("unavailable watches", String(unavailable), "hopctl status")) }
     if let waits = state.facts[.waits] {
       lines.append(
         line("waits", waits.contains("pressure above") ? "for lower pressure" : "for the hours of its window"))

@@ -35,13 +35,13 @@ struct GroupUnpinning {
     if unpinned.isEmpty, problems.isEmpty {
       throw HopdError(
         .notFound, "no store is pinned as the group \(group.printableLine) here",
-        hint: "`hopctl list --state held-back` lists pinned stores; the group may be in another --config")
+        hint: "`hopctl list --state pinned` lists pinned stores; the group may be in another --config")
     }
     try output.line(
       "\(MessageFormatter.count(unpinned.count, "store", "stores")) unpinned; hopd migrates them after its next "
         + "rescan, or immediately after: hopctl retry --failed")
     try output.object([
-      "order": "resume", "group": group,
+      "command": "resume", "group": group,
       "stores": unpinned.map { ["store": $0.store.string, "pin": PinShape($0.pin)] as JSONObject },
       "problems": problems.map(\.json),
     ])

@@ -30,7 +30,7 @@ struct HistoryCommand: HopctlCommand {
 
   func execute() throws {
     let table = try Table(
-      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "asked-by", "store"], columns)
+      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "requested-by", "store"], columns)
     let recorded = try daemon.recorded()
     let path = try store.map { try name($0, recorded) }
     let jobs = try recorded.reader.jobs(of: path, limit: limit)

@@ -10,7 +10,7 @@ struct ListCommand: HopctlCommand {
     commandName: "list", abstract: "List watched stores and their states",
     discussion: """
       States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
-      failed, and hopd tries again); failed (you must change something first); held-back (a restore pinned it); \
+      failed, and hopd tries again); failed (you must change something first); pinned (a restore pinned it); \
       paused. The next attempt of a store that waits for the window of its watch is the opening of the window. Other \
       columns: watch, code, reason, attempts, command.
       """)

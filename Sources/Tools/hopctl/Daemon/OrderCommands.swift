@@ -61,7 +61,7 @@ struct RetryCommand: HopctlCommand {
       return (store, word, result["waits"]?.text.map { WindowWait(until: $0) })
     }
     if !tried.isEmpty {
-      try output.line("tried again now: \(MessageFormatter.count(tried.count, "store", "stores"))")
+      try output.line("retrying \(MessageFormatter.count(tried.count, "store", "stores"))")
       for store in tried.prefix(20) { try output.line("  \(store)") }
     }
     for result in found {
@@ -69,12 +69,12 @@ struct RetryCommand: HopctlCommand {
         try output.line("\(result.store): \(sentence)")
       }
     }
-    if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
-    // `stores` are those that have failed; `found` is the state in which the retry found each store: current, running,
-    // waiting, paused, or again.
+    if tried.isEmpty, found.isEmpty { try output.line("nothing to retry") }
+    // `stores` are those that have failed; `found` is the state in which the retry found each store: current,
+    // migrating, waiting, paused, or retrying.
     let words = JSONObject(found.map { ($0.store, $0.word) })
     let waits = JSONObject(found.compactMap { result in result.wait.map { (result.store, $0.until) } })
-    try output.object(["order": "retry", "stores": tried, "found": words, "waits": waits])
+    try output.object(["command": "retry", "stores": tried, "found": words, "waits": waits])
   }
 
   private func prioritize(_ path: String, _ client: ControlClient) throws {
@@ -83,21 +83,22 @@ struct RetryCommand: HopctlCommand {
     let wait = answer["waits"]?.text.map { WindowWait(until: $0) }
     let what =
       switch state {
-      case "running", "current": Self.sentence(state, daemon) ?? state
+      case StoreCondition.migrating.name, StoreCondition.current.name: Self.sentence(state, daemon) ?? state
       case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
       default: "in front of the queue" + (wait.map { ", but \($0.sentence())" } ?? "")
       }
     try output.line("\(FilePath(path).printable): \(what)")
-    try output.object(["order": "retry", "stores": [path], "running": state == "running", "waits": wait?.until])
+    let isMigrating = state == StoreCondition.migrating.name
+    try output.object(["command": "retry", "stores": [path], "running": isMigrating, "waits": wait?.until])
   }
 
   /// The sentence about a store that had not failed.
   static func sentence(_ found: String, _ daemon: DaemonOptions) -> String? {
     switch found {
-    case "current": "nothing to do, it is at its target; hopd only looks at it again"
-    case "running": "at work already"
-    case "waiting": "waits for its turn already; hopctl retry STORE --first\(daemon.words) puts it in front"
-    case "paused": "paused: hopctl resume\(daemon.words) ends that"
+    case "current": "already at the target version; hopd inspects it again"
+    case "migrating": "already running"
+    case "waiting": "already queued; `hopctl retry STORE --first\(daemon.words)` moves it to the front"
+    case "paused": "paused; `hopctl resume\(daemon.words)` resumes it"
     default: nil
     }
   }
@@ -143,7 +144,7 @@ struct PauseCommand: HopctlCommand {
       (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
         + FilePath(path).printable)
     try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) continues it")
-    try output.object(["order": "pause", "stores": [path], "running": isRunning])
+    try output.object(["command": "pause", "stores": [path], "running": isRunning])
   }
 }
 
@@ -200,11 +201,11 @@ private struct PauseOrder {
     let answer = try daemon.client().call("Pause", try parameters())
     let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
     let what = changed.isEmpty ? [name ?? "everything"] : changed
-    try report(what, as: changed.isEmpty ? "paused already" : "paused")
+    try report(what, as: changed.isEmpty ? "already paused" : "paused")
     try report(paused.filter { !what.contains($0) }, as: "also paused")
     let undo = name.map { " \($0.quotedForShell)" } ?? " --global"
     try output.line("hopctl resume\(undo)\(daemon.words) ends it")
-    try output.object(["order": "pause", "paused": paused, "changed": changed])
+    try output.object(["command": "pause", "paused": paused, "changed": changed])
   }
 
   func resume(global: Bool) throws {
@@ -228,10 +229,10 @@ private struct PauseOrder {
         at: Place(store: store?.database), hint: error.hint)
     }
     let (paused, changed) = (answer?.texts("paused") ?? [], answer?.texts("changed") ?? [])
-    try report(changed, as: "paused no more")
+    try report(changed, as: "resumed")
     if answer != nil, paused.isEmpty { try output.line("nothing is paused") }
     try report(paused, as: "still paused")
-    let common: JSONObject = ["order": "resume", "paused": paused, "changed": changed]
+    let common: JSONObject = ["command": "resume", "paused": paused, "changed": changed]
     try output.object(common + (unpinning?.json ?? [:]))
   }
 
@@ -295,7 +296,7 @@ struct ReloadCommand: HopctlCommand {
     let (files, warnings) = (answer.texts("files"), answer.texts("warnings"))
     output.warn(texts: warnings)
     try output.line("in force: \(files.joined(separator: ", "))")
-    try output.object(["order": "reload", "files": files, "warnings": warnings])
+    try output.object(["command": "reload", "files": files, "warnings": warnings])
   }
 }
 
@@ -335,7 +336,7 @@ struct SetCommand: HopctlCommand {
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"
     try output.line("\(key) = \(value), it was \(Self.readable(before)); until hopd restarts")
-    try output.object(["order": "set", "key": key, "value": value, "before": before])
+    try output.object(["command": "set", "key": key, "value": value, "before": before])
   }
 
   /// Possible values of a key, for shell completion.

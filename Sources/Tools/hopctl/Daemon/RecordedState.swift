@@ -152,8 +152,8 @@ struct RecordedState {
   }
 
   /// The watches that are not served, each with the reason; an older hopd records none.
-  var unserved: [(watch: String, reason: String)] {
-    let (watches, reasons) = (lines(.unserved), lines(.unservedReasons))
+  var unavailable: [(watch: String, reason: String)] {
+    let (watches, reasons) = (lines(.unavailable), lines(.unavailableReasons))
     return watches.enumerated().map { number, watch in
       (watch, number < reasons.count ? reasons[number] : "`journalctl -t hopd HOPD_WATCH=\(watch)` says why")
     }

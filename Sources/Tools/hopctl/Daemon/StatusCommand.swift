@@ -67,7 +67,7 @@ struct StatusCommand: HopctlCommand {
     ])
   }
 
-  private static let troubles: [StoreCondition] = [.failed, .retrying, .heldBack]
+  private static let troubles: [StoreCondition] = [.failed, .retrying, .pinned]
 
   /// The causes of failures, each with a store. Those that only the operator can fix come first.
   private func causes(_ state: RecordedState) throws -> [(cause: StateReader.Cause, example: StoreRecord)] {
@@ -82,13 +82,13 @@ struct StatusCommand: HopctlCommand {
     _ all: [(cause: StateReader.Cause, example: StoreRecord)], _ attention: [StoreRecord]
   ) throws {
     // What the restore of a set pinned is one decision of the operator, however many stores it has.
-    let pinned = attention.filter { $0.condition == .heldBack }
+    let pinned = attention.filter { $0.condition == .pinned }
     let grouped = pinned.filter { $0.group != nil && !StoreText.isReleased($0.path) }
     let groups = Dictionary(grouping: grouped, by: \.group).sorted { $0.key?.name ?? "" < $1.key?.name ?? "" }
     for case (let group?, let stores) in groups { try output.lines(StoreText.lines(group, stores)) }
     let paths = Set(grouped.map(\.path))
     let causes = all.compactMap { found -> (cause: StateReader.Cause, example: StoreRecord)? in
-      guard found.cause.condition == .heldBack, !paths.isEmpty else { return found }
+      guard found.cause.condition == .pinned, !paths.isEmpty else { return found }
       guard let example = pinned.first(where: { !paths.contains($0.path) }) else { return nil }
       var cause = found.cause
       cause.stores -= Int64(paths.count)
@@ -99,7 +99,7 @@ struct StatusCommand: HopctlCommand {
     guard rest > 0 else { return }
     try output.line(
       "and \(MessageFormatter.count(rest)) more: "
-        + "hopctl list --state failed --state retrying --state held-back\(daemon.words)")
+        + "hopctl list --state failed --state retrying --state pinned\(daemon.words)")
   }
 
   /// Prints what is to be said of the daemon itself.
@@ -107,7 +107,7 @@ struct StatusCommand: HopctlCommand {
     try output.line(state.headline)
     if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })
-    for (watch, reason) in state.unserved { try output.line("not served: \(watch): \(reason)") }
+    for (watch, reason) in state.unavailable { try output.line("unavailable: \(watch): \(reason)") }
     try output.lines(state.lines(.skipped).map { "skipped: \($0)" })
     if let note = state.facts[.note] { try output.line(note) }
     for change in state.changes {
@@ -118,7 +118,7 @@ struct StatusCommand: HopctlCommand {
 
   private func report(_ name: String, _ state: RecordedState) throws {
     let table = try Table(
-      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "asked-by"], columns)
+      StoreText.jobColumns, shown: ["ended", "result", "versions", "rows", "time", "requested-by"], columns)
     let path = try state.path(of: name)
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)

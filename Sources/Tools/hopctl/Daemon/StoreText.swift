@@ -14,7 +14,7 @@ enum StoreText {
   static func lines(_ store: StoreRecord, _ daemon: DaemonOptions) -> [TerminalText] {
     var lines = [word(store.condition) + "  \(store.path)"]
     guard let failure = store.failure else { return lines }
-    if store.condition == .heldBack, isReleased(store.path) {
+    if store.condition == .pinned, isReleased(store.path) {
       return lines + [
         "  released: its pin is gone, and hopd migrates it after its next rescan",
         "  next: hopctl retry \(store.path.quotedForShell)\(daemon.words)",
@@ -31,8 +31,8 @@ enum StoreText {
   static func lines(_ group: PinGroup, _ stores: [StoreRecord]) -> [TerminalText] {
     let since = stores.compactMap { $0.failure?.since }.min().map { "  since \(BackupRecord.time($0))" } ?? ""
     return [
-      word(.heldBack) + "  \(MessageFormatter.count(stores.count, "store", "stores")) of the group \(group)\(since)",
-      "  restored together; not tried again until they are released", "  next: \(group.command)",
+      word(.pinned) + "  \(MessageFormatter.count(stores.count, "store", "stores")) of the group \(group)\(since)",
+      "  restored together; no retry until they are unpinned", "  next: \(group.command)",
     ]
   }
 
@@ -41,7 +41,7 @@ enum StoreText {
     switch condition {
     case .current: TerminalText(condition.name, .good)
     case .failed: TerminalText(condition.name, .bad)
-    case .busy, .retrying, .heldBack, .paused: TerminalText(condition.name, .attention)
+    case .busy, .retrying, .pinned, .paused: TerminalText(condition.name, .attention)
     case .waiting, .migrating: TerminalText(condition.name)
     }
   }
@@ -78,9 +78,9 @@ enum StoreText {
     var text = "since \(BackupRecord.time(failure.since))"
     if failure.attempts > 0 { text += ", \(MessageFormatter.count(failure.attempts, "attempt", "attempts"))" }
     switch store.condition {
-    case .failed: text += "; not tried again until the store, its models or the configuration change"
-    case .heldBack: text += "; not tried again until it is released"
-    case .busy, .retrying: text += failure.nextAttempt.map { "; tried again at \(BackupRecord.time($0))" } ?? ""
+    case .failed: text += "; no retry until the store, its models or the configuration change"
+    case .pinned: text += "; no retry until it is unpinned"
+    case .busy, .retrying: text += failure.nextAttempt.map { "; next attempt at \(BackupRecord.time($0))" } ?? ""
     case .waiting, .migrating, .current, .paused: break
     }
     return text
@@ -120,11 +120,11 @@ enum StoreText {
     Table.Column(name: "time", isNumber: true, rank: 3) {
       "\($0.result == "migrated" ? MessageFormatter.duration(Double($0.microseconds) / 1e6) : "")"
     },
-    Table.Column(name: "asked-by", rank: 4) {
+    Table.Column(name: "requested-by", rank: 4) {
       "\(["user 0", "user root"].contains($0.requester) ? "root" : $0.requester)"
     },
     Table.Column(name: "store", isPath: true) { "\($0.path)" },
-    Table.Column(name: "began") { "\(BackupRecord.time($0.began))" },
+    Table.Column(name: "started") { "\(BackupRecord.time($0.began))" },
     Table.Column(name: "watch") { "\($0.watch)" },
     Table.Column(name: "job") { "\($0.job)" },
     Table.Column(name: "code") { "\($0.code ?? "-")" },

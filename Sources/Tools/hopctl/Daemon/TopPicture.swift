@@ -44,8 +44,8 @@ struct TopPicture: Sendable {
     line.add("hopd \(status["version"]?.text ?? "")", rank: 5)
     line.add(MessageFormatter.count(count("stores"), "store", "stores"), rank: 0)
     for (rank, part) in [
-      ("attention", "failed"), ("migrating", "migrating"), ("waiting", "waiting"), ("deferred", "retrying"),
-      ("toLookAt", "to inspect"),
+      ("failed", "failed"), ("migrating", "migrating"), ("waiting", "waiting"), ("retrying", "retrying"),
+      ("toInspect", "to inspect"),
     ].enumerated() where count(part.0) > 0 {
       line.add("\(MessageFormatter.count(count(part.0))) \(part.1)", rank: 1 + rank)
     }
@@ -63,7 +63,7 @@ struct TopPicture: Sendable {
     }
     return [
       texts("paused").map { "paused: \($0)" }, texts("waits").map { "waits: \($0)" },
-      texts("unserved").map { "not served: \($0)" }, status["note"]?.text,
+      texts("unavailable").map { "unavailable: \($0)" }, status["note"]?.text,
     ].compactMap { $0 }
   }
 
@@ -72,7 +72,7 @@ struct TopPicture: Sendable {
     var lines = [TerminalText(head.text(columns: width ?? .max))] + notes.map { TerminalText($0) }
     let work = status["work"]?.list ?? []
     lines.append("")
-    lines += work.isEmpty ? ["no store is at work"] : Table(Self.work).lines(of: work, width: width)
+    lines += work.isEmpty ? ["no migration is running"] : Table(Self.work).lines(of: work, width: width)
     return lines + (waiting.isEmpty ? [] : [""] + Table(Self.queue).lines(of: waiting, width: width))
   }
 

@@ -24,14 +24,14 @@ enum FleetText {
           "\(($0.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %"
         },
         Table.Column(name: "size", isNumber: true, rank: 3) { "\(MessageFormatter.bytes($0.bytes))" },
-        Table.Column(name: "way", rank: 2) { "\($0.way)" },
+        Table.Column(name: "route", rank: 2) { "\($0.route)" },
         Table.Column(name: "histogram", rank: 4) {
           "\(String(repeating: "#", count: max(1, $0.stores * barWidth / most)))"
         },
         Table.Column(name: "model") { "\($0.model ?? "-")" },
         Table.Column(name: "state") { "\($0.state)" },
         Table.Column(name: "example", isPath: true) { "\(FilePath($0.example).printable)" },
-      ], shown: ["version", "stores", "share", "size", "way", "histogram"], columns)
+      ], shown: ["version", "stores", "share", "size", "route", "histogram"], columns)
   }
 
   /// A progress line of parts, the most important one first.
@@ -154,7 +154,7 @@ enum FleetText {
   private static func failures(_ report: FleetReport) -> [String] {
     report.failures.flatMap { cause -> [String] in
       [
-        "\(count(cause.stores, "store", "stores")) \(cause.isWorthARetry ? "waiting" : "failed"): "
+        "\(count(cause.stores, "store", "stores")) \(cause.isRetryable ? "waiting" : "failed"): "
           + cause.error.message,
         "  for example \(cause.example.printableLine)", "  next: \(cause.next)",
       ] + (cause.error.hint.map { ["  hint: \($0)"] } ?? [])

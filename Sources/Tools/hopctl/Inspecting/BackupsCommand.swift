@@ -23,7 +23,7 @@ struct BackupsCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func execute() throws {
-    let table = try Table(Self.columns, shown: ["created", "made-by", "versions", "size", "removed-by"], columns)
+    let table = try Table(Self.columns, shown: ["created", "created-by", "versions", "size", "removed-by"], columns)
     let files = LinuxFileSystem()
     let target = try BackupTarget(path)
     let (rule, isRecursive) = try options.rule(for: target.directory, keepsOne: true)
@@ -93,11 +93,12 @@ struct BackupsCommand: HopctlCommand {
         let goesByNumber = record?.origin == .migration && !isOrphaned && rule.keep < .max
         return Backup(
           backup: generation.database.string, number: record?.number, createdAt: record?.time, from: record?.from.name,
-          to: record?.to.name, bytes: generation.bytes, madeBy: record?.origin.rawValue, storeUUID: record?.storeUUID,
+          to: record?.to.name, bytes: generation.bytes, createdBy: record?.origin.rawValue,
+          storeUUID: record?.storeUUID,
           orphaned: isOrphaned,
-          goesBy: due[generation]?.rawValue
+          removal: due[generation]?.rawValue
             ?? (goesByNumber ? BackupRemovalReason.keep : age != nil ? .keepFor : nil)?.rawValue ?? "by-hand",
-          goesAt: age.map { BackupRecord.time($0) })
+          expiresAt: age.map { BackupRecord.time($0) })
       }, unfinished: unfinished.map(\.string))
   }
 
@@ -109,7 +110,7 @@ struct BackupsCommand: HopctlCommand {
 
   private static let columns: [Table<Row>.Column] = [
     Table.Column(name: "created") { "\($0.backup.createdAt ?? "?")" },
-    Table.Column(name: "made-by", rank: 2) { "\($0.backup.madeBy ?? "?")" },
+    Table.Column(name: "created-by", rank: 2) { "\($0.backup.createdBy ?? "?")" },
     Table.Column(name: "versions") { "\($0.backup.from ?? "?") → \($0.backup.to ?? "?")" },
     Table.Column(name: "size", isNumber: true, rank: 1) { "\(MessageFormatter.bytes($0.backup.bytes))" },
     Table.Column(name: "removed-by", rank: 3) { "\(goes($0.backup))" },
@@ -144,9 +145,9 @@ struct BackupsCommand: HopctlCommand {
 
   /// The rule that removes a backup, in words.
   private static func goes(_ backup: Backup) -> String {
-    let age = backup.goesAt.map { "keep_for: at \($0)" }
+    let age = backup.expiresAt.map { "keep_for: at \($0)" }
     let rule =
-      switch backup.goesBy {
+      switch backup.removal {
       case "keep": ["keep: when the store is migrated again", age].compactMap { $0 }.joined(separator: "; ")
       case "keep_for": age ?? "keep_for"
       default: "only hopctl prune"

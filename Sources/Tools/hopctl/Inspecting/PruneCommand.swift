@@ -93,7 +93,7 @@ struct PruneCommand: HopctlCommand {
       let (generation, record) = (removal.generation, removal.generation.record)
       return [
         "store": store.database.string, "backup": generation.directory.string, "from": record?.from.name,
-        "madeBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
+        "createdBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
       ]
     }
     try output.object([

@@ -60,7 +60,7 @@ struct RecoverCommand: HopctlCommand {
     for traces in stores {
       let result = treat(traces, stateDirectory, intents, rule)
       // A healthy store with backups is of no interest, unless it was named.
-      if result.state == "untouched", traces.isThere, only == nil { continue }
+      if result.state == "clean", traces.isThere, only == nil { continue }
       try report(result)
       results.append(result)
     }
@@ -77,7 +77,7 @@ struct RecoverCommand: HopctlCommand {
     let states = Set(results.map(\.state))
     if states.contains("needs-attention") { throw Finished(status: .dataError) }
     if states.contains("busy") { throw Finished(status: .unavailable) }
-    if states.contains("to-mend") || states.contains("resumes") { throw Finished(status: .workToDo) }
+    if states.contains("needs-repair") || states.contains("resumes") { throw Finished(status: .workToDo) }
   }
 
   private func place(_ files: LinuxFileSystem) throws -> (folder: CanonicalDirectory, only: FilePath?) {
@@ -94,7 +94,7 @@ struct RecoverCommand: HopctlCommand {
   /// The findings about a store, and the actions to take or taken.
   private struct Result {
     let traces: RecoveryTraces
-    /// untouched, to-mend, mended, resumes, needs-attention, busy.
+    /// clean, needs-repair, repaired, resumes, needs-attention, busy.
     let state: String
     let outcome: RecoveryOutcome?
     let why: String
@@ -138,22 +138,22 @@ struct RecoverCommand: HopctlCommand {
         let why =
           traces.isThere
           ? "no trace of an interrupted job" : "there is no store; hopctl restore puts a backup in its place"
-        return result("untouched", outcome, why: why)
+        return result("clean", outcome, why: why)
       case .startAgain(let actions):
         let why =
           outcome.renamed.map { "the store is \($0.printable) now: what was staged under its old name is of no use" }
           ?? (outcome.findings?.intent == .readable
             ? "it was interrupted before its new version got its name: the store is the old one, and complete"
             : "the store is complete; the files beside it are from a job that will not be continued")
-        return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
+        return result(yes ? "repaired" : "needs-repair", outcome, why: why, actions: actions)
       case .resume(let actions):
         let why =
           "it was interrupted while its new version was built: the next migration continues from the last checkpoint"
-        return result(actions.isEmpty || yes ? "resumes" : "to-mend", outcome, why: why, actions: actions)
+        return result(actions.isEmpty || yes ? "resumes" : "needs-repair", outcome, why: why, actions: actions)
       case .completed(let actions):
         if yes { try intents.remove(outcome.location) }
         let why = "it was interrupted after its new version got its name: the new store is in place, and complete"
-        return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions + [.removeIntent])
+        return result(yes ? "repaired" : "needs-repair", outcome, why: why, actions: actions + [.removeIntent])
       case .quarantine:
         let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
         return result("needs-attention", outcome, why: error.message, error: error)
@@ -173,14 +173,14 @@ struct RecoverCommand: HopctlCommand {
     try output.lines(store.traces.staged.map { "  staged: \($0.printable)" })
     try output.lines(store.traces.unfinishedBackups.map { "  unfinished backup: \($0.printable)" })
     // Those of a store that is in order are of no interest here.
-    if store.state == "untouched" || store.state == "needs-attention" {
+    if store.state == "clean" || store.state == "needs-attention" {
       try output.lines(store.traces.backups.map { "  backup: \($0.printable)" })
     }
     try output.lines(
-      store.actions.map { "  \(store.state == "to-mend" ? "to do" : "done"): \(RecoverCommand.sentence($0))" })
+      store.actions.map { "  \(store.state == "needs-repair" ? "to do" : "done"): \(RecoverCommand.sentence($0))" })
     switch store.state {
-    case "to-mend" where discard: try output.line("  --discard --yes does it")
-    case "to-mend": try output.line("  --yes does it; so does the next migration")
+    case "needs-repair" where discard: try output.line("  --discard --yes does it")
+    case "needs-repair": try output.line("  --yes does it; so does the next migration")
     case "resumes": try output.line("  to begin again instead: --discard --yes removes the staged files")
     default: break
     }

@@ -109,7 +109,7 @@ struct SetRestore {
         error.place.file = error.place.file ?? error.place.store
         error.place.store = known.database
       }
-      return SetResult(store: store, outcome: error.isWorthARetry ? .waiting : .failed, error: error)
+      return SetResult(store: store, outcome: error.isRetryable ? .waiting : .failed, error: error)
     }
   }
 

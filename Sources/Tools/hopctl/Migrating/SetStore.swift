@@ -86,7 +86,11 @@ struct SetStore {
 /// What the restore of a set did with a store.
 struct SetResult {
   enum Outcome: String {
-    case restored, already, gone, failed
+    case restored, failed
+    /// It has the backup's version already.
+    case already = "already-restored"
+    /// The store was deleted.
+    case gone = "missing"
     /// The same command restores it later, e.g. because a program has it open.
     case waiting
     /// The command was stopped before it.

@@ -62,7 +62,7 @@ struct MappingLintCommand: HopctlCommand {
     }
     try output.object([
       "name": mapping.name, "path": mapping.path.string, "sourceVersion": mapping.sourceVersion,
-      "destinationVersion": mapping.destinationVersion, "serves": subject.serves, "findings": findings,
+      "destinationVersion": mapping.destinationVersion, "inUse": subject.serves, "findings": findings,
       // Why hopd cannot run the mapping model; empty if it can.
       "errors": errors.map(\.json),
     ])

@@ -17,14 +17,14 @@ struct PinShape: JSONValue {
   /// The restore of a set that it belongs to; omitted if there is none.
   let group: String?
   /// Whether the pin holds the store back from the target; omitted if there is no target.
-  var holdsBack: Bool?
+  var isInEffect: Bool?
 
-  init(_ pin: RestorePin, holdsBack: Bool? = nil) {
+  init(_ pin: RestorePin, isInEffect: Bool? = nil) {
     restored = pin.restored.name
     replaced = pin.replaced.map(\.name)
     restoredAt = pin.time
     group = pin.group
-    self.holdsBack = holdsBack
+    self.isInEffect = isInEffect
   }
 
   /// Returns the pin of an inspected store and prints a line about it; nil if the store has none. An unreadable pin is
@@ -35,10 +35,10 @@ struct PinShape: JSONValue {
     let pipeline = MigrationPipeline()
     do {
       guard let pin = try pipeline.pin(location, found) else { return nil }
-      let holdsBack = try pipeline.pinAgainstTarget(location, found, rule: rule ?? .byHand) != nil
+      let isInEffect = try pipeline.pinAgainstTarget(location, found, rule: rule ?? .byHand) != nil
       try output.line("pinned: \(pin.sentence)")
-      if holdsBack { try output.line("  \(pin.release(location.database))") }
-      return PinShape(pin, holdsBack: holdsBack)
+      if isInEffect { try output.line("  \(pin.release(location.database))") }
+      return PinShape(pin, isInEffect: isInEffect)
     } catch let error as HopdError {
       output.warn([error])
       return nil
@@ -69,12 +69,12 @@ struct Backup: Encodable {
   @OrNull var to: String?
   let bytes: Int64
   /// "migration" or "restore"; null if its label cannot be read.
-  @OrNull var madeBy: String?
+  @OrNull var createdBy: String?
   @OrNull var storeUUID: String?
   /// Whether its store is missing, or another store has its name.
   let orphaned: Bool
-  /// The rule that removes the backup: "keep", "keep_for", or "by-hand".
-  let goesBy: String
+  /// The rule that deletes the backup: "keep", "keep_for", or "by-hand".
+  let removal: String
   /// The time at which `keep_for` ends; null if its age does not matter.
-  @OrNull var goesAt: String?
+  @OrNull var expiresAt: String?
 }

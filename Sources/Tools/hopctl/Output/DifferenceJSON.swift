@@ -35,5 +35,5 @@ extension PropertyDifference {
 }
 
 extension DefinitionChange {
-  fileprivate var json: JSONObject { ["words": words, "hashed": isHashed] }
+  fileprivate var json: JSONObject { ["description": words, "hashed": isHashed] }
 }
