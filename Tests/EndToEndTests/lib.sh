@@ -160,7 +160,7 @@ let_go() {
 
 # --- the journal ----------------------------------------------------------------------------------------------------
 # message_id KIND: its MESSAGE_ID, as documented
-message_id() { sed -nE "s/^\| \`([0-9a-f]{32})\` \| $1 \|.*/\1/p" "$DOCS/docs/JOURNAL-FIELDS.md" | grep . \
+message_id() { sed -nE "s/^- \`([0-9a-f]{32})\` $1 .*/\1/p" "$DOCS/docs/JOURNAL-FIELDS.md" | grep . \
     || fail "no message id for $1"; }
 entries() { journalctl -q --no-pager -o json SYSLOG_IDENTIFIER=hopd "$@"; }
 # values FIELD MATCH...: that field of each entry, a line each

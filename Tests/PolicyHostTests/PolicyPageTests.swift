@@ -7,17 +7,17 @@ import Testing
 
 @testable import PolicyHost
 
-/// The code blocks of docs/POLICIES.md: the programs run, the messages are messages.
+/// The code blocks of docs/POLICIES.md run, and the messages of Examples/Policies/MESSAGES.md are messages.
 @Suite(.blocking) struct PolicyPageTests {
   /// Blocks of the page by the word behind their opening fence.
-  private static func blocks(_ kind: String) throws -> [String] {
-    let file = try #require(fopen(Programs.root.appending("docs/POLICIES.md").string, "r"))
+  private static func blocks(_ kind: String, of page: String = "docs/POLICIES.md") throws -> [String] {
+    let file = try #require(fopen(Programs.root.appending(page).string, "r"))
     defer { fclose(file) }
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    let page = String(decoding: buffer[..<fread(&buffer, 1, buffer.count, file)], as: UTF8.self)
+    let text = String(decoding: buffer[..<fread(&buffer, 1, buffer.count, file)], as: UTF8.self)
     var blocks: [String] = []
     var current: String?
-    for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       if let block = current {
         if line == "```" { blocks.append(block) }
         current = line == "```" ? nil : block + line + "\n"
@@ -158,7 +158,7 @@ import Testing
   /// as the engine reads it during the call before.
   @Test func theMessagesOfThePageAreMessages() throws {
     var counts = (engine: 0, program: 0)
-    for block in try Self.blocks("messages") {
+    for block in try Self.blocks("messages", of: "Examples/Policies/MESSAGES.md") {
       var call: PolicyCall?
       for line in block.split(separator: "\n") {
         let json = Array(line.dropFirst(2).utf8)

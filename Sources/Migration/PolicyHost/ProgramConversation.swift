@@ -176,7 +176,7 @@ final class ProgramConversation: PolicyConversation {
     } catch {
       throw fail(
         .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
-        hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
+        hint: "use the library for Swift or Python, or see Examples/Policies/MESSAGES.md")
     }
   }
 

@@ -1,6 +1,6 @@
-// The messages between the engine and a policy, as values; docs/POLICIES.md has them as JSON. The engine sends a call
-// and the policy ends it with a reply; in between the policy may send requests, which the engine answers at once. All
-// objects have real primary keys, so no temporary names must be translated or kept in a table.
+// The messages between the engine and a policy, as values; Examples/Policies/MESSAGES.md has them as JSON. The engine
+// sends a call and the policy ends it with a reply; in between the policy may send requests, which the engine answers
+// at once. All objects have real primary keys, so no temporary names must be translated or kept in a table.
 
 /// The id of an object of the source or of the destination store.
 public struct PolicyObjectID: Sendable, Hashable {

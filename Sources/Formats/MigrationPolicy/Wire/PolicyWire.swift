@@ -1,4 +1,4 @@
-// The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in
+// The messages as JSON (Examples/Policies/MESSAGES.md): values and objects here, whole messages in
 // PolicyWire+Engine.swift and PolicyWire+Program.swift. Both ends of the pipe use these files, so a Swift policy and
 // the engine cannot disagree about a form.
 //
