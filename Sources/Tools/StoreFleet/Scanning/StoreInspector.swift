@@ -101,7 +101,7 @@ package final class StoreInspector: Sendable {
   }
 
   /// Rough on purpose: the disk space that the plan needs, and 20 MB a second plus some milliseconds for each store
-  /// (docs/PERFORMANCE.md, "Missed targets").
+  /// (docs/PERFORMANCE.md).
   static func need(bytes: Int64, hops: Int) -> StoreLine.Need {
     let disk = Double(bytes) * (hops == 1 ? 1.1 : 2.2) + 1_048_576
     let seconds = 0.008 + Double(bytes) / 20e6
