@@ -15,7 +15,7 @@ package struct HistoryLayout: Sendable, Hashable {
     case change = "ACHANGE"
     /// One row per save.
     case transaction = "ATRANSACTION"
-    /// Names that transactions refer to by number; from fw 1044 on.
+    /// Names that transactions refer to by number; from fw 973 on.
     case transactionString = "ATRANSACTIONSTRING"
 
     /// Its entity in Z_PRIMARYKEY and in each of its rows (docs/formats/store-layout.md, "Reserved entity numbers").

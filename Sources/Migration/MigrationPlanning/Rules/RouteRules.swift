@@ -1,5 +1,5 @@
 // The choice between several chains: through every version, as the app's authors meant it, or with fewer hops. Core
-// Data without a migrator in the app uses one direct hop (docs/FIDELITY.md).
+// Data without a migrator in the app uses one direct hop (docs/formats/migration-semantics.md, "Finding a chain").
 
 import MappingModel
 
