@@ -109,7 +109,7 @@ let package = Package(
       path: "Sources/Formats/MappingModel", swiftSettings: strict),
     /// Models of SwiftData derived from the facts of Swift source.
     .target(
-      name: "SwiftDataSource", dependencies: ["Diagnostics", "ManagedObjectModel", systemPackage],
+      name: "SwiftDataSource", dependencies: ["Diagnostics", "ManagedObjectModel", "PropertyLists", systemPackage],
       path: "Sources/Formats/SwiftDataSource", swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
     .target(name: "MigrationPolicy", path: "Sources/Formats/MigrationPolicy", swiftSettings: strict),
@@ -283,9 +283,9 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
-        "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", "StoreWatching", "SwiftDataReading",
-        "SwiftDataSource", systemPackage,
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
+        "ServiceState", "StoreExchange", "StoreFleet", "StoreReplacement", "StoreVerification", "StoreWatching",
+        "SwiftDataReading", "SwiftDataSource", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "Sources/Tools/hopctl", swiftSettings: strict),

@@ -44,7 +44,11 @@ struct KnownPair: Decodable, CustomStringConvertible {
     let roots: Roots
   }
 
-  struct Store: Decodable { let blob: String? }
+  struct Store: Decodable {
+    let blob: String?
+    /// A digest over all hashes that the app's repository has instead of a store.
+    let value: String?
+  }
 
   struct List: Decodable { let pairs: [KnownPair] }
 
@@ -107,7 +111,14 @@ struct KnownPair: Decodable, CustomStringConvertible {
       "\(pair): \(pair.hashes.count - wrong.count) of \(pair.hashes.count) entities equal, \(target.files.count) files")
     #expect(wrong.isEmpty)
     if let checksum = pair.checksum { #expect(derived.model?.versionChecksum == checksum) }
-    if let model = derived.model { try compare(model, with: pair) }
+    if let model = derived.model {
+      if let recorded = pair.store.value {
+        var known = PinnedHashes()
+        known.add("\"\(recorded)\"".utf8, of: "manifest.json")
+        #expect(known.place(of: model) == "manifest.json:1")
+      }
+      try compare(model, with: pair)
+    }
   }
 
   /// What is in no hash: the model that the store holds makes the same tables and indexes.

@@ -1,4 +1,4 @@
-// What the source shows beyond the models: mistakes, a frozen copy, what a known hash settles.
+// What the source shows beyond the models: mistakes and a frozen copy.
 
 import Diagnostics
 import ManagedObjectModel
@@ -71,25 +71,5 @@ import Testing
     // Beside the live classes too.
     let both = try SourceModels(TestReader.target(["Frozen.swift": text, "Models.swift": Self.shop]), schema: "Frozen")
     #expect(both.versions.first?.derived.model?.versionHashes == derived.model?.versionHashes)
-  }
-
-  @Test func aCalibrationFindsTheModelByItsHashes() throws {
-    let source = """
-      struct Step: Codable { var x: Int }
-      @Model class A { var site: URL?; var steps: [Step]; var n: Int8 }
-      """
-    let target = try TestReader.target(["Models.swift": source])
-    let truth = CalibratedForms(["URL": "string", "array of a struct": "binary", "Int8": "integer 16"])
-    let made = try #require(SourceModels(target, schema: "A", calibrated: truth).versions.first?.derived.model)
-    for known in [KnownVersion.hashes(made.versionHashes), .checksum(made.versionChecksum)] {
-      let found = try Calibration.find(known, in: target, schema: "A", calibrated: CalibratedForms())
-      #expect(found.found == truth)
-    }
-    let text = CalibrationFile.text(truth, evidence: "a \"store\"")
-    #expect(try CalibrationFile.parse(text, at: "hop.calibration.toml") == truth)
-    #expect(throws: HopdError.self) { try CalibrationFile.parse("forms = 1", at: "hop.calibration.toml") }
-    #expect(throws: HopdError.self) {
-      try Calibration.find(.checksum("x"), in: target, schema: "A", calibrated: CalibratedForms())
-    }
   }
 }

@@ -47,18 +47,19 @@ package enum CalibrationFile {
           case .string(let model)? = entries["model"]?.value
         else { throw mistake("a form has a name and a model", element) }
         forms.found[name] = model
+        if case .string(let evidence)? = entries["evidence"]?.value { forms.evidence[name] = evidence }
       }
     }
     return forms
   }
 
   /// Returns the text of a file.
-  package static func text(_ forms: CalibratedForms, evidence: String) -> String {
+  package static func text(_ forms: CalibratedForms) -> String {
     var lines = ["# What SwiftData makes of forms that are not proven, as the app's own version hashes show.", ""]
     for (name, model) in forms.found.sorted(by: { $0.key < $1.key }) {
       lines += [
         "[[form]]", "name = \(TOMLText.quoted(name))", "model = \(TOMLText.quoted(model))",
-        "evidence = \(TOMLText.quoted(evidence))", "",
+        "evidence = \(TOMLText.quoted(forms.evidence[name] ?? ""))", "",
       ]
     }
     return lines.dropLast().joined(separator: "\n") + "\n"

@@ -165,7 +165,9 @@ package struct ModelDerivation {
       HopdError(
         .sourceUnproven, "\(what): the model that SwiftData makes of this is not proven (\(form.name))", at: place,
         hint: form.alternatives.isEmpty
-          ? nil : "a store that the app made with any version settles it: hopctl model calibrate FOLDER --store STORE"))
+          ? nil
+          : "a store that the app made with any version settles it: hopctl model calibrate FOLDER --store STORE; so do "
+            + "hashes that its tests pin: --pinned TESTS"))
     return nil
   }
 }

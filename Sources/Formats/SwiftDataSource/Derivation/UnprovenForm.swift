@@ -55,6 +55,8 @@ extension AttributeType {
 /// What a calibration found, by the names of forms.
 package struct CalibratedForms: Hashable, Sendable {
   package var found: [String: String]
+  /// What shows it.
+  package var evidence: [String: String] = [:]
 
   package init(_ found: [String: String] = [:]) { self.found = found }
 }
