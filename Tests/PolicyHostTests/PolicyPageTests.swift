@@ -95,10 +95,7 @@ import Testing
   }
 
   /// The examples have the page's programs; those of stages run in StageCommandTests.
-  @Test(arguments: [
-    ("Books/book_to_book.py", "python", 0), ("Stages/trips.py", "python", 2),
-    ("Stages/TripStages/main.swift", "swift", 2),
-  ])
+  @Test(arguments: [("Books/book_to_book.py", "python", 0), ("Stages/trips.py", "python", 2)])
   func theExampleIsThePages(_ name: String, _ kind: String, _ number: Int) throws {
     let file = try #require(fopen(Programs.root.appending("Examples").appending(name).string, "r"))
     defer { fclose(file) }
@@ -136,7 +133,7 @@ import Testing
     arguments: [0, 1])
   func theSwiftPoliciesOfThePageRun(_ number: Int) throws {
     let blocks = try Self.blocks("swift")
-    try #require(blocks.count == 3)
+    try #require(blocks.count == 2)
     let block = blocks[number]
     let folder = try folder()
     let build = FilePath(try Programs.swiftExample()[0]).removingLastComponent()
