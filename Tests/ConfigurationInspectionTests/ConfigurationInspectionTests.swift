@@ -122,7 +122,7 @@ import Testing
     // A directory that is missing is waited for.
     #expect(remarks.map(\.place.line) == [3, 11], "\(remarks)")
     #expect(remarks.map(\.code) == [.directoryUnwritable, .directoryUnwritable])
-    #expect(remarks[0].message == "hopd may not write in \(place.root)/a: Read-only file system")
+    #expect(remarks[0].message == "hopd cannot write to \(place.root)/a: Read-only file system")
     #expect(remarks[0].hint == "the drop-in" && remarks[1].hint == "ls -lad \(place.root)/b")
   }
 
@@ -208,7 +208,7 @@ import Testing
     #expect(BackupOverlap.mistakes(in: loaded).count == 1)
     let found = try #require(error(loaded, waits: true))
     #expect(found.code.exit == .configuration && found.place.line == 8, "\(found)")
-    #expect(found.message.contains("lies among the backups"), "\(found)")
+    #expect(found.message.contains("is inside the backup directory"), "\(found)")
   }
 
   @Test func rulesForEntitiesOfNoVersionAreMistakes() throws {

@@ -37,7 +37,7 @@ struct ReloadCheckTests {
     let reload = try self.check("--check-reload", models: "/nowhere/A.momd")
     #expect(reload.status == 78 && reload.errors.contains("hopd.toml:4"), "\(reload)")
     // In the journal: `systemctl reload` shows no output of this command.
-    #expect(reload.errors.contains("the old one stays in force") && reload.errors.contains("HOPD_"), "\(reload)")
+    #expect(reload.errors.contains("the old one remains in use") && reload.errors.contains("HOPD_"), "\(reload)")
   }
 
   /// A watch waits for its directory: a late mount must not keep the other watches from a reload.

@@ -130,7 +130,7 @@ struct RunningDaemonTests {
     let global = try daemon.run("resume", "--global")
     #expect(global.output == "resumed: everything\nstill paused: zoo\n", "\(global)")
     let none = try daemon.run("resume", "--global")
-    #expect(none.status == 64 && none.errors.contains("no pause of everything"), "\(none)")
+    #expect(none.status == 64 && none.errors.contains("no global pause"), "\(none)")
     let last = try daemon.run("resume", "zoo")
     #expect(last.output == "resumed: zoo\nnothing is paused\n", "\(last)")
     let json = try daemon.run("pause", "zoo", "--json").json()
@@ -269,7 +269,7 @@ struct RunningDaemonTests {
     let refused = try daemon.run("reload", "--json")
     #expect(refused.status == 78 && refused.errors.contains("hopd.toml:"), "\(refused)")
     #expect(try refused.json().error?.code?.text == "configuration-refused")
-    #expect(refused.errors.contains("the old configuration stays in force"), "\(refused.errors)")
+    #expect(refused.errors.contains("the old configuration remains in use"), "\(refused.errors)")
     try daemon.room.file("hopd.toml", Running.configuration(daemon.room))
     #expect(try daemon.run("reload").status == 0)
   }

@@ -141,10 +141,10 @@ import Testing
       return .success(.current(nil))
     }
     try await DaemonTests().running(place, try place.coordinator(work)) {
-      try await eventually("held back") { !place.log.all(.storePinned).isEmpty }
+      try await eventually("pinned") { !place.log.all(.storePinned).isEmpty }
       // The status counts it as what it is, and two rescans later nothing has changed.
       try await eventually("status") {
-        place.manager.messages.contains { $0.contains("watching 1 store, 0 current, 1 held back") }
+        place.manager.messages.contains { $0.contains("watching 1 store: 0 current, 1 pinned") }
       }
       try await Task.sleep(for: .milliseconds(2500))
       #expect(place.log.all(.storePinned).count == 1)

@@ -158,11 +158,11 @@ import Testing
     try await running(place, try place.coordinator(work)) {
       try await eventually("READY") { place.manager.messages.contains { $0.hasPrefix("READY=1") } }
       try place.write("stores/a.sqlite", "x")
-      try await eventually("the first") { reported("watching 1 store, 1 to look at") }
+      try await eventually("the first") { reported("watching 1 store: 1 to inspect") }
       // Between two of the ticks that jobs cause, so that the last of them comes too early for the last message.
       try await Task.sleep(for: .milliseconds(1400))
       try place.write("stores/b.sqlite", "x")
-      try await eventually("the second") { reported("watching 2 stores, 2 to look at") }
+      try await eventually("the second") { reported("watching 2 stores: 2 to inspect") }
       mayEnd.withLock { $0 = true }
       // Before the daemon wakes to rest.
       try await eventually("the last word", within: 4) { reported("watching 2 stores") }
@@ -288,7 +288,7 @@ import Testing
     try await running(place, try place.coordinator(work)) {
       try await eventually("queued") { !place.log.all(.storeQueued).isEmpty }
       try await eventually("told") {
-        place.manager.messages.contains { $0.contains("paused; watching 1 store, 1 to do") }
+        place.manager.messages.contains { $0.contains("paused; watching 1 store: 1 to migrate") }
       }
       #expect(place.log.all(.storeMigrated).isEmpty)
       unlink(place.root.appending("pause").string)
@@ -333,7 +333,7 @@ import Testing
       })
     try await running(place, try place.coordinator(work)) {
       try await eventually("loud") { place.log.all(.migrationFailed).contains { $0.level == .error } }
-      try await eventually("status") { place.manager.messages.contains { $0.contains("1 tried again later") } }
+      try await eventually("status") { place.manager.messages.contains { $0.contains("1 retrying") } }
       try await eventually("tried on and on") { place.log.all(.migrationFailed).count >= 5 }
     }
     let failures = place.log.all(.migrationFailed).filter { $0.level > .debug }

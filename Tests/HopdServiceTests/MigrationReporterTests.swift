@@ -168,7 +168,7 @@ import Testing
       var logger = log.logger
       logger.logLevel = level
       MigrationReporter(.init(store: FilePath(store), watch: "w", job: "1"), logger: logger).failed(
-        failure, .refused(isNews: true), told: ["Traceback"], now: .now)
+        failure, .refused(isNews: true), reported: ["Traceback"], now: .now)
       let text = try #require(log.entries.first).text
       #expect(text.contains("Traceback") == isQuoted && text.contains("NameError"), "\(level): \(text)")
     }
@@ -181,7 +181,7 @@ import Testing
       failure, .retry(until: now.advanced(by: .seconds(90)), attempt: 3, attempts: nil, isNews: true), now: now)
     reporter.failed(failure, .lasting(until: now.advanced(by: .seconds(90)), attempt: 5), now: now)
     let (first, last) = (try #require(log.entries.first), try #require(log.entries.last))
-    #expect(first[.attempt] == "3" && first.text.contains("attempt 3") && first.text.contains("tried again in 1m30s"))
+    #expect(first[.attempt] == "3" && first.text.contains("attempt 3") && first.text.contains("next attempt in 1m30s"))
     let next = try #require(first[.next])
     #expect(next.count == 20 && next.hasSuffix("Z") && next.contains("T"), "\(next)")
     #expect(first.level == .warning && last.level == .error)

@@ -31,7 +31,7 @@ import Testing
     var throttle = PressureThrottle()
     #expect(throttle.take(Pressure(io: 40, cpu: 100, memory: 20), limits: limits, now: at(0)) == nil)
     #expect(!throttle.isHalting)
-    #expect(throttle.take(Pressure(io: 40.1), limits: limits, now: at(1)) == .halted("I/O pressure above 40 %"))
+    #expect(throttle.take(Pressure(io: 40.1), limits: limits, now: at(1)) == .halted("I/O pressure above 40%"))
     #expect(throttle.isHalting && throttle.detail == "I/O pressure 41 %, limit 40 %")
     // Its own halts lower the pressure: up and down, and nothing is reported.
     for second in 2..<100 {
@@ -43,7 +43,7 @@ import Testing
     #expect(throttle.take(Pressure(), limits: limits, now: at(101)) == nil && !throttle.isHalting)
     #expect(throttle.take(Pressure(), limits: limits, now: at(160)) == nil)
     #expect(throttle.take(Pressure(), limits: limits, now: at(161)) == .over)
-    #expect(throttle.take(Pressure(io: 50), limits: limits, now: at(162)) == .halted("I/O pressure above 40 %"))
+    #expect(throttle.take(Pressure(io: 50), limits: limits, now: at(162)) == .halted("I/O pressure above 40%"))
   }
 
   /// A daemon whose kernel files a test writes; each migration moves for as long as it is not halted.
@@ -119,7 +119,7 @@ import Testing
       try world.pressure(77)
       let chunks = try await world.halted()
       try await eventually("status") {
-        world.place.manager.messages.contains { $0.contains("halted: I/O pressure 77 %, limit 40 %") }
+        world.place.manager.messages.contains { $0.contains("throttled: I/O pressure 77%, limit 40%") }
       }
       try world.pressure(5)
       try await eventually("goes on") { world.chunks.value > chunks + 3 }
@@ -163,7 +163,7 @@ import Testing
       "[daemon]\nwindow = \"\(text(past))-\(text(past + 1))\"\ntime_zone = \"UTC\"\n")
     try await DaemonTests().running(world.place, try world.coordinator) {
       try await eventually("status") {
-        world.place.manager.messages.contains { $0.contains("1 to do; waits until \(text(past)) UTC") }
+        world.place.manager.messages.contains { $0.contains("1 to migrate; waiting until \(text(past)) UTC") }
       }
       #expect(world.chunks.value == 0)
     }

@@ -17,15 +17,15 @@ import Testing
     var line = StatusLine()
     line.jobs = [StatusLine.Job(ordinal: 3, name: "Library.sqlite", from: "v2", to: "v4", progress: progress())]
     line.batch = 120
-    #expect(line.text == "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s")
+    #expect(line.text == "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41% ETA 2m10s")
     line.jobs.append(StatusLine.Job(ordinal: 4, name: "Other.sqlite"))
     #expect(line.text.hasSuffix("ETA 2m10s (and 1 more)"))
     line.toDo = 116
     line.queueRemaining = 3900
     line.attention = 16
     #expect(line.text.hasSuffix("(and 1 more); queue ETA 1h05m; 16 failed (hopctl list --failed)"))
-    line.note = "configuration refused, the old one is in force (hopctl check-config)"
-    #expect(line.text.hasSuffix("; configuration refused, the old one is in force (hopctl check-config)"))
+    line.note = "configuration refused, the old one remains in use (hopctl check-config)"
+    #expect(line.text.hasSuffix("; configuration refused, the old one remains in use (hopctl check-config)"))
   }
 
   @Test func aMigrationBeforeAndAfterItsHops() {
@@ -49,17 +49,17 @@ import Testing
     #expect(line.text == "watching 1 store")
     line.stores = 12344
     line.toDo = 3
-    #expect(line.text == "watching 12 344 stores, 3 to do")
+    #expect(line.text == "watching 12 344 stores: 3 to migrate")
     line.toInspect = 9
     line.deferred = 2
     line.attention = 1
     line.isPaused = true
     #expect(
       line.text
-        == "paused; watching 12 344 stores, 9 to look at, 3 to do, 12 329 current, 2 tried again later, "
+        == "paused; watching 12 344 stores: 9 to inspect, 3 to migrate, 12 329 current, 2 retrying, "
         + "1 failed (hopctl list --failed)")
     line.pinned = 4
-    #expect(line.text.hasSuffix(", 12 325 current, 2 tried again later, 4 held back, 1 failed (hopctl list --failed)"))
+    #expect(line.text.hasSuffix(", 12 325 current, 2 retrying, 4 pinned, 1 failed (hopctl list --failed)"))
   }
 
   @Test func percentIsHundredOnlyAtTheEnd() {

@@ -247,7 +247,7 @@ import Testing
     let entries = place.log.all(.commandFailed)
     #expect(entries.count == 2, "\(entries.map(\.text))")
     #expect(entries.first?.text.contains("because 2 wait already") == true)
-    #expect(entries.last?[.count] == "3" && entries.last?.text.contains("because too many waited") == true)
+    #expect(entries.last?[.count] == "3" && entries.last?.text.contains("because too many were waiting") == true)
   }
 
   @Test("The end of hopd does not wait for a command that hangs")
@@ -260,7 +260,7 @@ import Testing
     let began = ContinuousClock.now
     await Self.finish(commands, within: .milliseconds(200))
     #expect(ContinuousClock.now - began < .seconds(3))
-    #expect(place.log.all(.commandFailed).last?.text.contains("because hopd stops") == true)
+    #expect(place.log.all(.commandFailed).last?.text.contains("because hopd is stopping") == true)
     #expect(place.log.all(.commandFailed).last?[.count] == "5")
   }
 }

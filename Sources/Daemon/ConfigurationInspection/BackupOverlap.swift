@@ -22,10 +22,10 @@ package enum BackupOverlap {
       guard let folder = names.first(where: { $0.hasSuffix(BackupSet.folderSuffix) }) else { return nil }
       return HopdError(
         .configurationInvalid,
-        "\(watch.directory.printable) lies among the backups in \(folder.printableLine): hopd would migrate them, "
-          + "and a restore needs them as they are",
+        "\(watch.directory.printable) is inside the backup directory \(folder.printableLine): hopd would migrate the "
+          + "backups, and a restore needs them unchanged",
         at: loaded.place(of: "watch.\(watch.name).directory"),
-        hint: "watch the directory of the stores; `hopctl restore` puts a backup back")
+        hint: "watch the directory of the stores; `hopctl restore` restores a backup")
     }
   }
 
@@ -40,11 +40,12 @@ package enum BackupOverlap {
       guard let (tree, _) = trees.first(where: { place.starts(with: $0.1) }) else { return nil }
       return HopdError(
         .backupsInWatch,
-        "the backup directory \(backups.printable) lies in \(tree.directory.printable), which the watch \(tree.name) "
-          + "watches with all directories below it; hopd leaves the backups there alone",
+        "the backup directory \(backups.printable) is in \(tree.directory.printable), which the watch \(tree.name) "
+          + "watches recursively; hopd ignores the backups there",
         at: loaded.place(of: "watch.\(watch.name).backup.directory"),
-        hint: "name a directory outside of it, so that no other program takes backups for stores; without `directory` "
-          + "they are kept beside the stores")
+        hint:
+          "set a directory outside of it, so that no other program mistakes backups for stores; without `directory` "
+          + "backups are stored next to the stores")
     }
   }
 }

@@ -45,7 +45,7 @@ package struct ConfigurationInspection {
         findings.remarks += try WatchModels.load(watch).warnings
         findings.mistakes += unreadable(watch)
       } catch {
-        findings.mistakes.append(described(error, "the watch \(watch.name) cannot be served"))
+        findings.mistakes.append(described(error, "the watch \(watch.name) is unavailable"))
       }
       check(watch.directory, "watch.\(watch.name).directory", into: &findings)
       // The folder for backups is made with the first backup; only its parent must exist.
@@ -81,14 +81,14 @@ package struct ConfigurationInspection {
     return reasons.isEmpty
       ? nil
       : HopdError(
-        .configurationInvalid, "the configuration names \(reasons.count) things that cannot be used", reasons: reasons)
+        .configurationInvalid, "the configuration has \(reasons.count) unusable values", reasons: reasons)
   }
 
   /// The error for a configuration without a watch; a hopd that starts with it ends with the same error.
   package static func notConfigured(_ files: [FilePath]) -> HopdError {
     let list = files.map(\.printable).joined(separator: ", ")
     return HopdError(
-      .notConfigured, "no directory is configured to be watched" + (list.isEmpty ? "" : " in \(list)"),
+      .notConfigured, "no directory is configured" + (list.isEmpty ? "" : " in \(list)"),
       hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; hopd(8) has the first steps, "
         + "/usr/lib/hopd/hopd.toml every key")
   }
@@ -110,13 +110,16 @@ package struct ConfigurationInspection {
       if let reason = unit?.hiding(path) {
         return HopdError(
           .configurationInvalid, "\(path.printable) \(reason)", at: loaded.place(of: key),
-          hint: "move it to /srv or /etc/hopd; `hopctl check-config --drop-in --install` shows it to the service there")
+          hint:
+            "move it to /srv or /etc/hopd, then run `hopctl check-config --drop-in --install`"
+        )
       }
       guard let barred = user.firstUnreadable(below: path) else { return nil }
       return HopdError(
-        .configurationInvalid, "\(user.name) may not read \(barred.printable)", at: loaded.place(of: key),
-        hint: "give it the right: `chmod -R go+rX`, a group, or `setfacl -R -m u:\(user.name):rX "
-          + "\(barred.quotedForShell)`; or move it to a place that all may read")
+        .configurationInvalid, "permission denied: \(user.name) cannot read \(barred.printable)",
+        at: loaded.place(of: key),
+        hint: "grant access: `chmod -R go+rX`, a group, or `setfacl -R -m u:\(user.name):rX "
+          + "\(barred.quotedForShell)`; or move it to a directory that everyone can read")
     }
   }
 
@@ -161,7 +164,7 @@ package struct ConfigurationInspection {
       return obstacle(
         "\(name): \(code)",
         code == .permissionDenied
-          ? "give the user who checks, and hopd's, the right to reach it" : "create or mount it; hopd waits for it")
+          ? "grant access to it to this user and to the user of hopd" : "create or mount it; hopd waits for it")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
       return obstacle("\(name) is not a directory", "name the directory")
@@ -175,8 +178,8 @@ package struct ConfigurationInspection {
     }
     guard user.mayWrite(directory) else {
       return obstacle(
-        "\(user.name) may not write to \(name)",
-        "give it the right to read and write there: chown, a group, or `setfacl -m u:\(user.name):rwx "
+        "permission denied: \(user.name) cannot write to \(name)",
+        "grant read and write access: chown, a group, or `setfacl -m u:\(user.name):rwx "
           + "\(directory.quotedForShell)`")
     }
   }

@@ -27,10 +27,10 @@ package enum PathTrust {
         let folder = found.folder
         return HopdError(
           .pathExposed,
-          "\(found.who) may write in \(folder.printable), and so put another directory or a link in the place of "
+          "\(found.who) can write to \(folder.printable), and so replace with another directory or a link: "
             + found.child.printable,
           at: loaded.place(of: key),
-          hint: "give the folder to root alone: chown root \(folder.quotedForShell) && chmod go-w "
+          hint: "make root its only writer: chown root \(folder.quotedForShell) && chmod go-w "
             + folder.quotedForShell)
       }
     }
@@ -68,7 +68,7 @@ package enum PathTrust {
     return nil
   }
 
-  /// Who may exchange a file in a folder, or create it if it is missing, besides root and `user`; nil where nobody may.
+  /// Who may exchange a file in a folder, or create it if it is missing, besides root and `user`; nil if no one can.
   private static func stranger(_ folder: stat, _ file: stat?, _ user: uid_t) -> String? {
     func isTrusted(_ owner: uid_t) -> Bool { owner == 0 || owner == user }
     guard isTrusted(folder.st_uid) else { return "user " + AccountName.ofUser(folder.st_uid) }

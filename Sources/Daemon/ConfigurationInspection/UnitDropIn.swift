@@ -55,7 +55,7 @@ package struct UnitDropIn: Sendable, Hashable {
     lines += mounted.compactMap { Self.setting($0).map { "RequiresMountsFor=\($0)" } }
     lines += ["", "[Service]"]
     for path in missing {
-      lines.append("# \(path.printable) is not there yet: make it, then restart the service.")
+      lines.append("# \(path.printable) does not exist yet: create it, then restart the service.")
     }
     // With "-" the service starts even if the directory is missing; its watch waits for it.
     lines += writable.compactMap { Self.setting($0, prefix: "-").map { "ReadWritePaths=\($0)" } }

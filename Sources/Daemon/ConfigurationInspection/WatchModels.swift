@@ -85,7 +85,7 @@ extension Configuration.Watch {
     guard let unknown = catalog.unknownEntity(among: named) else { return nil }
     return HopdError(
       .configurationInvalid,
-      "`invalid_rows` of the watch \(name) names the entity \(unknown.name.printableLine), which no version of its "
+      "`invalid_rows` of the watch \(name) has the entity \(unknown.name.printableLine), which no version of its "
         + "models has",
       at: Place(key: "watch.\(name).migration.invalid_rows.\(unknown.name)"), hint: unknown.hint)
   }

@@ -19,9 +19,9 @@ package enum WatchOverlap {
           relation = "is the directory of the watch \(other.name)"
         } else if other.recursive, directory.starts(with: otherDirectory) {
           relation =
-            "lies in \(other.directory.printable), which the watch \(other.name) watches with all directories below it"
+            "is in \(other.directory.printable), which the watch \(other.name) watches recursively"
         } else if watch.recursive, otherDirectory.starts(with: directory) {
-          relation = "holds \(other.directory.printable), the directory of the watch \(other.name)"
+          relation = "contains \(other.directory.printable), the directory of the watch \(other.name)"
         } else {
           continue
         }
@@ -31,7 +31,7 @@ package enum WatchOverlap {
           HopdError(
             .configurationInvalid, "\(watch.directory.printable) \(relation)\(line)",
             at: loaded.place(of: "watch.\(watch.name).directory"),
-            hint: "watch each directory once: merge the two watches, or give one of them another directory"))
+            hint: "watch each directory once: merge the two watches, or set another directory for one of them"))
       }
     }
     return findings

@@ -28,7 +28,7 @@ package enum WriteAccess {
           return nil
         }
         return HopdError(
-          .directoryUnwritable, "hopd may not write in \(path.printable): \(problem)", at: loaded.place(of: key),
+          .directoryUnwritable, "hopd cannot write to \(path.printable): \(problem)", at: loaded.place(of: key),
           hint: problem == .readOnlyFileSystem ? dropIn : "ls -lad \(path.quotedForShell)")
       }
     }

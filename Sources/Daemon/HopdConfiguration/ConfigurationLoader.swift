@@ -94,7 +94,7 @@ package struct ConfigurationLoader: Sendable {
   /// Loads one file and its own drop-ins (`FILE.d/*.toml`) instead of the installed files; the file must exist.
   package static func load(file: FilePath) throws(HopdError) -> LoadedConfiguration {
     guard file.lastComponent != nil else {
-      throw HopdError(.notFound, "no configuration file is named", at: Place(file: file))
+      throw HopdError(.notFound, "no configuration file is specified", at: Place(file: file))
     }
     guard try TOMLFile.text(of: file, called: "configuration", code: .configurationInvalid) != nil else {
       throw HopdError(.notFound, "the configuration file does not exist", at: Place(file: file))
@@ -167,7 +167,7 @@ package struct ConfigurationLoader: Sendable {
     } catch {
       if error == .noSuchFileOrDirectory || error == .notDirectory { return [] }
       throw HopdError(
-        error == .permissionDenied ? .noPermission : .inputOutput, "the folder of drop-ins cannot be read",
+        error == .permissionDenied ? .noPermission : .inputOutput, "cannot read the drop-in directory",
         at: Place(file: folder), cause: error, hint: "ls -ld \(folder.quotedForShell)")
     }
     return files.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
@@ -195,7 +195,7 @@ private struct WatchList {
     var here: Set<String> = []
     for element in elements {
       guard case .table(let table) = element.value else {
-        wrong(element, "watch", "`watch` holds \(element.kind), not a table", "write [[watch]]")
+        wrong(element, "watch", "`watch` contains \(element.kind), not a table", "write [[watch]]")
         continue
       }
       guard let nameNode = table["name"], case .string(let name) = nameNode.value, Self.isName(name) else {
@@ -207,7 +207,7 @@ private struct WatchList {
       if !here.insert(name).inserted {
         wrong(
           nameNode, "watch.\(name).name", "two watches of this file have the same name",
-          "give one of them another name")
+          "rename one of them")
       } else if let index = places[name] {
         nodes[index] = nodes[index].merged(with: element)
       } else {

@@ -73,7 +73,7 @@ struct ConfigurationReader {
       if program.isEmpty || (program.contains("/") && !FilePath(program).isAbsolute) {
         report(
           entry["command"] ?? entry.entry("command", entry.node),
-          "must begin with the absolute path or the plain name of a program",
+          "must start with the absolute path or the plain name of a program",
           write: "[\"/usr/lib/hopd/policies/NAME\"]")
       }
       return policy
@@ -119,8 +119,8 @@ struct ConfigurationReader {
       if let window = TimeWindow(hours.window, zone: zone) { return window }
       if let entry = window ?? timeZone {
         report(
-          entry, "\"\(hours.window.printableLine)\" is not a window of hours",
-          hint: "write window = \"22:00-06:00\", or \"\" for always")
+          entry, "\"\(hours.window.printableLine)\" is not a time window",
+          hint: "write window = \"22:00-06:00\", or \"\" for any time")
       }
     } catch {
       if let entry = timeZone ?? window {

@@ -58,7 +58,7 @@ struct KeyType<Value>: Sendable {
         if case .string(let text) = element.value, !text.isEmpty {
           texts.append(text)
         } else {
-          reader.report(place, "holds something that is not a string, or an empty one", write: "[\"…\"]")
+          reader.report(place, "contains something that is not a string, or an empty string", write: "[\"…\"]")
         }
       }
       return value(texts, entry, &reader)
@@ -166,16 +166,16 @@ extension KeyType<[String]> {
   /// A program and its arguments; empty for none. A plain name is looked up in PATH; a relative path would depend on
   /// the working directory.
   static let command = strings.checked { command, entry, reader in
-    if command.contains(where: { $0.utf8.contains(0) }) { reader.report(entry, "holds a NUL", write: "[\"…\"]") }
+    if command.contains(where: { $0.utf8.contains(0) }) { reader.report(entry, "contains a NUL", write: "[\"…\"]") }
     guard let program = command.first, program.contains("/"), !FilePath(program).isAbsolute else { return }
-    reader.report(entry, "must begin with an absolute path or a plain name", write: "[\"/usr/local/bin/NAME\"]")
+    reader.report(entry, "must start with an absolute path or a plain name", write: "[\"/usr/local/bin/NAME\"]")
   }
 
   /// Patterns for file names. They are compared with names, so a pattern with a slash would never match.
   static let patterns = strings.checked { patterns, entry, reader in
     guard let slashed = patterns.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else { return }
     reader.report(
-      entry, "\"\(slashed)\" holds a slash; patterns are compared with file names",
+      entry, "\"\(slashed)\" contains a slash; patterns are compared with file names",
       hint: "write the part after the slash, and recursive = true for the directories below")
   }
 
@@ -184,7 +184,7 @@ extension KeyType<[String]> {
     for name in names
     where name.split(separator: ".").count != 2 || name.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 1 {
       reader.report(
-        entry, "\"\(name)\" names no relationship of an entity", write: "[\"Entity.relationship\"]")
+        entry, "\"\(name)\" is not a relationship of an entity", write: "[\"Entity.relationship\"]")
     }
   }
 }

@@ -45,17 +45,18 @@ package final class ControlClient {
     switch error {
     case "\(ControlInterface.name).NotFound":
       throw HopdError(
-        .notFound, "hopd knows no store or watch \(reply.parameters["name"]?.text ?? "of this name")", hint: hint)
+        .notFound, "no such store or watch: \(reply.parameters["name"]?.text ?? "of this name")", hint: hint)
     case "\(ControlInterface.name).NotPossible":
       throw Self.refusal(
-        reply.parameters["code"]?.text ?? "not-possible", reply.parameters["reason"]?.text ?? "hopd refuses", hint)
+        reply.parameters["code"]?.text ?? "not-possible",
+        reply.parameters["reason"]?.text ?? "hopd refused the command", hint)
     case "\(ControlInterface.name).Busy":
       throw HopdError(
-        .controlUnavailable, "hopd has too many clients now", at: Place(file: path), hint: "try again")
+        .controlUnavailable, "hopd has too many clients", at: Place(file: path), hint: "retry")
     default:
       throw HopdError(
-        .controlProtocol, "hopd answers \(error)", at: Place(file: path),
-        hint: "hopd and hopctl may be of different versions: `hopctl --version`, `systemctl restart hopd`")
+        .controlProtocol, "hopd returned the error \(error)", at: Place(file: path),
+        hint: "check that hopd and hopctl have the same version: `hopctl --version`, `systemctl restart hopd`")
     }
   }
 
@@ -96,10 +97,10 @@ package final class ControlClient {
         let message = Array(received[..<end])
         received.removeFirst(end + 1)
         if let reply = ControlReply(message) { return reply }
-        throw HopdError(.controlProtocol, "the answer is not a message", at: Place(file: path), hint: "try again")
+        throw HopdError(.controlProtocol, "the reply is not a message", at: Place(file: path), hint: "retry")
       }
       guard received.count < Self.longestAnswer else {
-        throw HopdError(.controlProtocol, "the answer is too long", at: Place(file: path), hint: "try again")
+        throw HopdError(.controlProtocol, "the reply is too long", at: Place(file: path), hint: "retry")
       }
       let left = until - .now
       let milliseconds = left.components.seconds &* 1000 &+ left.components.attoseconds / 1_000_000_000_000_000
@@ -116,7 +117,7 @@ package final class ControlClient {
 
   private func ended(_ cause: Errno?) -> HopdError {
     HopdError(
-      .notRunning, "hopd has ended the connection", at: Place(file: path), cause: cause,
-      hint: "`systemctl status hopd` says whether it runs; try again")
+      .notRunning, "hopd closed the connection", at: Place(file: path), cause: cause,
+      hint: "check `systemctl status hopd`, then retry")
   }
 }

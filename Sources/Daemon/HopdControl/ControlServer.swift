@@ -10,11 +10,11 @@ import SystemPackage
 
 /// The reason for which a client was disconnected.
 package enum ControlProblem: String, Sendable, Hashable, CaseIterable {
-  case garbage = "sent what is not a message"
+  case garbage = "sent an invalid message"
   case tooLong = "sent a message of more than 64 KiB"
-  case tooSlow = "began a message and did not end it, or sent none"
-  case unread = "did not read its answers"
-  case tooMany = "was one client too many"
+  case tooSlow = "sent no complete message in time"
+  case unread = "did not read its replies"
+  case tooMany = "exceeded the limit of clients"
 }
 
 /// Sends the replies to one call.

@@ -41,14 +41,14 @@ enum UnixSocket {
     if let there = try files.status(path) {
       guard there.kind == .socket else {
         throw HopdError(
-          .controlUnavailable, "something that is no socket has its name", at: Place(file: path),
-          hint: "move it away, or set control.socket to another path")
+          .controlUnavailable, "the path exists and is not a socket", at: Place(file: path),
+          hint: "move the file, or set control.socket to another path")
       }
       if let other = try? connected(to: path) {
         close(other)
         throw HopdError(
-          .controlUnavailable, "another hopd listens there", at: Place(file: path),
-          hint: "set control.socket to another path for one of the two")
+          .controlUnavailable, "another hopd listens on this socket", at: Place(file: path),
+          hint: "set control.socket of one of them to another path")
       }
       _ = try files.unlinkIfPresent(path)
     }
@@ -60,8 +60,8 @@ enum UnixSocket {
       let code = errno
       close(descriptor)
       throw HopdError(
-        .controlUnavailable, "the control socket cannot be made", at: Place(file: path), cause: Errno(rawValue: code),
-        hint: "its directory must be there and writable for hopd; control.socket names another path, \"\" none")
+        .controlUnavailable, "cannot create the control socket", at: Place(file: path), cause: Errno(rawValue: code),
+        hint: "make its directory writable by hopd, or set control.socket to another path, or to \"\" to disable it")
     }
     return descriptor
   }
@@ -81,30 +81,31 @@ enum UnixSocket {
     case EAGAIN, ETIMEDOUT: throw silence(path)
     case ENOENT, ECONNREFUSED:
       throw HopdError(
-        .notRunning, "hopd does not listen there", at: Place(file: path),
-        hint: "`systemctl start hopd`; --socket names another socket")
+        .notRunning, "hopd does not listen on this socket", at: Place(file: path),
+        hint: "run `systemctl start hopd`, or pass another socket with --socket")
     case EACCES, EPERM:
       throw HopdError(
-        .noPermission, "you may not talk to hopd", at: Place(file: path), cause: Errno(rawValue: code),
+        .noPermission, "permission denied: cannot connect to the control socket", at: Place(file: path),
+        cause: Errno(rawValue: code),
         hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
     default:
       throw HopdError(
-        .controlUnavailable, "hopd cannot be reached", at: Place(file: path), cause: Errno(rawValue: code),
-        hint: "try again")
+        .controlUnavailable, "cannot connect to hopd", at: Place(file: path), cause: Errno(rawValue: code),
+        hint: "retry")
     }
   }
 
   /// The error for a daemon that takes too long.
   static func silence(_ path: FilePath) -> HopdError {
     HopdError(
-      .notAnswering, "hopd does not answer", at: Place(file: path),
-      hint: "check `systemctl status hopd`; it may still carry out an order when it goes on")
+      .notAnswering, "hopd does not respond", at: Place(file: path),
+      hint: "check `systemctl status hopd`; hopd may still execute the command once it continues")
   }
 
   private static func made() throws -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     if descriptor >= 0 { return descriptor }
-    throw HopdError(.controlUnavailable, "no socket can be made", cause: Errno(rawValue: errno), hint: "try again")
+    throw HopdError(.controlUnavailable, "cannot create a socket", cause: Errno(rawValue: errno), hint: "retry")
   }
 
   private static func withAddress<T>(
@@ -115,8 +116,8 @@ enum UnixSocket {
     let name = Array(path.string.utf8)
     guard name.count < MemoryLayout.size(ofValue: address.sun_path), !name.isEmpty, !name.contains(0) else {
       throw HopdError(
-        .controlUnavailable, "the path of the socket is longer than 107 bytes, or empty", at: Place(file: path),
-        hint: "name a shorter one")
+        .controlUnavailable, "the path of the socket is empty or longer than 107 bytes", at: Place(file: path),
+        hint: "pass a shorter path")
     }
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
     return withUnsafePointer(to: &address) { pointer in

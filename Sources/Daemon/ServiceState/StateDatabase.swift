@@ -13,7 +13,7 @@ package final class StateDatabase: Sendable {
   package let file: FilePath
   /// Number of this run of the daemon; stores with another number were not seen in this run.
   package let run: Int64
-  /// Why an existing file was unusable and made anew; nil otherwise. The old file is kept next to it.
+  /// Why an existing file was unusable and recreated; nil otherwise. The old file is kept next to it.
   package let replaced: HopdError?
 
   /// The most jobs to keep, and the age in seconds after which a job is removed.
@@ -25,7 +25,7 @@ package final class StateDatabase: Sendable {
   /// transaction for hours makes it so long.
   private let longestLog: Int64
 
-  /// Opens the database of a state directory, or makes it. A damaged one is set aside and made anew. Throws for a
+  /// Opens or creates the database of a state directory. A damaged one is set aside and recreated. Throws for a
   /// database of a newer hopd, or if it cannot be written.
   package init(stateDirectory: FilePath, longestLog: Int64 = 64 << 20) throws {
     file = StateSchema.file(in: stateDirectory)
@@ -40,12 +40,12 @@ package final class StateDatabase: Sendable {
     }
   }
 
-  /// Writes changes in order, all or none. `isNew` in the result: the file was missing or damaged and was made anew, so
+  /// Writes changes in order, all or none. `isNew` in the result: the file was missing or damaged and was recreated, so
   /// the caller must write its whole state again.
   package func write(_ changes: [StateChange], now: Int64) throws -> (isNew: Bool, failure: HopdError?) {
     do {
       if try LinuxFileSystem().status(file) == nil {
-        throw HopdError(.stateMissing, "it is gone", at: Place(file: file))
+        throw HopdError(.stateMissing, "the file was removed", at: Place(file: file))
       }
       try apply(changes, now: now)
       return (false, nil)
@@ -107,8 +107,9 @@ package final class StateDatabase: Sendable {
     _ = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
     guard try bytes() > longestLog else { return }
     throw HopdError(
-      .stateHeld, "a program has been reading the record for so long that its log is full", at: Place(file: file),
-      hint: "`fuser -v \(file.quotedForShell)` names the program; end it")
+      .stateHeld, "another program has been reading the state database for so long that its log is full",
+      at: Place(file: file),
+      hint: "find the program and stop it: `fuser -v \(file.quotedForShell)`")
   }
 
   // MARK: Changes

@@ -9,7 +9,7 @@ package enum StateDirectory {
   /// The directory if nothing names another one.
   package static let standard: FilePath = "/var/lib/hopd"
 
-  /// Returns the directory that $HOPD_STATE_DIRECTORY names, else the first one of $STATE_DIRECTORY, in which systemd
+  /// Returns the directory in $HOPD_STATE_DIRECTORY, otherwise the first one in $STATE_DIRECTORY, in which systemd
   /// separates several with colons; nil if neither is set.
   package static var ofEnvironment: FilePath? {
     if let own = value(of: "HOPD_STATE_DIRECTORY") { return FilePath(own) }

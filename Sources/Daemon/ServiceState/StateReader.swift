@@ -19,9 +19,9 @@ package final class StateReader {
     do {
       guard try files.status(file) != nil else {
         throw HopdError(
-          .stateMissing, "hopd has recorded nothing here yet", at: Place(file: file),
-          hint: "`systemctl status hopd` says whether it runs; hopd(8) has the first steps; --state-directory names "
-            + "another place")
+          .stateMissing, "no state database here", at: Place(file: file),
+          hint: "check `systemctl status hopd`; hopd(8) has the first steps; --state-directory selects "
+            + "another directory")
       }
       connection = try Self.open(file, files)
       try StateSchema.check(connection, file)
@@ -53,15 +53,15 @@ package final class StateReader {
     }
     if error.isBusy {
       return HopdError(
-        .stateUnreadable, "another program has locked the record of hopd", at: Place(file: file), cause: error,
-        hint: "try again; `fuser -v \(file.quotedForShell)` names the programs that have it open")
+        .stateUnreadable, "another program has locked the state database", at: Place(file: file), cause: error,
+        hint: "retry, or find the program: `fuser -v \(file.quotedForShell)`")
     }
     return StateSchema.unreadable(file, cause: error)
   }
 
   private static func noPermission(_ file: FilePath, cause: (any Error)?) -> HopdError {
     HopdError(
-      .noPermission, "you may not read the state of hopd", at: Place(file: file), cause: cause,
+      .noPermission, "permission denied: cannot read the state of hopd", at: Place(file: file), cause: cause,
       hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
   }
 

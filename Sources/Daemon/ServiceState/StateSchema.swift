@@ -54,14 +54,14 @@ package enum StateSchema {
       throw HopdError(
         .stateNewer, "the state directory was written by a newer hopd (schema \(found), this one knows \(version))",
         at: Place(file: file),
-        hint: "install that version again, or move the file away: hopd makes a new one and loses only the history")
+        hint: "install that version again, or move the file: hopd creates a new one; only the job history is lost")
     }
     guard found == version else { throw unreadable(file, cause: nil) }
   }
 
   static func unreadable(_ file: FilePath, cause: (any Error)?) -> HopdError {
     HopdError(
-      .stateUnreadable, "this is no state database of hopd's, or it is damaged", at: Place(file: file), cause: cause,
-      hint: "a running hopd makes a new one; the stores themselves are not affected")
+      .stateUnreadable, "not a hopd state database, or it is damaged", at: Place(file: file), cause: cause,
+      hint: "start hopd, which creates a new one; stores are not affected")
   }
 }

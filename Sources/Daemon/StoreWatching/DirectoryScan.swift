@@ -68,14 +68,15 @@ struct DirectoryScan: Sendable {
       && (watch.takesEverything || !ignores(String(decoding: name, as: UTF8.self)))
   }
 
-  /// The directory of a name below the watched directory, and the name in it; nil if it is gone.
+  /// The directory of a name below the watched directory, and the name in it; nil if it no longer exists.
   func place(of relative: [UInt8], in root: OpenDirectory) -> (folder: OpenDirectory, name: [UInt8])? {
     guard let slash = relative.lastIndex(of: UInt8(ascii: "/")) else { return (root, relative) }
     guard let folder = try? root.directory(Self.filePath(Array(relative[..<slash]))) else { return nil }
     return (folder, Array(relative[(slash + 1)...]))
   }
 
-  /// Seconds since the last change of a regular file or of its name, by the system's clock; nil if the file is gone.
+  /// Seconds since the last change of a regular file or of its name, by the system's clock; nil if the file no longer
+  /// exists.
   func secondsSinceChange(_ relative: [UInt8]) -> Int64? {
     guard let root = try? watch.root.open(), let (folder, name) = place(of: relative, in: root),
       let status = Self.status(name, in: folder), status.st_mode & S_IFMT == S_IFREG
@@ -107,14 +108,14 @@ struct DirectoryScan: Sendable {
     relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
   }
 
-  /// Returns the current state of a file below the watched directory; nil if it is gone or not a regular file.
+  /// Returns the current state of a file below the watched directory; nil if it is missing or not a regular file.
   func inspect(at relative: [UInt8]) -> FileObservation? {
     guard let root = try? watch.root.open(), let (folder, name) = place(of: relative, in: root) else { return nil }
     return inspect(at: name, in: folder)
   }
 
-  /// Returns the current state of the file with its side files; nil if it is gone or not a regular file. `hasSides` is
-  /// false if its directory was just listed and had none: this saves a call of stat(2) for each.
+  /// Returns the current state of the file with its side files; nil if it is missing or not a regular file. `hasSides`
+  /// is false if its directory was just listed and had none: this saves a call of stat(2) for each.
   func inspect(at name: [UInt8], in folder: OpenDirectory, hasSides: Bool = true) -> FileObservation? {
     guard let status = Self.status(name, in: folder), status.st_mode & S_IFMT == S_IFREG else { return nil }
     var sides: UInt64 = 0

@@ -11,8 +11,8 @@ enum KernelLimit {
     let number = read("/proc/sys/fs/inotify/\(name)").map { " (\($0))" } ?? ""
     return HopdError(
       .watchLimit,
-      "fs.inotify.\(name)\(number) is used up: \(armed) directories of this watch tell their changes at once, "
-        + "the others are found by the rescan every \(watch.rescan)",
+      "inotify limit \(name)\(number) reached: changes in \(armed) directories of this watch are seen immediately, "
+        + "others by the rescan every \(watch.rescan)",
       at: Place(file: watch.path, key: "watch.\(watch.name).directory"),
       hint: "raise it: sysctl fs.inotify.\(name)=1048576, and a file in /etc/sysctl.d to keep it")
   }

@@ -80,7 +80,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
 
   /// Takes in an inspection of the file; nil if the file is not there or not a regular file.
   ///
-  /// Returns true if the file is gone and had been reported before.
+  /// Returns true if the file was removed and had been reported before.
   @discardableResult
   package mutating func observed(
     _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
@@ -190,7 +190,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return vanished
   }
 
-  /// Forgets everything, because the directory itself is gone, and returns the files that had been reported.
+  /// Forgets everything, because the directory itself was removed, and returns the files that had been reported.
   package mutating func forgetAll() -> [Name] {
     let vanished = states.filter { $0.value.isReported }.map(\.key) + resting.keys
     states = [:]

@@ -51,7 +51,7 @@ struct Transfers {
   /// Notes a file in transfer.
   mutating func insert(_ transfer: [UInt8], of store: [UInt8]) { names[store, default: []].insert(transfer) }
 
-  /// Forgets a file in transfer that is gone.
+  /// Forgets a file in transfer that was removed.
   mutating func remove(_ transfer: [UInt8], of store: [UInt8]) {
     names[store]?.remove(transfer)
     if names[store]?.isEmpty == true { names[store] = nil }
@@ -61,7 +61,7 @@ struct Transfers {
   mutating func removeAll() { names = [:] }
 
   /// Returns a file that is still being sent for this store, if there is one. `changed` returns the seconds since the
-  /// file's last change, nil if it is gone.
+  /// file's last change, nil if it no longer exists.
   mutating func obstacle(for store: [UInt8], changed: ([UInt8]) -> Int64?) -> [UInt8]? {
     guard let candidates = names[store] else { return nil }
     for name in candidates.sorted(by: { $0.lexicographicallyPrecedes($1) }) {

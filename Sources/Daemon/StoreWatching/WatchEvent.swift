@@ -19,7 +19,7 @@ package struct WatchedDirectory: Sendable, Equatable {
   /// Whether the directories below are watched too. Those whose name begins with a dot never are.
   package var recursive: Bool
   /// Directories below are left out, with everything in them, if their name matches one of these. The watched directory
-  /// itself is served whatever its name: somebody named it.
+  /// itself is watched whatever its name, because the configuration lists it.
   package var excludedFolders: [Glob]
   /// How long a file must be quiet.
   package var settle: Duration
@@ -78,7 +78,7 @@ package struct SettledFile: Sendable {
 package enum WatchEvent: Sendable {
   /// The file is at rest and is new or has changed; reported once per change.
   case settled(SettledFile)
-  /// A reported file is gone; `key` is its canonical path.
+  /// A reported file was removed; `key` is its canonical path.
   case vanished(watch: String, path: FilePath, key: FilePath)
   /// The file has been quiet, but `transfer`, which belongs to it, is still being sent. `settled` follows after the
   /// transfer.

@@ -57,14 +57,14 @@ extension WatchRoot.Failure {
     case .errno(let code):
       let permission = code == .permissionDenied
       return HopdError(
-        permission ? .noPermission : .watchUnavailable, "the watched directory cannot be read: \(code)", at: place,
+        permission ? .noPermission : .watchUnavailable, "cannot read the watched directory: \(code)", at: place,
         hint: permission
-          ? "give the user of the service the rights to list it, and ReadWritePaths= in the unit"
-          : "create or mount it; it is looked for again by itself")
+          ? "grant the user of the service access to it, and add it to ReadWritePaths= of the unit"
+          : "create or mount it; hopd detects it automatically")
     case .moved(let from, let to):
       return HopdError(
-        .watchUnavailable, "the watched directory was \(from.printable), and its path leads to \(to.printable) now",
-        at: place, hint: "if that is meant: systemctl reload hopd")
+        .watchUnavailable, "the watched directory was \(from.printable), and its path now resolves to \(to.printable)",
+        at: place, hint: "run systemctl reload hopd if this is intended")
     }
   }
 }

@@ -303,7 +303,7 @@ final class WatchedTree {
 
   // MARK: Trouble
 
-  /// Handles the loss of the directory itself: its files are gone too, and count as new when it comes back.
+  /// Handles the loss of the directory itself: its files are lost too, and count as new when it returns.
   private func lose(_ table: inout WatchTable, _ failure: WatchRoot.Failure, now: ContinuousClock.Instant) {
     close(&table)
     identity = nil

@@ -109,7 +109,7 @@ package struct JournalLogHandler: LogHandler {
     // Counts scalars, because a character can be of any length.
     guard value.utf8.count > longestField, value.unicodeScalars.count > longestField else { return value }
     let left = value.unicodeScalars.count - longestField
-    return String(value.unicodeScalars.prefix(longestField)) + "… (\(left) characters left out)"
+    return String(value.unicodeScalars.prefix(longestField)) + "… (\(left) characters omitted)"
   }
 
   /// The fields of the entry as `NAME=value`, in the journal's own form.

@@ -9,16 +9,16 @@ import HopdService
     commandName: "hopd", abstract: "Migrate Core Data stores in watched directories",
     version: HopdVersion.text)
 
-  @Option(name: .customLong("config"), help: "Use this configuration file instead of the installed ones.")
+  @Option(name: .customLong("config"), help: "Configuration file (default: the installed ones)")
   var configurationFile: String?
-  @Option(help: "Keep state here instead of in $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY or /var/lib/hopd.")
+  @Option(help: "State directory (default: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY or /var/lib/hopd)")
   var stateDirectory: String?
-  @Flag(help: "Check the configuration and exit.")
+  @Flag(help: "Check the configuration and exit")
   var check = false
   @Flag(
     name: .customLong("check-reload"),
     help:
-      "Check as a reload does: a directory that is missing or read-only is a warning, because its watch waits for it.")
+      "Check as for a reload: a missing or read-only directory is only a warning")
   var checkReload = false
 
   static func main() async {

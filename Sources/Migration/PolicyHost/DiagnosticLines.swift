@@ -7,12 +7,12 @@ extension HopdError {
   /// The begin of a reason that quotes a line of a program.
   static let quote = "the program wrote: "
 
-  /// The error without the reasons that quote these lines, which were told as they came.
-  package func withoutQuotes(of told: [String]) -> HopdError {
-    guard !told.isEmpty else { return self }
-    let quotes = Set(told.map { Self.quote + DiagnosticLines.quoted($0) })
+  /// The error without the reasons that quote these lines, which were reported as they came.
+  package func withoutQuotes(of reported: [String]) -> HopdError {
+    guard !reported.isEmpty else { return self }
+    let quotes = Set(reported.map { Self.quote + DiagnosticLines.quoted($0) })
     var rest = self
-    rest.reasons = reasons.filter { !quotes.contains($0.message) }.map { $0.withoutQuotes(of: told) }
+    rest.reasons = reasons.filter { !quotes.contains($0.message) }.map { $0.withoutQuotes(of: reported) }
     return rest
   }
 }

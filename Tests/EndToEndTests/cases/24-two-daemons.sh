@@ -30,7 +30,7 @@ first=${pids[0]}
 refused 'the second daemon by another name of the directory' 69 "process $first, state directory $ROOM/one.* watches" \
     --config "$ROOM/second.toml" --state-directory "$ROOM/two"
 matches 'what to do' "kill $first" "$(cat "$ROOM/out")"
-refused 'a daemon below a watch that goes below' 69 "and all below it" --config "$ROOM/third.toml" \
+refused 'a daemon below a watch that goes below' 69 "and its subdirectories" --config "$ROOM/third.toml" \
     --state-directory "$ROOM/two"
 refused 'the same state directory' 69 "another hopd runs here .process $first" --config "$ROOM/fourth.toml" \
     --state-directory "$ROOM/one"

@@ -83,7 +83,7 @@ hopctl reload >/dev/null || fail reload
 cp /etc/hopd/hopd.toml "$ROOM/good.toml"; echo 'jobs = "many"' >/etc/hopd/hopd.toml
 rc=0; hopctl reload 2>"$ROOM/out" || rc=$?
 same 'status of a reload of a broken file' 78 "$rc"
-matches 'reload' 'old configuration stays' "$(cat "$ROOM/out")"
+matches 'reload' 'old configuration remains' "$(cat "$ROOM/out")"
 cp "$ROOM/good.toml" /etc/hopd/hopd.toml; hopctl reload >/dev/null
 matches 'check-config --print' '^# /etc/hopd/hopd.toml' "$(hopctl check-config --print)"
 rc=0; hopctl doctor >"$ROOM/doctor" || rc=$?

@@ -38,7 +38,7 @@ if systemctl show hopd --property=BindReadOnlyPaths | grep -q psi &&
     nsenter -t "$(main_pid)" -m test -e /proc/pressure/io; then
     psi 77
     halts 'the pressure'
-    matches 'status' 'halted: I/O pressure 77 %, limit 40 %' "$(status_text)"
+    matches 'status' 'throttled: I/O pressure 77%, limit 40%' "$(status_text)"
     matches 'hopctl status' 'waits: I/O pressure above 40 %' "$(hopctl status)"
     hopctl set throttle off >/dev/null || fail 'set throttle off'
     wait_for 20 'goes on without limits' goes_on
@@ -63,7 +63,7 @@ wait_migrated "$STORES/big2.sqlite" 120
 make_store "$ROOM/night/n.sqlite" "$OLD" 20 1
 waits() { hopctl status | grep -q "waits: night until $from UTC"; }
 wait_for 30 'waits for its hour' waits
-told_so() { [[ $(status_text) == *"waits night until $from UTC"* ]]; }
+told_so() { [[ $(status_text) == *"waiting night until $from UTC"* ]]; }
 wait_for 10 'the status says so' told_so
 # priorities: with one job, the watch of the higher one is first, whoever came first
 touch /run/hopd/pause

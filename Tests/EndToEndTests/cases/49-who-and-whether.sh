@@ -33,7 +33,7 @@ matches 'what to type' 'systemctl daemon-reload && systemctl restart hopd' "$(ca
 cp /etc/hopd/hopd.toml "$ROOM/good.toml"; echo 'jobs = "many"' >/etc/hopd/hopd.toml
 rc=0; hopctl reload >/dev/null 2>&1 || rc=$?
 same 'status of a refused reload' 78 "$rc"
-refused() { [[ $(status_text) == *'configuration refused, the old one is in force (hopctl check-config)'* ]]; }
+refused() { [[ $(status_text) == *'configuration refused, the old one remains in use (hopctl check-config)'* ]]; }
 wait_for 10 'the refusal in STATUS' refused
 cp "$ROOM/good.toml" /etc/hopd/hopd.toml; systemctl reload hopd
 mended() { [[ $(status_text) != *refused* ]]; }

@@ -27,7 +27,7 @@ enum LeaseOutlook {
     configuration.watches.compactMap { watch in
       let reason: String
       if let name = networkFileSystem(watch.directory) {
-        reason = "\(watch.directory.printable) is a \(name) file system, which may give no leases"
+        reason = "\(watch.directory.printable) is a \(name) file system, which may not support leases"
       } else if !canLease, let stranger = stranger(in: watch, user: user) {
         reason = "\(stranger.printable) belongs to another user, and hopd has no CAP_LEASE"
       } else {
@@ -35,7 +35,7 @@ enum LeaseOutlook {
       }
       let consequence =
         switch watch.migration.replacement {
-        case nil: "such stores are replaced in place, which is safe but takes longer and more space"
+        case nil: "such stores are replaced in place, which is safe but needs more time and space"
         case .rename?: "such stores are refused, because `replace` is \"rename\""
         case .inPlace?: ""
         }
@@ -44,8 +44,9 @@ enum LeaseOutlook {
         .noLease,
         "hopd cannot see which programs have the stores of the watch \(watch.name) open: \(reason); \(consequence)",
         at: Place(file: watch.directory, key: "watch.\(watch.name).replace"),
-        hint: "give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example), or set replace = \"in-place\" to "
-          + "have it said")
+        hint:
+          "grant CAP_LEASE to the service (/usr/share/doc/hopd/stores.conf.example), or set replace = \"in-place\" to "
+          + "silence this warning")
     }
   }
 

@@ -28,7 +28,7 @@ enum ProcessLimits {
     }
     throw HopdError(
       .limitsTooLow,
-      "the process may have less than the \(bytes >> 20) MiB of memory that hopd needs"
+      "the process is limited to less than the \(bytes >> 20) MiB of memory that hopd needs"
         + limits([("LimitDATA=", RLIMIT_DATA), ("LimitAS=", RLIMIT_AS)]),
       hint: "raise LimitDATA= and LimitAS= of the unit (ulimit -d, ulimit -v)")
   }

@@ -120,7 +120,7 @@ package final class WatchLocks: Sendable {
     had?.say(claim)
     guard let held = had ?? HeldClaim.take(claim, room: room) else {
       report(
-        "no file can be made in \(room.printable), so another hopd could watch this directory too", claim.directory)
+        "cannot create files in \(room.printable), so another hopd could watch this directory too", claim.directory)
       return HeldClaim(claim)
     }
     for other in others(than: mine + [held]) where other.overlaps(claim) {
@@ -142,7 +142,7 @@ package final class WatchLocks: Sendable {
       switch ClaimFile.state(of: path, user: user) {
       case .held: return ClaimFile.read(path).flatMap { WatchClaim(identity, $0) }
       case .dead: ClaimFile.removeIfDead(path)
-      case .foreign: report("a file of another user has the name of a claim and does not count", path)
+      case .foreign: report("a claim file belongs to another user and is ignored", path)
       }
       return nil
     }
@@ -153,16 +153,16 @@ package final class WatchLocks: Sendable {
     problem(
       HopdError(
         .claimProblem, message, at: Place(file: path),
-        hint: "see who made what is there: `ls -l \(room.quotedForShell)`"))
+        hint: "check who created the files there: `ls -l \(room.quotedForShell)`"))
   }
 
   private static func refusal(_ claim: WatchClaim, _ other: WatchClaim, _ watch: String) -> HopdError {
     let place = Place(file: claim.directory, key: "watch.\(watch).directory")
-    let remedy = "or take the directory out of one of the two configurations"
+    let remedy = "or remove the directory from one of the two configurations"
     let what =
       other.identity == claim.identity
       ? "this directory"
-      : other.isRecursive ? "\(other.directory.printable) and all below it" : other.directory.printable
+      : other.isRecursive ? "\(other.directory.printable) and its subdirectories" : other.directory.printable
     // The message names a process only if it is verified to be a hopd, because the reader will end it.
     let process = ClaimOwner.isHopd(other.process) ? other.process : nil
     return HopdError(

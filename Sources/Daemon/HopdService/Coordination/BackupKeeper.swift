@@ -35,7 +35,7 @@ package final class BackupKeeper: Sendable {
     var rule: BackupRule
     var logger: Logger
     var stop: StopSignal
-    /// Called for each store that is no longer pinned.
+    /// Called for each store whose pin was removed.
     var released: @Sendable (FoundStore) -> Void
   }
 
@@ -88,7 +88,7 @@ package final class BackupKeeper: Sendable {
     }
   }
 
-  /// Releases stores whose pin is gone, so that they are inspected again.
+  /// Releases stores whose pin was removed, so that they are inspected again.
   private func checkPins(_ pinned: [FoundStore], _ work: Work) {
     for store in pinned where !work.stop.isStopping {
       let pins = PinStore(location: CanonicalStoreLocation(unresolved: store.key), files: LinuxFileSystem())
@@ -107,7 +107,7 @@ package final class BackupKeeper: Sendable {
     func problem(_ error: HopdError) {
       reported += 1
       // The same folder fails at each sweep; `hopctl backups` lists all problems.
-      if reported <= 3 { work.logger.warning("the backups of \(name) cannot all be read: \(error)") }
+      if reported <= 3 { work.logger.warning("cannot read all backups of \(name): \(error)") }
     }
     var next: Int64?
     do {
@@ -155,7 +155,7 @@ package final class BackupKeeper: Sendable {
       return (true, ahead)
     }
     if ahead > Self.doubt.components.seconds {
-      logger.notice("the clock jumped ahead by \(ahead) seconds: no backup is removed by its age for an hour")
+      logger.notice("the clock jumped ahead by \(ahead) seconds: no backup is deleted by age for an hour")
     }
     return isTrusted
   }
@@ -184,13 +184,13 @@ extension MigrationReporter {
     let folder = removal.generation.directory.printable
     let why =
       switch removal.reason {
-      case .keep: "as `keep` of the watch keeps no more"
-      case .keepFor: "as it is older than `keep_for` of the watch"
+      case .keep: "exceeds `keep`"
+      case .keepFor: "older than `keep_for`"
       case .orphaned, .named: "on request"
       }
     let version = removal.generation.record.map { " (\($0.from.name))" } ?? ""
     logger.event(
-      kind, "\(name): the old store \(folder)\(version) is removed, \(why)",
+      kind, "\(name): deleted backup \(folder)\(version) (\(why))",
       fields: fields([
         .storeUUID: removal.generation.record?.storeUUID, .backup: folder, .from: removal.generation.record?.from.name,
         .to: removal.generation.record?.to.name, .result: removal.reason.rawValue,
@@ -200,7 +200,7 @@ extension MigrationReporter {
   /// Reports that the migration removed the pin of a restore.
   func released(_ pin: RestorePin, _ report: MigrationReport) {
     logger.event(
-      .pinReleased, "\(name) is no longer held back: it was \(pin.account), and is migrated to \(report.to) now",
+      .pinReleased, "\(name) was unpinned by its migration to \(report.to): it was \(pin.account)",
       fields: fields([.storeUUID: report.storeUUID, .from: report.from, .to: report.to]))
   }
 }

@@ -51,7 +51,7 @@ struct ControlRequestHandler: Sendable {
     } catch {
       let error = HopdError.of(error)
       logger.event(
-        .controlProblem, "hopctl cannot give orders to this daemon, which works all the same: \(error)",
+        .controlProblem, "control socket unavailable: \(error); migrations are not affected",
         fields: [.error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
       return nil
     }
@@ -109,7 +109,7 @@ struct ControlRequestHandler: Sendable {
       case "GetStore":
         let name = try required("store", parameters)
         guard let store = try reader.store(FilePath(name).printable) else {
-          return .notFound(name, hint: "name it as the configuration does; ListStores has all")
+          return .notFound(name, hint: "pass the name in the configuration; ListStores lists all")
         }
         let jobs = try reader.jobs(of: store.path, limit: 20)
         return ControlReply(
@@ -203,10 +203,10 @@ private final class RateLimitedLogger: Sendable {
 
   private func write(_ problem: ControlProblem, _ peer: ControlPeer?) {
     let user = peer.map { names.requester($0.user) }
-    let who = user.map { $0 + (peer.map { $0.process > 0 ? ", process \($0.process)" : "" } ?? "") } ?? "somebody"
+    let who = user.map { $0 + (peer.map { $0.process > 0 ? ", process \($0.process)" : "" } ?? "") } ?? "unknown user"
     logger.event(
       .controlProblem,
-      "a client of the control socket (\(who)) \(problem.rawValue); its connection was closed. Told once an hour",
+      "closed the connection of control client \(who), which \(problem.rawValue) (reported at most once an hour)",
       fields: user.map { [.requester: $0] } ?? [:])
   }
 }

@@ -57,7 +57,7 @@ package struct Daemon: Sendable {
         // to the journal here.
         _ = LoggingBootstrap.start(identifier: "hopd", level: .info)
         Logger(label: "hopd").event(
-          .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
+          .reloadFailed, "configuration refused, the old one remains in use: \(error)",
           fields: error.configurationFields)
       } else {
         Self.print("error: \(error)", asError: true)
@@ -166,9 +166,9 @@ package struct Daemon: Sendable {
       return try FileLock(path: stateDirectory.appending("hopd.lock"))
     } catch var error as HopdError where error.code == .lockedByOther {
       error.message = error.message.replacing(
-        "the lock is held by another hopd or hopctl", with: "another hopd runs here")
+        "the lock is held by another hopd or hopctl", with: "another hopd is running with this state directory")
       error.place = Place(file: stateDirectory)
-      error.hint = "stop it (`systemctl stop hopd`), or name another state directory with --state-directory"
+      error.hint = "stop it (`systemctl stop hopd`), or pass another directory with --state-directory"
       throw error
     }
   }
@@ -183,9 +183,9 @@ package struct Daemon: Sendable {
       return try CanonicalDirectory(resolving: directory, files: files).path
     } catch let error as HopdError {
       throw HopdError(
-        error.code == .noPermission ? .noPermission : error.code, "the state directory cannot be used",
+        error.code == .noPermission ? .noPermission : error.code, "cannot use the state directory",
         at: Place(file: directory), cause: error,
-        hint: "make it and give it to the user of hopd, or name another one with --state-directory")
+        hint: "create it for the user of hopd, or pass another one with --state-directory")
     }
   }
 

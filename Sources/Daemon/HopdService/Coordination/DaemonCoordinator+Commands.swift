@@ -10,9 +10,9 @@ extension DaemonCoordinator {
   /// Reports failed work on a store. If an operator must act, it runs the command of `on_failure`.
   func report(
     _ subject: MigrationReporter.Subject, _ failure: MigrationFailure, _ verdict: JobVerdict,
-    told: [String] = [], now: ContinuousClock.Instant
+    reported: [String] = [], now: ContinuousClock.Instant
   ) {
-    let fields = MigrationReporter(subject, logger: logger).failed(failure, verdict, told: told, now: now)
+    let fields = MigrationReporter(subject, logger: logger).failed(failure, verdict, reported: reported, now: now)
     let before = knownFailures.removeValue(forKey: subject.store.printable)
     guard let fields, before != KnownFailure(failure.error),
       let command = setup.configuration.watch(named: subject.watch)?.commands.onFailure, !command.isEmpty

@@ -21,7 +21,7 @@ extension DaemonCoordinator {
       return monitors.add(answer)
     case _ where phase != .ready:
       reply = .notPossible(
-        "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "try again")
+        "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "retry")
     case .retry(let stores, let failed): reply = retried(failed ? nil : stores, requester)
     case .pause(let name): reply = paused(name)
     case .resume(let name, let global): reply = resumed(name, global: global)
@@ -49,7 +49,7 @@ extension DaemonCoordinator {
 
   // MARK: Orders
 
-  private static let unknownHint = "it must be in a watched directory; `hopctl list` shows all stores"
+  private static let unknownHint = "pass a store in a watched directory: `hopctl list` lists them"
 
   /// Retries stores; nil means all that have failed or are deferred.
   private func retried(_ stores: [NamedStore]?, _ requester: String) -> ControlReply {
@@ -141,11 +141,11 @@ extension DaemonCoordinator {
   func reportCancelled(_ job: RunningJob) {
     let name = job.subject.store.printable
     logger.event(
-      .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.requester) ordered",
+      .migrationInterrupted, "the migration of \(name) stopped at a checkpoint: requested by \(job.requester)",
       fields: [
         .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted",
         .requester: job.requester,
-        .hint: "hopctl resume \(job.subject.store.string.quotedForShell) continues from the checkpoint",
+        .hint: "to continue from the checkpoint: hopctl resume \(job.subject.store.string.quotedForShell)",
       ])
   }
 
@@ -160,7 +160,7 @@ extension DaemonCoordinator {
     } else if scheduler.store(named.key) != nil {
       scheduler.changePauses { $0.pause(store: named.key) }
     } else {
-      return .notFound(named.name, hint: "name a watch of the configuration, or a store in a watched directory")
+      return .notFound(named.name, hint: "pass a watch of the configuration, or a store in a watched directory")
     }
     return pauseAnswer(before)
   }
@@ -171,7 +171,7 @@ extension DaemonCoordinator {
       let wasPaused = scheduler.changePauses { global ? $0.resumeGlobal() : $0.resume() }
       guard wasPaused || !global else {
         return .notPossible(
-          "not-paused", "there is no pause of everything",
+          "not-paused", "no global pause is in effect",
           hint: "paused now: \(before.isEmpty ? "nothing" : before.joined(separator: ", "))")
       }
       return pauseAnswer(before)
@@ -205,10 +205,11 @@ extension DaemonCoordinator {
     guard let before = setup.override(key, value) else {
       let known = ConfigurationKey.settable + ["throttle"]
       guard known.contains(key) else {
-        let near = NearestName.among(known, to: key).map { "do you mean \($0)? " } ?? ""
+        let near = NearestName.among(known, to: key).map { "did you mean \($0)? " } ?? ""
         return .notPossible(
-          "usage", "\(key.printableLine) cannot be set in a running daemon",
-          hint: near + "\(known.joined(separator: ", ")) can; for all others change the configuration and reload")
+          "usage", "\(key.printableLine) cannot be changed at run time",
+          hint: near
+            + "\(known.joined(separator: ", ")) can be; change others in the configuration and run `hopctl reload`")
       }
       return .notPossible(
         "usage", "\(key) cannot be \(value.printableLine)",

@@ -123,7 +123,7 @@ extension DaemonCoordinator {
       failed(job, failure, isReported: !isCancelled, now: now)
       if isCancelled { reportCancelled(job) }
       if failure.error.code == .internalError {
-        note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
+        note = "internal error while migrating \(job.subject.store.lastComponent?.string ?? "a store")"
       }
     }
   }
@@ -133,7 +133,7 @@ extension DaemonCoordinator {
     let verdict = scheduler.finished(job.ticket.store.key, JobOutcome(failure), now: now)
     record(job, failure, verdict, now: now)
     if isReported {
-      report(job.subject, failure, verdict, told: job.monitor.snapshot.policyLines, now: now)
+      report(job.subject, failure, verdict, reported: job.monitor.snapshot.policyLines, now: now)
     }
   }
 
@@ -214,7 +214,7 @@ extension DaemonCoordinator {
     return now.advanced(by: hours.pause(closed, at: Self.wallTime()))
   }
 
-  /// What migrations wait for, such as "I/O pressure above 40 %" or "library until 22:00".
+  /// What migrations wait for, such as "I/O pressure above 40%" or "library until 22:00".
   var waits: [String] { (throttle.reason.map { [$0] } ?? []) + hourWaits }
 
   /// How long the migrations of a watch wait for its window, such as "until 22:00"; nil while they may begin.
@@ -248,7 +248,7 @@ extension DaemonCoordinator {
 
   /// The same for the status line.
   var waitsText: [String] {
-    (throttle.detail.map { ["halted: \($0)"] } ?? [])
-      + (hourWaits.isEmpty ? [] : ["waits \(hourWaits.joined(separator: ", "))"])
+    (throttle.detail.map { ["throttled: \($0)"] } ?? [])
+      + (hourWaits.isEmpty ? [] : ["waiting \(hourWaits.joined(separator: ", "))"])
   }
 }

@@ -21,7 +21,7 @@ extension DaemonCoordinator {
   /// How long the models of a watch must be quiet.
   private func quiet(_ watch: Configuration.Watch) -> Duration { max(watch.settle, .milliseconds(100)) }
 
-  /// Notes that a file among the models of a watch is new, has changed, or is gone.
+  /// Records that a file among the models of a watch was added, changed or removed.
   func modelsTouched(_ name: String) {
     guard let watch = setup.configuration.watch(named: name), setup.watchModels(name) != nil else { return }
     modelFolders.touched(name, quiet: quiet(watch), now: .now)
@@ -51,14 +51,14 @@ extension DaemonCoordinator {
       guard mustReport else { return }
       log(
         .modelsRefused, watch.name,
-        "the changed models of \(watch.name) are not taken, the old ones stay in force", error)
+        "cannot read the changed models of \(watch.name), the old ones remain in use", error)
     case .changed(let models):
       setup.replace(watch.name, models)
       let names = Set(before.catalog.versions.map(\.title))
       let new = models.catalog.versions.map(\.title).filter { !names.contains($0) }
       log(
         .modelsChanged, watch.name,
-        "changed models of \(watch.name) are in force"
+        "changed models of \(watch.name) are in use"
           + (new.isEmpty ? "" : ", new: \(new.joined(separator: ", ").printableLine)")
           + "; its stores are inspected again", nil)
       scheduler.modelsChanged(ofWatch: watch.name)
@@ -72,7 +72,7 @@ extension DaemonCoordinator {
     for (watch, error) in setup.unavailable.sorted(by: { $0.key < $1.key }) {
       log(
         .watchDegraded, watch,
-        "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
+        "the watch \(watch) is unavailable; hopd retries to read its models automatically", error)
     }
     if !setup.unavailable.isEmpty { modelRetry.schedule() }
   }
@@ -100,7 +100,7 @@ extension DaemonCoordinator {
     where setup.unavailable[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
       guard case .success(let models)? = found[watch.name] else { continue }
       setup.serve(watch.name, models)
-      log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
+      log(.watchRestored, watch.name, "the watch \(watch.name) is available again: its models can be read", nil)
       watcher?.update(watchedDirectories)
     }
     if !setup.unavailable.isEmpty { modelRetry.schedule() }
@@ -123,7 +123,7 @@ extension DaemonCoordinator {
   func reportIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
     logger.event(
       .storeDeferred,
-      "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is "
+      "deferred: \(path.printable): \(transfer.printable) next to it is still being sent; hopd waits until it is "
         + "complete",
       fields: [
         .store: path.printable, .watch: watch, .result: "deferred", .error: HopdError.Code.storeIncomplete.name,
@@ -138,8 +138,8 @@ extension DaemonCoordinator {
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
       .linksIgnored, watch,
-      "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds "
-        + "the stores themselves",
+      "watch \(watch): ignoring symbolic link \(first.printable)\(others); watch the directory that contains the "
+        + "stores instead",
       nil)
   }
 

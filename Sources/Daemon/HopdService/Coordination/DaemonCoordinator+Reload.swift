@@ -43,13 +43,13 @@ extension DaemonCoordinator {
         ]))
     case .failure(let error):
       // Without the place: the file may be edited, and refused by `systemctl reload` before hopd hears of it.
-      note = "configuration refused, the old one is in force (hopctl check-config)"
+      note = "configuration refused, the old one remains in use (hopctl check-config)"
       logger.event(
-        .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
+        .reloadFailed, "configuration refused, the old one remains in use: \(error)",
         fields: error.configurationFields)
       // One code for every reason: a client must be able to distinguish a refused configuration from a busy daemon.
       reply = .notPossible(
-        HopdError.Code.configurationRefused.name, "\(error)", hint: "the old configuration stays in force")
+        HopdError.Code.configurationRefused.name, "\(error)", hint: "the old configuration remains in use")
     }
     reloading.end(reply)
     notifier.ready(statusLine().text)

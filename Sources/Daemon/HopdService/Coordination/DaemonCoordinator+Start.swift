@@ -23,7 +23,7 @@ extension DaemonCoordinator {
     reportWarnings(setup)
     reportUnserved()
     countCrashes()
-    notifier.status("putting in order what an interruption left")
+    notifier.status("recovering interrupted migrations")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
     let setup = setup
     let (notes, suspects, hasRecord) = (notes, suspects, surroundings.recorder != nil)
@@ -95,15 +95,15 @@ extension DaemonCoordinator {
       keepBackups(ofWatch: watch)
     case .degraded(let watch, let error):
       watches.degrade(watch, error)
-      log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
+      log(.watchDegraded, watch, "the watch \(watch) is unavailable", error)
     case .restored(let watch):
       watches.restore(watch)
-      log(.watchRestored, watch, "the watch \(watch) is served again", nil)
+      log(.watchRestored, watch, "the watch \(watch) is available again", nil)
     case .watchLimitReached(let watch, let error):
-      log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
+      log(.watchLimitReached, watch, "the watch \(watch) relies on its rescan", error)
     case .eventsLost:
       metrics.counts.overflowed()
-      logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
+      logger.event(.eventsLost, "inotify queue overflowed; rescanning all directories")
     }
     becomeReadyIfScanned()
   }

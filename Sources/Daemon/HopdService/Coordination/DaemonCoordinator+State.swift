@@ -27,7 +27,7 @@ extension DaemonCoordinator {
           version: version, target: target)))
   }
 
-  /// Records that a store is gone.
+  /// Records that a store was removed.
   func recordGone(_ store: FoundStore?) {
     if let store { surroundings.recorder?.note(.gone(path: store.path.printable)) }
   }
@@ -155,7 +155,7 @@ extension DaemonCoordinator {
 }
 
 extension JobVerdict {
-  /// The condition of the store; nil if it is no longer known.
+  /// The condition of the store; nil if the store was forgotten.
   fileprivate var condition: StoreCondition? {
     switch self {
     case .settled: .current

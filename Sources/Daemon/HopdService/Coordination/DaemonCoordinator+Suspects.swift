@@ -19,11 +19,11 @@ extension DaemonCoordinator {
     for work in notes.unfinished {
       let models = setup.modelsMark(ofWatch: watch(ofStore: work.store))
       let crashes = suspects.crashCount(of: work.store, models: models)
-      let what = work.step == .inspect ? "looked at" : "migrated"
+      let what = work.step == .inspect ? "inspecting" : "migrating"
       logger.detail(
         .warning,
-        "hopd was killed while it \(what) \(work.store.printable) (\(crashes) of \(CrashSuspects.limit)); the store "
-          + "comes behind all others",
+        "hopd was killed while \(what) \(work.store.printable) (\(crashes) of \(CrashSuspects.limit)); moving it to "
+          + "the end of the queue",
         fields: [.store: work.store.printable, .count: String(crashes)])
     }
   }

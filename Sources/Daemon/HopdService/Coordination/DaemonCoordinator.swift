@@ -253,7 +253,7 @@ package actor DaemonCoordinator {
 }
 
 extension FoundStore {
-  /// The current state of a settled file; nil if it is gone again. A file whose status cannot be read is not gone: the
+  /// The current state of a settled file; nil if it was removed. A file whose status cannot be read still exists: the
   /// inspection that follows either fails with the same error, which is reported and retried, or succeeds.
   init?(_ file: SettledFile) {
     let mark: StoreMark
@@ -269,7 +269,7 @@ extension FoundStore {
     self.init(key: file.key, path: file.path, watch: file.watch, mark: mark)
   }
 
-  /// The key of a store that somebody named: its path with the links of its directory resolved.
+  /// The key of a store named in a command: its path with the links of its directory resolved.
   static func key(of path: FilePath) -> FilePath {
     let named = StoreLocation(database: path)
     guard let name = named.database.lastComponent, let folder = try? LinuxFileSystem().canonical(named.directory) else {

@@ -13,7 +13,7 @@ struct KnownFailure: Hashable, Sendable {
 
   init(_ error: HopdError) { (code, reason) = (error.code.name, error.headlineOfStore) }
 
-  /// The causes that the record has of stores that hopd does not retry by itself, by path; none if it cannot be read.
+  /// The recorded causes of stores that hopd does not retry automatically, by path; empty if the record is unreadable.
   static func recorded(in stateDirectory: FilePath) -> [String: KnownFailure] {
     let failed = try? StateReader(stateDirectory: stateDirectory).stores(StateReader.Filter(conditions: [.failed]))
     return Dictionary(

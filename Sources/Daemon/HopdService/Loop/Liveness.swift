@@ -32,7 +32,7 @@ struct Liveness {
       let store = job.subject.store.printable
       logger.event(
         .serviceFailed,
-        "\(store) made no progress for a whole watchdog interval; the watchdog is no longer fed",
+        "\(store) made no progress for a whole watchdog interval; hopd stops notifying the watchdog",
         fields: [.store: store, .job: job.subject.job, .watch: job.subject.watch])
     }
   }

@@ -18,7 +18,7 @@ struct MigrationThrottle {
 
   /// Whether migrations must halt.
   var isHalting: Bool { pressure.isHalting }
-  /// Why they halt, such as "I/O pressure above 40 %"; nil if they do not.
+  /// Why they halt, such as "I/O pressure above 40%"; nil if they do not.
   var reason: String? { pressure.reason }
   /// The same with the current value.
   var detail: String? { pressure.detail }
@@ -31,9 +31,9 @@ struct MigrationThrottle {
     switch pressure.take(files.read(), limits: limits, now: now) {
     case .halted(let reason)?:
       logger.event(
-        .workThrottled, "migrations halt between two chunks: \(reason); they go on by themselves below it",
-        fields: [.hint: "`hopctl set throttle off` lets them go on now"])
-    case .over?: logger.event(.workThrottled, "migrations go on: the pressure has been low for a minute")
+        .workThrottled, "migrations throttled: \(reason); they resume automatically below the limit",
+        fields: [.hint: "`hopctl set throttle off` resumes them now"])
+    case .over?: logger.event(.workThrottled, "migrations resumed: the pressure has been low for a minute")
     case nil: break
     }
   }
@@ -47,7 +47,7 @@ struct MigrationThrottle {
     isMissingReported = true
     logger.event(
       .configurationWarning,
-      "this kernel tells no pressure (/proc/pressure), so [throttle] has no effect; migrations run without it",
-      fields: [.hint: "start the kernel with psi=1, or leave [throttle] out"])
+      "the kernel does not report pressure (/proc/pressure); ignoring [throttle]",
+      fields: [.hint: "boot the kernel with psi=1, or remove [throttle]"])
   }
 }

@@ -24,7 +24,7 @@ struct PauseFile {
     guard isThere != wasThere else { return }
     logger.notice(
       isThere
-        ? "paused: no migration begins while \(path.printable) exists, and those at work halt between two chunks"
-        : "migrations go on: \(path.printable) is gone")
+        ? "paused by \(path.printable): no migration starts, and running ones pause after the current chunk"
+        : "migrations resumed: \(path.printable) was removed")
   }
 }

@@ -11,7 +11,7 @@ struct WatchStates {
   private var files: [String: Int] = [:]
   /// The symbolic links that each watch leaves alone, in words.
   private(set) var links: [String: String] = [:]
-  /// Watches whose records may contain stores that are gone.
+  /// Watches whose records may contain removed stores.
   private var unseen: Set<String> = []
 
   /// The number of files in all watches.
@@ -47,10 +47,10 @@ struct WatchStates {
     links = links.filter { watches.contains($0.key) }
   }
 
-  /// The records of these watches may contain stores that are gone.
+  /// The records of these watches may contain removed stores.
   mutating func markUnseen(_ watches: [String]) { unseen.formUnion(watches) }
 
-  /// Returns the watches whose records may contain stores that are gone, once every file of theirs was inspected.
+  /// Returns the watches whose records may contain removed stores, once every file of theirs was inspected.
   mutating func takeUnseen(known: Int, unavailable: [String]) -> [String] {
     guard !unseen.isEmpty, known >= fileCount else { return [] }
     let served = unseen.subtracting(unavailable).filter(isScanned)

@@ -88,12 +88,11 @@ struct CrashSuspects {
   static func refusal(_ store: FilePath, crashCount: Int) -> HopdError {
     HopdError(
       .storeEndsService,
-      "hopd was killed \(crashCount) times while it worked on this store, so it leaves the store alone",
+      "refused: hopd was killed \(crashCount) times while processing this store",
       at: Place(store: store),
       hint:
-        "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when "
-        + "the store or the "
-        + "models change, or after `systemctl reload hopd`")
+        "run `journalctl -t systemd -u hopd` for the cause (memory, watchdog, signal); hopd retries when the store "
+        + "or the models change, or after `systemctl reload hopd`")
   }
 
   private static func mark(_ store: FilePath, _ models: String) -> String {

@@ -18,7 +18,7 @@ package struct JobScheduler: Sendable {
   struct Report: Hashable {
     var cause: String
     var inode: UInt64
-    /// Whether it was reported that an operator should look at the store.
+    /// Whether it was reported that the store needs attention.
     var isFinal: Bool
     /// Number of results in a row with this cause.
     var times: Int
@@ -197,7 +197,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// The file is gone.
+  /// The file no longer exists.
   package mutating func vanished(_ key: FilePath) {
     if resting.removeValue(forKey: key) != nil {
       counts.known -= 1
@@ -234,7 +234,8 @@ package struct JobScheduler: Sendable {
     rules[entry.store.watch] ?? RetryRule(attempts: 1, backoff: .seconds(30), longest: .seconds(3600))
   }
 
-  /// The verdict on a job whose store is gone or no longer watched: only a result that is worth reporting counts.
+  /// The verdict on a job whose store was removed or is not watched any more: only a result that is worth reporting
+  /// counts.
   func verdictOfGone(_ outcome: JobOutcome) -> JobVerdict {
     switch outcome {
     case .migrated, .current: .settled

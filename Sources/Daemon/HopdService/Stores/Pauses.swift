@@ -30,7 +30,7 @@ package struct Pauses: Sendable {
   /// paused must not begin; `problem` says so.
   package init(stateDirectory: FilePath) {
     let file = DurableRecord<Record>(
-      "the list of what is paused", at: stateDirectory.appending("paused.json"), limit: 1 << 24)
+      "the list of pauses", at: stateDirectory.appending("paused.json"), limit: 1 << 24)
     self.file = file
     do {
       guard let record = try file.read().get() else { return }
@@ -40,8 +40,8 @@ package struct Pauses: Sendable {
     } catch {
       all = true
       problem = HopdError(
-        .inputOutput, "the list of what is paused cannot be read, so everything is paused", at: Place(file: file.path),
-        cause: error, hint: "hopctl resume ends the pause; hopctl pause WATCH or STORE makes the list anew")
+        .inputOutput, "cannot read the list of pauses; all migrations are paused", at: Place(file: file.path),
+        cause: error, hint: "run `hopctl resume`, then pause individual watches or stores again")
     }
   }
 
@@ -85,8 +85,8 @@ package struct Pauses: Sendable {
       try file.write(Record(all: all, watches: watches.sorted(), stores: stores.map(\.string).sorted()))
     } catch {
       problem = HopdError(
-        .inputOutput, "the list of what is paused cannot be written, so it holds only until hopd ends",
-        at: Place(file: file.path), cause: error, hint: "look at the disk of the state directory, and repeat the order")
+        .inputOutput, "cannot write the list of pauses: this pause lasts only until hopd stops",
+        at: Place(file: file.path), cause: error, hint: "check the disk of the state directory, and repeat the command")
     }
   }
 }

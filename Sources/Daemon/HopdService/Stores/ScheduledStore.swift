@@ -92,7 +92,7 @@ package enum JobOutcome: Sendable, Hashable {
   case migrated
   /// Stopped on request at a checkpoint.
   case interrupted
-  /// The file is gone.
+  /// The file no longer exists.
   case gone
   /// Another program uses the store.
   case busy(code: String)
@@ -116,7 +116,7 @@ package enum JobVerdict: Sendable, Hashable {
   case deferred(until: ContinuousClock.Instant, isNews: Bool)
   /// The store failed; retried at `until`. `attempt` attempts were made; `attempts` is the limit, nil for none.
   case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int?, isNews: Bool)
-  /// The store failed for a reason outside it as often as `attempts` of the configuration: an operator should look at
+  /// The store failed for a reason outside it as often as `attempts` of the configuration: an operator should inspect
   /// it. It is still retried.
   case lasting(until: ContinuousClock.Instant, attempt: Int, isNews: Bool = true)
   /// Not retried until its pin is removed.
@@ -125,7 +125,7 @@ package enum JobVerdict: Sendable, Hashable {
   case refused(isNews: Bool)
   /// The attempts are used up; otherwise as `refused`.
   case gaveUp(attempts: Int, isNews: Bool = true)
-  /// The store is no longer known.
+  /// The store was forgotten.
   case forgotten
 }
 

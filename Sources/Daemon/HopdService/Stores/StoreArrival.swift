@@ -29,8 +29,8 @@ enum StoreArrival {
     }
     let index = location.sharedMemory.printable
     throw HopdError(
-      .storeIncomplete, "its write-ahead log is missing, although the log's index is there: is it still being copied?",
+      .storeIncomplete, "its -wal file is missing, but its -shm file exists: it may still be being copied",
       at: Place(store: location.database),
-      hint: "copy \(location.writeAheadLog.printable) too; if there is none, remove \(index)")
+      hint: "copy \(location.writeAheadLog.printable) too; if it does not exist, remove \(index)")
   }
 }

@@ -23,8 +23,8 @@ package struct StoreOrder: Sendable {
     self.make = make
   }
 
-  /// Locates the store and returns the request. Throws `.notFound` where it is gone, `.storeReplaced` where another
-  /// file or another directory is in its place.
+  /// Locates the store and returns the request. Throws `.notFound` if it no longer exists, `.storeReplaced` where
+  /// another file or another directory is in its place.
   package func request() throws(HopdError) -> MigrationRequest {
     do {
       guard let request = make(try location()) else {
@@ -34,7 +34,7 @@ package struct StoreOrder: Sendable {
     } catch let failure as WatchRoot.Failure {
       throw HopdError(
         .storeReplaced, "the directory of the watch \(store.watch) cannot be opened", at: Place(store: store.path),
-        cause: failure, hint: "systemctl status hopd says what is wrong with it")
+        cause: failure, hint: "run `systemctl status hopd` for the reason")
     } catch {
       var failure = HopdError.of(error, at: Place(store: store.path))
       // A missing folder is a missing store.
@@ -54,7 +54,7 @@ package struct StoreOrder: Sendable {
       where [.tooManySymbolicLinkLevels, .notDirectory, .improperLink].contains(error.errno)
     {
       throw HopdError(
-        .storeReplaced, "a folder above the store was replaced by a link or a file since it was found",
+        .storeReplaced, "a parent directory of the store was replaced by a link or a file since the scan",
         at: Place(store: store.path), cause: error.cause,
         hint: "nothing was changed; links in a watched directory are never followed")
     }

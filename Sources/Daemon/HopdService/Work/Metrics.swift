@@ -68,12 +68,12 @@ package struct Metrics: Sendable, Hashable {
         ("{version=\(Self.quoted($0.version)),state=\(Self.quoted($0.state))}", String($0.count))
       })
     metric(
-      "hopd_store_migrations_total", "counter", "Migrations that ended, by result.",
+      "hopd_store_migrations_total", "counter", "Finished migrations by result.",
       Set(Self.results).union(migrations.keys).sorted().map {
         ("{result=\(Self.quoted($0))}", String(migrations[$0] ?? 0))
       })
     metric("hopd_rows_total", "counter", "Rows of migrated stores.", one(rows))
-    text += "# HELP hopd_hop_seconds Time of one hop.\n# TYPE hopd_hop_seconds histogram\n"
+    text += "# HELP hopd_hop_seconds Duration of a hop.\n# TYPE hopd_hop_seconds histogram\n"
     var sum: Int64 = 0
     for (end, count) in zip(Self.buckets, hops) {
       sum &+= count
@@ -81,24 +81,26 @@ package struct Metrics: Sendable, Hashable {
     }
     text += "hopd_hop_seconds_bucket{le=\"+Inf\"} \(hopCount)\nhopd_hop_seconds_sum \(hopSeconds)\n"
     text += "hopd_hop_seconds_count \(hopCount)\n"
-    metric("hopd_queue_depth", "gauge", "Stores that wait for their migration or are migrated.", one(gauges.queueDepth))
+    metric("hopd_queue_depth", "gauge", "Stores that are waiting or being migrated.", one(gauges.queueDepth))
     metric(
-      "hopd_oldest_waiting_seconds", "gauge", "How long the store has waited that waits longest.",
+      "hopd_oldest_waiting_seconds", "gauge", "Age of the oldest queued store in seconds.",
       one(gauges.oldestWaiting))
     if let bytes = gauges.backupBytes {
-      metric("hopd_backup_bytes", "gauge", "Bytes of all backups, counted at least once an hour.", one(bytes))
+      metric("hopd_backup_bytes", "gauge", "Size of all backups in bytes, updated at least once an hour.", one(bytes))
     }
     metric("hopd_watches", "gauge", "Configured watches.", one(gauges.watches))
-    metric("hopd_watches_unavailable", "gauge", "Watches that cannot be served now.", one(gauges.unavailable))
-    metric("hopd_paused", "gauge", "1 while an operator holds migrations back.", one(gauges.isPaused ? 1 : 0))
+    metric("hopd_watches_unavailable", "gauge", "Watches that are unavailable.", one(gauges.unavailable))
     metric(
-      "hopd_throttled", "gauge", "1 while the pressure of the machine halts migrations.",
+      "hopd_paused", "gauge", "Whether an operator has paused migrations (1) or not (0).", one(gauges.isPaused ? 1 : 0))
+    metric(
+      "hopd_throttled", "gauge", "Whether system pressure pauses migrations (1) or not (0).",
       one(gauges.isThrottled ? 1 : 0))
     metric(
-      "hopd_watch_overflows_total", "counter", "Times that the kernel dropped events of watched directories.",
+      "hopd_watch_overflows_total", "counter", "Overflows of the inotify event queue.",
       one(overflows))
     metric(
-      "hopd_last_success_timestamp_seconds", "gauge", "When a store was last migrated; 0 for never since the start.",
+      "hopd_last_success_timestamp_seconds", "gauge",
+      "Time of the last migration in Unix seconds; 0 if none since the start.",
       one(lastSuccess))
     return text
   }

@@ -92,8 +92,8 @@ package final class MetricsWriter: Sendable {
       let identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
       guard try files.status(draft)?.identity == identity else {
         throw HopdError(
-          .unsuitableFile, "another program has exchanged the draft of the metrics", at: Place(file: draft),
-          hint: "see who may write there: `ls -ld \(file.removingLastComponent().quotedForShell)`")
+          .unsuitableFile, "another program replaced the temporary metrics file", at: Place(file: draft),
+          hint: "check who can write there: `ls -ld \(file.removingLastComponent().quotedForShell)`")
       }
       try files.rename(draft, to: file)
     } catch let error as Errno {
@@ -111,12 +111,12 @@ package final class MetricsWriter: Sendable {
     let error = HopdError.of(error)
     let folder = file.removingLastComponent().printable
     logger.event(
-      .metricsUnwritable, "the metrics cannot be written: \(error)",
+      .metricsUnwritable, "cannot write the metrics: \(error)",
       fields: [
         .error: error.code.name, .directory: folder,
         .hint: error.isReadOnlyFileSystem
-          ? "the unit may not write to \(folder): `hopctl check-config --drop-in --install` allows it"
-          : error.firstHint ?? "the folder must be there and writable for hopd",
+          ? "run `hopctl check-config --drop-in --install` to let the unit write to \(folder)"
+          : error.firstHint ?? "create the directory and make it writable by hopd",
       ])
   }
 }

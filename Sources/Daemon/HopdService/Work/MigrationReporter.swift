@@ -52,7 +52,7 @@ package struct MigrationReporter: Sendable {
 
   /// Reports that recovery cleaned up after a crash.
   package func recovered(_ sentence: String) {
-    logger.event(.crashRecovered, "\(name): after an interruption \(sentence)", fields: fields([:]))
+    logger.event(.crashRecovered, "\(name) was recovered after an interruption: \(sentence)", fields: fields([:]))
   }
 
   // MARK: During the migration
@@ -128,13 +128,13 @@ package struct MigrationReporter: Sendable {
     private func write(_ rows: InvalidRows, in report: HopReport) {
       let what =
         switch rows.rule {
-        case .fail, .skip: "left out"
-        case .default: "given the default"
-        case .quarantine: "left out and kept in quarantine"
+        case .fail, .skip: "skipped"
+        case .default: "replaced by the default"
+        case .quarantine: "moved to quarantine"
         }
       reporter.logger.event(
         .invalidRows,
-        "\(reporter.name): hop \(report.title): \(rows.count) rows of \(rows.entity) break "
+        "\(reporter.name): hop \(report.title): \(rows.count) rows of \(rows.entity) violate "
           + "the rule "
           + "of \(rows.property) (Core Data \(rows.code.rawValue)) and were \(what)",
         fields: reporter.fields([
@@ -155,8 +155,8 @@ package struct MigrationReporter: Sendable {
       let way = plan.map { " from \($0.from) to \($0.to)" } ?? ""
       let size = "\(hops) \(hops == 1 ? "hop" : "hops")" + (plan.map { ", \($0.rows) rows" } ?? "")
       var text =
-        hop.map { "the migration of \(reporter.name)\(way) resumes at hop \($0 &+ 1) of \(hops): \(size)" }
-        ?? "the migration of \(reporter.name)\(way) begins: \(size)"
+        hop.map { "the migration of \(reporter.name)\(way) resumed at hop \($0 &+ 1) of \(hops): \(size)" }
+        ?? "the migration of \(reporter.name)\(way) started: \(size)"
       text += MigrationReporter.lines(plan?.warnings ?? [])
       reporter.logger.event(
         // Normally a store has one entry, at its end, which also has the warnings. A run that resumes after an
@@ -218,8 +218,8 @@ package struct MigrationReporter: Sendable {
           + "\(report.hops.count) \(report.hops.count == 1 ? "hop" : "hops"), "
           + StatusLine.elapsed(seconds: report.seconds)
         : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
-      if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
-      if let backup = report.backup { text += "; the old store is \(backup.printable)" }
+      if let quarantine = report.quarantine { text += "; quarantine: \(quarantine.printable)" }
+      if let backup = report.backup { text += "; backup: \(backup.printable)" }
       // The omitted copy of the model needs no action.
       text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
       logger.event(.storeMigrated, text, fields: fields(of: report))
@@ -229,14 +229,14 @@ package struct MigrationReporter: Sendable {
   }
 
   /// Reports that a run or an inspection ended with an error; the verdict says what follows, and whether it is news.
-  /// The lines in `told` have entries of their own, so the error does not quote them again. Returns the fields of the
+  /// The lines in `reported` have entries of their own, so the error does not repeat them. Returns the fields of the
   /// entry if an operator must act: its level is error.
   @discardableResult
   package func failed(
-    _ failure: MigrationFailure, _ verdict: JobVerdict, told: [String] = [], now: ContinuousClock.Instant
+    _ failure: MigrationFailure, _ verdict: JobVerdict, reported: [String] = [], now: ContinuousClock.Instant
   ) -> [JournalField: String]? {
-    let hasTold = logger.logLevel <= JournalMessage.policyOutput.level
-    let error = failure.error.located(Place(store: subject.store)).withoutQuotes(of: hasTold ? told : [])
+    let hasReported = logger.logLevel <= JournalMessage.policyOutput.level
+    let error = failure.error.located(Place(store: subject.store)).withoutQuotes(of: hasReported ? reported : [])
     guard let entry = entry(failure, error, verdict, now: now) else {
       logger.debug("\(error.description)")
       return nil
@@ -280,7 +280,8 @@ package struct MigrationReporter: Sendable {
     func refusal(_ until: ContinuousClock.Instant, _ attempt: Int, isNews: Bool) -> FailureEntry {
       FailureEntry(
         kind: kind, result: word,
-        text: "\(word), the store is as it was; \(again(until, now: now)): \(what)", level: isNews ? nil : .debug,
+        text: "\(word) (store unchanged; \(again(until, now: now)), sooner if the store changes): \(what)",
+        level: isNews ? nil : .debug,
         next: until, attempt: attempt)
     }
     switch verdict {
@@ -293,39 +294,40 @@ package struct MigrationReporter: Sendable {
       return refusal(until, attempt, isNews: isNews && attempt == 1)
     case .deferred(let until, let isNews):
       return FailureEntry(
-        kind: .storeDeferred, result: "deferred", text: "deferred, \(again(until, now: now)): \(what)",
+        kind: .storeDeferred, result: "deferred", text: "deferred (\(again(until, now: now))): \(what)",
         level: isNews ? nil : .debug, next: until)
     case .retry(let until, let attempt, let attempts, let isNews):
       let of = attempts.map { " of \($0)" } ?? ""
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
-        text: "failed (attempt \(attempt)\(of)), \(again(until, now: now)): \(what)",
+        text: "failed (attempt \(attempt)\(of); \(again(until, now: now))): \(what)",
         level: isNews ? .warning : .debug, next: until, attempt: attempt)
     case .lasting(let until, let attempt, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
-        text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)): \(what)",
+        text: "failed \(attempt) times (external cause; \(again(until, now: now)), sooner if it is fixed): \(what)",
         level: isNews ? nil : .debug, next: until, attempt: attempt)
     case .gaveUp(let attempts, let isNews):
       return FailureEntry(
         kind: .migrationFailed, result: "failed",
-        text: "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or "
-          + "on reload: \(what)", level: isNews ? nil : .debug, attempt: attempts)
+        text:
+          "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts") (retried when the file changes or on "
+          + "reload): \(what)", level: isNews ? nil : .debug, attempt: attempts)
     case .refused(let isNews):
       return FailureEntry(
-        kind: kind, result: word, text: "\(word), the store is as it was: \(what)", level: isNews ? nil : .debug)
+        kind: kind, result: word, text: "\(word) (store unchanged): \(what)", level: isNews ? nil : .debug)
     case .queued where error.code == .interrupted:
       return FailureEntry(
         kind: .migrationInterrupted, result: "interrupted",
-        text: "the migration of \(name) stopped at a checkpoint; the next start resumes it", level: .notice,
-        hint: "nothing is to be done: the next start of hopd continues from the checkpoint")
+        text: "the migration of \(name) stopped at a checkpoint", level: .notice,
+        hint: "no action needed: hopd continues from the checkpoint when it next starts")
     case .settled, .queued, .forgotten: return nil
     }
   }
 
-  /// The text "tried again in 5m00s".
+  /// The text "next attempt in 5m00s".
   private func again(_ until: ContinuousClock.Instant, now: ContinuousClock.Instant) -> String {
-    "tried again in " + StatusLine.duration(seconds: (until - now).seconds)
+    "next attempt in " + StatusLine.duration(seconds: (until - now).seconds)
   }
 
   // MARK: Inside
@@ -337,7 +339,7 @@ package struct MigrationReporter: Sendable {
   private static func lines(_ warnings: [HopdError]) -> String {
     let rest = warnings.count - mostFindings
     return warnings.prefix(mostFindings).map { "\n  warning: \($0.headline)" }.joined()
-      + (rest > 0 ? "\n  and \(rest) more warnings; hopctl plan shows them all" : "")
+      + (rest > 0 ? "\n  and \(rest) more warnings; run `hopctl plan` for all" : "")
   }
 
   private func hint(_ error: HopdError) -> String {
@@ -351,11 +353,11 @@ package struct MigrationReporter: Sendable {
     }
     if let hint = error.hint(inWatch: subject.watch) { return hint }
     if error.code == .noPermission {
-      return "give the user of hopd the right to write the file and its directory; under systemd also name the "
-        + "directory in ReadWritePaths= of the unit"
+      return "grant the user of hopd write access to the file and its directory; under systemd also add the "
+        + "directory to ReadWritePaths= of the unit"
     }
-    return "`hopctl identify \(subject.store.quotedForShell)` says what the file is; "
-      + "`exclude` of the watch \(subject.watch) leaves it out"
+    return "run `hopctl identify \(subject.store.quotedForShell)`; "
+      + "to ignore the file, add it to `exclude` of the watch \(subject.watch)"
   }
 
   func fields(_ values: [JournalField: String?]) -> [JournalField: String] {

@@ -50,7 +50,7 @@ struct NextCommand {
     }
   }
 
-  /// Installs the drop-in of the unit, and starts the unit anew with it. For a configuration that belongs to no unit it
+  /// Installs the drop-in of the unit and restarts the unit with it. For a configuration that belongs to no unit it
   /// only prints.
   var dropIn: String {
     let (command, file) = ("hopctl check-config --drop-in", isInstalled ? "" : " \(configuration.quotedForShell)")

@@ -71,7 +71,7 @@ struct PressureThrottle: Sendable {
     case over
   }
 
-  /// Why work halts, such as "I/O pressure above 40 %"; nil if it does not.
+  /// Why work halts, such as "I/O pressure above 40%"; nil if it does not.
   private(set) var reason: String?
   /// The same with the current value.
   private(set) var detail: String?
@@ -91,8 +91,8 @@ struct PressureThrottle: Sendable {
       ("memory", pressure?.memory, limits.memoryPressure),
     ]
     let over = found.first { $0.limit > 0 && ($0.value ?? 0) > Double($0.limit) }
-    reason = over.map { "\($0.name) pressure above \($0.limit) %" }
-    detail = over.map { "\($0.name) pressure \(Int(($0.value ?? 0).rounded(.up))) %, limit \($0.limit) %" }
+    reason = over.map { "\($0.name) pressure above \($0.limit)%" }
+    detail = over.map { "\($0.name) pressure \(Int(($0.value ?? 0).rounded(.up)))%, limit \($0.limit)%" }
     if let reason {
       quietSince = nil
       if isReported { return nil }

@@ -152,7 +152,7 @@ package final class StateRecorder: Sendable {
 
   private func report(replaced error: HopdError) {
     logger.event(
-      .stateReplaced, "the record of stores and jobs is made anew, its history is lost; no store is affected: \(error)",
+      .stateReplaced, "recreated the state database: \(error); job history is lost, stores are not affected",
       fields: [.error: error.code.name, .directory: stateDirectory.printable])
   }
 
@@ -160,11 +160,11 @@ package final class StateRecorder: Sendable {
     let error = error as? HopdError ?? HopdError(.inputOutput, "\(error)", at: Place(file: stateDirectory))
     logger.event(
       .stateUnwritable,
-      "the record of stores and jobs cannot be written now; migrations go on, and hopctl shows an older state: "
+      "cannot write the state database; migrations continue, but hopctl shows outdated state: "
         + "\(error)",
       fields: [
         .error: error.code.name, .directory: stateDirectory.printable,
-        .hint: error.firstHint ?? "look for free space and rights: df -h -i \(stateDirectory.quotedForShell)",
+        .hint: error.firstHint ?? "check free space and permissions: df -h -i \(stateDirectory.quotedForShell)",
       ])
   }
 }

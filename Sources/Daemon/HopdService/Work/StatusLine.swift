@@ -66,25 +66,27 @@ package struct StatusLine: Sendable, Hashable {
   }
 
   private var idleText: String {
-    var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
-    if toInspect > 0 { text += ", \(Self.grouped(toInspect)) to look at" }
-    if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
+    let text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
+    var words: [String] = []
+    if toInspect > 0 { words.append("\(Self.grouped(toInspect)) to inspect") }
+    if toDo > 0 { words.append("\(Self.grouped(toDo)) to migrate") }
     let current = stores &- toInspect &- toDo &- deferred &- pinned &- attention
-    if deferred &+ pinned &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
+    if deferred &+ pinned &+ attention > 0 { words.append("\(Self.grouped(max(0, current))) current") }
     let failure = failureText
-    return failure.isEmpty ? text : "\(text), \(failure)"
+    if !failure.isEmpty { words.append(failure) }
+    return words.isEmpty ? text : "\(text): \(words.joined(separator: ", "))"
   }
 
   /// The numbers of failed stores, and how to list them.
   private var failureText: String {
     var words: [String] = []
-    if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
-    if pinned > 0 { words.append("\(Self.grouped(pinned)) held back") }
+    if deferred > 0 { words.append("\(Self.grouped(deferred)) retrying") }
+    if pinned > 0 { words.append("\(Self.grouped(pinned)) pinned") }
     if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }
     return words.joined(separator: ", ")
   }
 
-  /// The text of a migration: "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s".
+  /// The text of a migration: "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41% ETA 2m10s".
   package static func text(_ job: Job, batch: Int) -> String {
     var words = ["store \(job.ordinal)/\(max(batch, job.ordinal))", job.name]
     if let from = job.from ?? job.progress?.from, let to = job.to ?? job.progress?.to { words.append("\(from)→\(to)") }
@@ -94,13 +96,13 @@ package struct StatusLine: Sendable, Hashable {
         words.append("hop \(progress.hop &+ 1)/\(progress.hops)")
         if !progress.subject.isEmpty { words.append(progress.subject) }
       }
-      words.append("\(percent(progress.fraction)) %")
+      words.append("\(percent(progress.fraction))%")
       if let remaining = progress.remaining { words.append("ETA \(duration(seconds: remaining))") }
     }
     return words.joined(separator: " ")
   }
 
-  /// The fraction in per cent, 0…100; 100 only when everything is done.
+  /// The fraction in percent, 0…100; 100 only when everything is done.
   static func percent(_ fraction: Double) -> Int {
     guard fraction > 0 else { return 0 }  // Also for NaN.
     return fraction >= 1 ? 100 : min(99, Int(fraction * 100))

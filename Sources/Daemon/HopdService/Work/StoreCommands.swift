@@ -59,8 +59,8 @@ package final class StoreCommands: Sendable {
     case .begin: BlockingWork.run("command") { [self] in work(command) }
     case .dropFirst:
       report(
-        command, "its command of \(command.key) is not run, nor are later ones, because \(mostWaiting) wait already",
-        code: .commandUnusable, hint: "make the command faster: \(most) run at once")
+        command, "dropped its command of \(command.key), and later ones: \(mostWaiting) are waiting",
+        code: .commandUnusable, hint: "make the command faster: at most \(most) run at once")
     case .wait, .drop: break
     }
   }
@@ -73,7 +73,7 @@ package final class StoreCommands: Sendable {
       defer { state.waiting = [] }
       return state.waiting.count + state.running
     }
-    if left > 0 { reportDropped(left, "because hopd stops") }
+    if left > 0 { reportDropped(left, "because hopd is stopping") }
   }
 
   // MARK: Running
@@ -88,7 +88,7 @@ package final class StoreCommands: Sendable {
         defer { state.dropped = 0 }
         return state.dropped
       }
-      if dropped > 0 { reportDropped(dropped, "because too many waited") }
+      if dropped > 0 { reportDropped(dropped, "because too many were waiting") }
       next = state.withLock { state in
         if let next = state.waiting.popFirst() { return next }
         state.running -= 1
@@ -121,11 +121,11 @@ package final class StoreCommands: Sendable {
     let how: String
     switch result.end {
     case .exit(0): return
-    case .exit(let status): how = "ended with status \(status)"
-    case .signal(let number): how = "was ended by signal \(number)"
-    case .outOfTime: how = "was ended after \(StatusLine.duration(seconds: limits.time.seconds))"
-    case .tooMuchOutput: how = "was ended because it wrote more than \(limits.output >> 10) KiB"
-    case .unknown: how = "ended, and its status is not known"
+    case .exit(let status): how = "exited with status \(status)"
+    case .signal(let number): how = "was terminated by signal \(number)"
+    case .outOfTime: how = "was stopped after \(StatusLine.duration(seconds: limits.time.seconds))"
+    case .tooMuchOutput: how = "was stopped because it wrote more than \(limits.output >> 10) KiB"
+    case .unknown: how = "exited with an unknown status"
     }
     // The journal's entries name a store as text.
     let entries = "HOPD_STORE=" + command.store.printable.quotedForShell

@@ -8,7 +8,7 @@ extension HopdError {
   /// The first hint about a store of a watch; it says how the watch leaves out a store that is not for it.
   func hint(inWatch watch: String) -> String? {
     guard [.notAStore, .foreignStore, .cloudKitNotSupported].contains(code) else { return firstHint }
-    let way = "`exclude` of the watch \(watch.printableLine) leaves it out"
+    let way = "add it to `exclude` of the watch \(watch.printableLine) to ignore it"
     return firstHint.map { "\($0)\($0.hasSuffix("?") ? "" : ";") \(way)" } ?? way
   }
 }

@@ -128,7 +128,7 @@ package struct PipelineWork: StoreWork {
     } catch {
       throw error as? HopdError
         ?? HopdError(
-          .internalError, "the state directory cannot be read", at: Place(file: stateDirectory), cause: error)
+          .internalError, "cannot read the state directory", at: Place(file: stateDirectory), cause: error)
     }
     return stores.compactMap { location in
       let rule = backup(location.database)
@@ -148,7 +148,7 @@ package struct PipelineWork: StoreWork {
       case .resume: return RecoveredStore(store: path, continues: true)
       case .startAgain:
         return RecoveredStore(
-          store: path, sentence: "the old store is in place and leftovers are removed", continues: true)
+          store: path, sentence: "the old store is in place, temporary files were removed", continues: true)
       case .completed: return RecoveredStore(store: path, sentence: "the new store is in place", continues: true)
       case .quarantine:
         let error = outcome?.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
