@@ -143,7 +143,7 @@ import Testing
       ("takes 1 arguments, not 0", { $0.builtIn("abs:", []) }),
       ("destinationContext", { $0.function($0.variable("manager"), "destinationContext", []) }),
       ("takes 1 arguments, not 0", { $0.function($0.variable("entityPolicy"), "state:", []) }),
-      ("something else than a variable", { $0.function($0.path($0.myself, "a"), "state:", [$0.myself]) }),
+      ("for variables only", { $0.function($0.path($0.myself, "a"), "state:", [$0.myself]) }),
       ("not a finite number", { $0.constant(.real(.infinity)) }),
       ("CAST to NSSet", { $0.builtIn("castObject:toType:", [$0.myself, $0.classConstant("NSSet")]) }),
       ("not a name", { $0.builtIn("castObject:toType:", [$0.myself, $0.path($0.myself, "a")]) }),

@@ -72,7 +72,7 @@ struct MappingSide {
     fitting = left.map { ($0.index, remark) }
   }
 
-  /// The versions that it fits, or else those for which it was nearly made, each with the differences.
+  /// The versions that it fits, otherwise the nearest versions, each with the differences.
   var meant: [(index: Int, reasons: [HopdError])] { fitting.isEmpty ? nearest : fitting.map { ($0.index, []) } }
 }
 

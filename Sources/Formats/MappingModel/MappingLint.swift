@@ -183,8 +183,8 @@ package struct MappingLint {
             kind: isEmpty ? .emptyLookup : .unfitLookup, mapping: entity.name, entity: entity.destination,
             property: property.name, message: finding.sentence,
             hint: isEmpty
-              ? "look for the objects of another entity mapping, or set nil"
-              : "look for the objects of an entity mapping that makes what the relationship holds"))
+              ? "fetch the objects of another entity mapping, or set nil"
+              : "fetch the objects of an entity mapping that creates objects of the relationship's destination"))
       }
     }
   }

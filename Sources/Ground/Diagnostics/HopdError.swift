@@ -108,7 +108,7 @@ extension HopdError {
 extension HopdError {
   /// The hint for a damaged store.
   package static let damageHint =
-    "put a backup in its place: one of hopd's, if `hopctl backups STORE` lists any (hopctl restore), else one of yours"
+    "restore a backup: with `hopctl restore` if `hopctl backups STORE` lists one, or one of your own"
 }
 
 extension HopdError: CustomStringConvertible {

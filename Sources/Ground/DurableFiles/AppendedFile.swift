@@ -163,7 +163,7 @@ package final class AppendedFile: Sendable {
     let code = Errno(rawValue: errno)
     let error = HopdError(
       [.noSpace, .diskQuotaExceeded].contains(code) ? .noSpace : .inputOutput, "the file cannot be made durable",
-      at: Place(file: path), cause: code, hint: "free space, or look at the kernel's log; then write the file anew")
+      at: Place(file: path), cause: code, hint: "free space or check the kernel log, then write the file again")
     state.failure = error
     throw error
   }

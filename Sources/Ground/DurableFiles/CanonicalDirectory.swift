@@ -11,7 +11,7 @@ package struct CanonicalDirectory: Hashable, Sendable {
   /// What keeps the path's meaning; nil on a disk without descriptors, or where no directory is.
   private let pin: PinnedDirectory?
 
-  /// Resolves a path as somebody typed or configured it. Throws `.notFound` where nothing is there.
+  /// Resolves a typed or configured path. Throws `.notFound` if nothing exists there.
   package init(resolving path: FilePath, files: any DurableFileSystem = LinuxFileSystem()) throws {
     try self.init(unresolved: files.canonical(path), files: files)
   }

@@ -10,7 +10,7 @@ import SystemPackage
 package final class DirectoryLock {
   private var descriptor: Int32
 
-  /// Takes the lock; nil while another process holds it, or when the directory is gone or was made again meanwhile.
+  /// Takes the lock; nil while another process holds it, or if the directory was removed or recreated in the meantime.
   ///
   /// Where the directory is not on a real file system, or its file system has no locks, the result is a lock that locks
   /// nothing.

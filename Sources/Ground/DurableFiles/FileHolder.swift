@@ -43,7 +43,7 @@ extension LinuxFileSystem {
     return FileHolder(process: question.l_pid, program: LinuxFileSystem.program(of: question.l_pid))
   }
 
-  /// Name of a process's program, cut to 15 bytes by the kernel; nil where it is hidden or the process is gone.
+  /// Name of a process's program, cut to 15 bytes by the kernel; nil if it is hidden or the process has exited.
   private static func program(of process: Int32) -> String? {
     let descriptor = Glibc.open("/proc/\(process)/comm", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }

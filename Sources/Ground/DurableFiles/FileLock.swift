@@ -30,7 +30,7 @@ package final class FileLock {
         throw HopdError(
           .lockedByOther,
           "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
-          at: Place(file: path), hint: "wait until it has finished, then try again")
+          at: Place(file: path), hint: "retry when it has finished")
       }
       // A former holder may have removed the file between the two calls: a lock on a file without a name keeps no other
       // process out.
@@ -58,7 +58,7 @@ package final class FileLock {
   /// Whether the name still refers to the open file.
   private static func isNamed(_ path: FilePath, _ descriptor: Int32) throws -> Bool {
     var mine = stat()
-    try call("look at the lock file", at: path) { fstat(descriptor, &mine) }
+    try call("check the lock file", at: path) { fstat(descriptor, &mine) }
     guard let there = try LinuxFileSystem().status(path) else { return false }
     return there.identity == FileIdentity(device: UInt64(mine.st_dev), inode: UInt64(mine.st_ino))
   }

@@ -70,7 +70,7 @@ package final class PinnedDirectory: Sendable {
       guard Glibc.errno == EBUSY else { throw HopdError(errno: Glibc.errno, "open the directory", at: directory.path) }
       throw HopdError(
         .directoryReplaced, "another directory has this path now, and a job is still at work in the old one",
-        at: Place(file: directory.path), hint: "try again when that job is done")
+        at: Place(file: directory.path), hint: "retry when that job has finished")
     }
   }
 

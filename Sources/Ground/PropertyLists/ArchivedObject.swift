@@ -82,7 +82,7 @@ package struct ArchivedObject: Sendable {
 
   /// The elements of an array or set, in the order of the archive.
   package func elements() throws(HopdError) -> [ArchivedValue] {
-    guard isList else { throw archive.damaged("it is no array and no set", self) }
+    guard isList else { throw archive.damaged("it is neither an array nor a set", self) }
     return try references("NS.objects")
   }
 
@@ -99,7 +99,7 @@ package struct ArchivedObject: Sendable {
       }
       (keys, values) = (try mapping.elements("keys"), try elements("values"))
     } else {
-      guard isKind(of: "NSDictionary") else { throw archive.damaged("it is no dictionary", self) }
+      guard isKind(of: "NSDictionary") else { throw archive.damaged("it is not a dictionary", self) }
       (keys, values) = (try references("NS.keys"), try references("NS.objects"))
     }
     guard keys.count == values.count else {

@@ -158,13 +158,13 @@ package enum ArchivedValue: Sendable {
 }
 
 extension ArchivedValue {
-  /// The text of a string, else nil.
+  /// The text of a string, or nil.
   package var string: String? { if case .string(let text) = self { text } else { nil } }
-  /// The object, else nil.
+  /// The object, or nil.
   package var object: ArchivedObject? { if case .object(let object) = self { object } else { nil } }
   /// Whether the value is null.
   package var isNull: Bool { if case .null = self { true } else { false } }
-  /// An integer or a whole real, else nil.
+  /// An integer or a whole real, or nil.
   package var integer: Int64? {
     switch self {
     case .integer(let number): number
@@ -172,7 +172,7 @@ extension ArchivedValue {
     default: nil
     }
   }
-  /// The truth value of a boolean, or of a number (true if it is not 0); else nil.
+  /// The truth value of a boolean, or of a number (true if it is not 0); otherwise nil.
   package var truth: Bool? {
     switch self {
     case .boolean(let flag): flag

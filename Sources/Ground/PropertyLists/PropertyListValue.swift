@@ -14,15 +14,15 @@ package indirect enum PropertyListValue: Sendable, Hashable {
 }
 
 extension PropertyListValue {
-  /// The text of a string, else nil.
+  /// The text of a string, or nil.
   package var string: String? { if case .string(let value) = self { value } else { nil } }
-  /// The value of an integer, else nil.
+  /// The value of an integer, or nil.
   package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-  /// The bytes of a data value, else nil.
+  /// The bytes of a data value, or nil.
   package var data: [UInt8]? { if case .data(let value) = self { value } else { nil } }
-  /// The elements of an array, else nil.
+  /// The elements of an array, or nil.
   package var array: [PropertyListValue]? { if case .array(let value) = self { value } else { nil } }
-  /// The entries of a dictionary, else nil.
+  /// The entries of a dictionary, or nil.
   package var dictionary: [String: PropertyListValue]? { if case .dictionary(let value) = self { value } else { nil } }
 }
 

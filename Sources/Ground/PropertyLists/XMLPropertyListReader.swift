@@ -63,7 +63,7 @@ package final class XMLPropertyListReader: XMLEventHandler {
     case "dict": stack.append(.dictionary([:], key: nil))
     case "array": stack.append(.array([]))
     case "key", "string", "integer", "real", "true", "false", "date", "data": stack.append(.scalar(name, text: ""))
-    default: throw damaged("<\(name)> is no element of property lists", position)
+    default: throw damaged("<\(name)> is not a property list element", position)
     }
   }
 

@@ -38,7 +38,7 @@ final class ConnectionGuard {
     }
   }
 
-  /// Bounds the text of statements: to the size of schemas while one is read, else to that of hopd's statements.
+  /// Bounds the text of statements: to the size of schemas while one is read, otherwise to that of hopd's statements.
   func limitStatements(of handle: OpaquePointer, readingSchema: Bool) {
     sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, readingSchema ? Self.schemaStatementBytes : Self.statementBytes)
   }

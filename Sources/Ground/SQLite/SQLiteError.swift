@@ -52,11 +52,11 @@ package struct SQLiteError: Error, Sendable, Hashable {
   }
   /// Whether a read, write or sync failed.
   package var isInputOutput: Bool { code == SQLITE_IOERR }
-  /// What to look at after such a failure. A write that fails on a disk with space may have met a limit.
+  /// The hint for such a failure. A write that fails on a disk with space may have met a limit.
   /// SQLITE_IOERR_WRITE is a computed macro that Swift does not import.
   package var inputOutputHint: String {
     extendedCode == SQLITE_IOERR | (3 << 8)
-      ? "look at the limit on the size of files (ulimit -f), and at the system's log" : "look at the system's log"
+      ? "check the limit on the size of files (ulimit -f) and the system log" : "check the system log"
   }
 }
 

@@ -5,7 +5,7 @@ import CLinux
 
 /// The object that a connection's VFS refused (CLinux/storevfs.c).
 package enum VFSRefusal: Int32, Sendable, Hashable {
-  /// A rollback journal that names a super-journal: a file that SQLite would look for, read and delete, wherever it is.
+  /// A rollback journal that names a super-journal: a file that SQLite would open and delete, wherever it is.
   case superJournal = 1
   /// A file that does not belong to the database, or a side file that is not a plain file.
   case foreignName = 2

@@ -63,7 +63,7 @@ package struct SegmentInspection: Sendable {
 
 extension MigrationPlanner {
   /// Whether a segment begins at this hop, whose rows the plan could not see. Consecutive inferred hops are one
-  /// segment; each mapped hop is one by itself.
+  /// segment; each mapped hop is a segment.
   package static func beginsSegment(_ index: Int, of plan: MigrationPlan) -> Bool {
     guard index > 0, plan.hops.indices.contains(index) else { return false }
     return plan.hops[index].isMapped || plan.hops[index - 1].isMapped

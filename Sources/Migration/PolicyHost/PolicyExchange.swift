@@ -11,7 +11,7 @@ import MigrationPolicy
 enum ExchangeFailure: Error, Hashable {
   /// The time for the call is used up.
   case timeout
-  /// The program has closed its output, or is gone.
+  /// The program has closed its output, or has exited.
   case ended
   /// A head that announces more bytes than a message may have, and whether it looks like text.
   case tooLong(Int, looksLikeText: Bool)

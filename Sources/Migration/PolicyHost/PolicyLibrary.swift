@@ -40,7 +40,7 @@ enum PolicyLibrary {
     return find(for: FilePath(String(decoding: buffer.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)))
   }()
 
-  /// Debian's Python looks there by itself.
+  /// Debian's Python searches it by default.
   private static let standard: FilePath = "/usr/lib/python3/dist-packages"
 
   /// The module of the program at that path.

@@ -117,7 +117,7 @@ final class PolicyProcess {
     input = -1
   }
 
-  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Returns how it
+  /// Waits for the program to exit, at most that long; then kills its process group. Returns how it
   /// ended.
   @discardableResult
   func finish(waiting: Duration) -> End {

@@ -7,7 +7,7 @@ import SystemPackage
 
 /// A program that implements a policy, and its limits.
 package struct PolicyBinding: Sendable, Hashable {
-  /// Program and arguments. A program without `/` is looked for in PATH; else the path is absolute.
+  /// Program and arguments. A program without `/` is searched for in PATH; otherwise the path is absolute.
   package var command: [String]
   /// Time, memory, message size.
   package var limits: PolicyLimits
@@ -39,8 +39,8 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
 
   package func isBound(_ policy: String) -> Bool { !names(for: policy).isEmpty }
 
-  /// Names of the bindings that fit a class: the exact name alone, else names that agree where one of the two has no
-  /// module.
+  /// Names of the bindings that fit a class: the exact name alone, otherwise names that agree where one of the two has
+  /// no module.
   private func names(for policy: String) -> [String] {
     if bindings[policy] != nil { return [policy] }
     let bare = PolicyClassName.bare(policy)

@@ -187,7 +187,7 @@ final class ProgramConversation: PolicyConversation {
     case .timeout:
       return fail(
         .policyLimit, "took longer than \(exchange.limits.timeout) in \(hook)",
-        hint: "raise the policy's timeout, or look for an endless loop or a wait in it")
+        hint: "raise the policy's timeout, or check it for an endless loop or a wait")
     case .tooLong(_, looksLikeText: true), .outOfTurn:
       return fail(
         .policyProtocol, "wrote something to standard output in \(hook) that is not a message",

@@ -114,7 +114,7 @@ package enum ProgramOutput {
     return result
   }
 
-  /// The file of a program: its name is looked for in the folders of `folders`, in the form of PATH; nil where none has
+  /// The file of a program: its name is searched for in `folders`, in the form of PATH; nil if none has
   /// it.
   package static func path(of name: String, _ folders: String) -> FilePath? {
     folders.split(separator: ":").map { FilePath(String($0)).appending(name) }.first { access($0.string, X_OK) == 0 }

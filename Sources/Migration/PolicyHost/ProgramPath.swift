@@ -6,7 +6,7 @@ import SystemPackage
 
 /// Finds programs.
 package enum ProgramPath {
-  /// The folders in which a plain name is looked for, in the form of PATH.
+  /// The directories in which a plain name is searched for, in the form of PATH.
   package static var folders: String {
     getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
   }

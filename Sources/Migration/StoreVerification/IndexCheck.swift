@@ -107,6 +107,6 @@ extension StoreSchema {
   /// known, and `others`; empty if there are none.
   func indexesNotInspected(besides others: Int = 0) -> String {
     let count = unsupported.filter { $0.code == .indexLeftOut }.count + others
-    return count == 0 ? "" : "; \(count) more of the model \(count == 1 ? "was" : "were") not looked for"
+    return count == 0 ? "" : "; \(count) more of the model \(count == 1 ? "was" : "were") not checked"
   }
 }

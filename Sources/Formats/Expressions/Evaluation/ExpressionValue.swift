@@ -45,7 +45,7 @@ package enum ExpressionValue: Sendable {
 package protocol InstanceSource {
   /// Returns the value of an object's attribute, own or inherited.
   func value(ofAttribute attribute: String, in object: InstanceID) throws -> ExpressionValue
-  /// Returns the objects of a relationship: in its order if it is ordered, else by key; at most one for a to-one.
+  /// Returns the objects of a relationship: in its order if it is ordered, otherwise by key; at most one for a to-one.
   /// References to missing objects give none.
   func objects(ofRelationship relationship: String, in object: InstanceID) throws -> [InstanceID]
 }

@@ -55,7 +55,7 @@ enum SQLKind: Hashable {
   /// Whether the value is always a double or NULL.
   var isReal: Bool { self == .real || self == .float }
 
-  /// Returns a kind for both; nil if SQL could not tell them apart again.
+  /// Returns a kind for both; nil if SQL could not distinguish them again.
   func joined(_ other: SQLKind) -> SQLKind? {
     if self == other || other == .null { return self }
     if self == .null { return other }

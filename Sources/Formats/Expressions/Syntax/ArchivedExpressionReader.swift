@@ -117,7 +117,7 @@ package struct ArchivedExpressionReader {
       return .function(.concatenate, [target, arguments[0]])
     }
     guard case .variable(let receiver) = target else {
-      throw unsupported(object, "the method \(selector) of something else than a variable is not supported")
+      throw unsupported(object, "the method \(selector) is supported for variables only")
     }
     do {
       return try MethodCall.node(receiver: receiver, selector: selector, arguments: arguments)

@@ -168,7 +168,8 @@ extension ExpressionParser {
       }
       advance()
       if peek() == .symbol(.open) {
-        throw source.unsupported("calls of methods are not supported", at: offset, hint: "write the function by itself")
+        throw source.unsupported(
+          "calls of methods are not supported", at: offset, hint: "use the function without a receiver")
       }
     }
     let steps: [KeyPathStep]

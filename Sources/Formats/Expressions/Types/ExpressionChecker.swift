@@ -132,7 +132,7 @@ extension ExpressionTyping {
       default: nil
       }
     if let target { return "write CAST(\(node), '\(target.rawValue)')" }
-    return "values are not converted by themselves, and no CAST does this one: a policy can"
+    return "values are not converted automatically, and no CAST supports this conversion; use a policy"
   }
 
   /// Checks whether a relationship can be set to these objects.

@@ -99,8 +99,8 @@ extension AttributeType {
     }
   }
 
-  /// Returns the type of `a op b` for numbers: decimal if one side is decimal, else real if one side is real, else
-  /// 64-bit integer.
+  /// Returns the type of `a op b` for numbers: decimal if one side is decimal, otherwise real if one side is real,
+  /// otherwise 64-bit integer.
   package static func arithmetic(_ left: AttributeType, _ right: AttributeType) -> AttributeType {
     if left == .decimal || right == .decimal { return .decimal }
     return left.integers != nil && right.integers != nil ? .integer64 : .double
@@ -124,8 +124,8 @@ extension CastTarget {
     }
   }
 
-  /// Returns the type of the result for an operand of that type. NSNumber keeps whole numbers whole; all else becomes a
-  /// Double.
+  /// Returns the type of the result for an operand of that type. NSNumber keeps whole numbers whole; anything different
+  /// becomes a Double.
   package func type(from operand: AttributeType?) -> AttributeType {
     if let type { return type }
     guard let operand, operand.integers != nil || operand == .float else { return .double }

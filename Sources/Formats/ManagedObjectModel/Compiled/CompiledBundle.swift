@@ -143,8 +143,8 @@ extension ModelReader {
 extension ModelBundle {
   /// Merges this bundle with another form of the same model: the same model built elsewhere, or its source.
   ///
-  /// Versions of the same name must agree in all hashes that are certain; else the error names version and entity. The
-  /// source form is kept, because people edit it; facts that only the compiled form has are added.
+  /// Versions of the same name must agree in all hashes that are certain; otherwise the error names version and entity.
+  /// The source form is kept, because people edit it; facts that only the compiled form has are added.
   package func merged(with other: ModelBundle) throws(HopdError) -> ModelBundle {
     let preferred = isCompiled && !other.isCompiled ? other : self
     let second = isCompiled && !other.isCompiled ? self : other

@@ -179,7 +179,7 @@ struct CompiledModelReader {
   // MARK: Indexes and constraints
 
   /// Reads lists of property names; a member is a name, a property, or a proxy for an inherited one. `unnamed` stands
-  /// for a member of another kind, if that is no fault.
+  /// for a member of another kind, if that is not an error.
   private mutating func tuples(
     _ field: String, _ object: ArchivedObject, unnamed: String? = nil
   ) throws(HopdError) -> [[String]] {

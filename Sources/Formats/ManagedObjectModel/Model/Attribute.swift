@@ -127,7 +127,7 @@ package struct Attribute: Sendable, Hashable {
     get { fields.value.defaultValue }
     set { fields.value.defaultValue = newValue }
   }
-  /// `elementID`, else the own name.
+  /// `elementID`, or the attribute's own name.
   package var renamingIdentifier: String {
     get { fields.value.renamingIdentifier }
     set { fields.value.renamingIdentifier = newValue }

@@ -58,7 +58,7 @@ package struct AttributeTypeTraits: Sendable {
   /// Returns a number in the precision of the type; infinite where a float cannot hold it.
   package func rounded(_ number: Double) -> Double { isFloat ? Double(Float(number)) : number }
 
-  /// Returns the nearest real to a number's text, rounded once; nil if it is no finite number.
+  /// Returns the nearest real to a number's text, rounded once; nil if it is not a finite number.
   func real(_ text: String) -> Double? {
     let number = isFloat ? Float(text).map(Double.init) : Double(text)
     return number.flatMap { $0.isFinite ? $0 : nil }

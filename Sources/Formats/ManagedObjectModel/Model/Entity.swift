@@ -51,7 +51,7 @@ package struct Entity: Sendable, Hashable {
     get { fields.value.isAbstract }
     set { fields.value.isAbstract = newValue }
   }
-  /// The canonical name by which it is matched between versions: `elementID`, else its own name.
+  /// The canonical name by which it is matched between versions: `elementID`, or its own name.
   package var renamingIdentifier: String {
     get { fields.value.renamingIdentifier }
     set { fields.value.renamingIdentifier = newValue }

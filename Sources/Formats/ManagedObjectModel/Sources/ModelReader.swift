@@ -23,7 +23,7 @@ package enum ModelReader {
   /// compiled forms, a `.momd` bundle or a `.mom` file.
   ///
   /// `declaredOrder` names all versions, oldest first; if it is empty the project file beside the bundle gives the
-  /// order, else the names do. A version of a bundle that cannot be read or used is left out; if none remains, one
+  /// order, otherwise the names do. A version of a bundle that cannot be read or used is left out; if none remains, one
   /// error contains the faults of all versions.
   package static func read(at path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
     do throws(HopdError) {
@@ -78,7 +78,8 @@ package enum ModelReader {
     return (try ModelValidation.validated(source, at: place), source.warnings)
   }
 
-  /// Finds the models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
+  /// Finds the models below `path`: `path` itself if it is one, otherwise all bundles and single versions in it,
+  /// sorted.
   ///
   /// Compiled forms count as models too. Versions inside a bundle are not listed separately. `skipped` gets the links
   /// that are not searched.

@@ -45,7 +45,7 @@ struct ModelVersionInfo {
     for (version, value) in versions {
       guard let entities = value.dictionary else {
         throw HopdError(
-          .invalidModel, "the hashes of the version “\(version)” are no dictionary", at: place, hint: hint)
+          .invalidModel, "the hashes of the version “\(version)” are not a dictionary", at: place, hint: hint)
       }
       hashes[version] = [:]
       for (entity, value) in entities {

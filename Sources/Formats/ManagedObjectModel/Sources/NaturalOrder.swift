@@ -7,7 +7,7 @@ package enum NaturalOrder {
   /// Whether `left` comes before `right`.
   ///
   /// Names are compared word by word and number by number; spaces, dots, hyphens and underscores only separate. Case
-  /// counts only if nothing else differs. A name that is the beginning of another comes first.
+  /// counts only if there is no other difference. A name that is the beginning of another comes first.
   package static func precedes(_ left: String, _ right: String) -> Bool {
     let (first, second) = (tokens(of: left), tokens(of: right))
     for (one, other) in zip(first, second) where one != other { return one < other }
@@ -96,7 +96,7 @@ package enum NaturalOrder {
     case number([UInt8])
     case word(String)
 
-    /// The word, else nil.
+    /// The word, or nil.
     var word: String? { if case .word(let word) = self { word } else { nil } }
 
     static func < (left: Token, right: Token) -> Bool {

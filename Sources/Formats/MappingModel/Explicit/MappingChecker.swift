@@ -226,11 +226,11 @@ package struct MappingChecker {
       let checker = ExpressionChecker(scope(.key, mapping))
       attempt(place) { () throws(HopdError) in try checker.checkKey(key) }
       guard let target = destination.entity(named: entity) else {
-        stale("it looks for objects of “\(entity)”, which the version “\(destination.name)” does not have", place)
+        stale("it fetches objects of “\(entity)”, which the version “\(destination.name)” does not have", place)
         return
       }
       if destination.allAttributes(of: target)[attribute]?.isTransient ?? true {
-        stale("it looks for objects of “\(entity)” by “\(attribute)”, which is not a stored attribute of it", place)
+        stale("it fetches objects of “\(entity)” by “\(attribute)”, which is not a stored attribute of it", place)
       }
       checkFits(target.name, relationship, place)
     case (.grouped, .attribute), (.matching, .attribute):
@@ -257,12 +257,13 @@ package struct MappingChecker {
   private mutating func checkLookup(of name: String, _ place: Place) -> ExplicitEntityMapping? {
     let targets = byName[name] ?? []
     guard let target = targets.first else {
-      stale("it looks for the objects of the entity mapping “\(name)”, which is not there", place)
+      stale("it fetches the objects of the entity mapping “\(name)”, which does not exist", place)
       return nil
     }
     guard targets.count == 1 else {
       invalid(
-        "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have", place,
+        "it fetches the objects of the entity mapping “\(name)”, a name that \(targets.count) entity mappings have",
+        place,
         hint: "give every entity mapping a name of its own")
       return nil
     }

@@ -51,7 +51,7 @@ struct MappingCompiler {
     return result
   }
 
-  /// Returns the author's name, else `<Source>To<Destination>`, else the name of the only entity.
+  /// Returns the author's name, otherwise `<Source>To<Destination>`, otherwise the name of the only entity.
   static func name(of entity: XcodeEntityMapping) -> String {
     entity.name ?? [entity.source, entity.destination].compactMap(\.self).joined(separator: "To")
   }

@@ -51,7 +51,7 @@ package protocol MappingFile: Sendable {
   /// Returns how well its destination side fits that version.
   func fit(destination version: MappableVersion) -> MappingFit
   /// Returns the entity mappings that fit a pair of versions that the mapping model does not fit as a whole; nil if its
-  /// form cannot tell them apart.
+  /// form cannot distinguish them.
   func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings?
   /// Returns its entity mappings as relationships in other mapping models of the hop may look them up.
   func outlines(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> [MappingOutline]

@@ -73,9 +73,9 @@ package struct XcodeMappingFile: MappingFile {
   }
 
   /// The copy of the model decides, by its hashes, unless the mapping model names what the copied version lacks: then
-  /// the copy is older than the mapping model. Else its path decides. The bundle may have been renamed since, or its
-  /// versions may be given one by one; then the entities must be those of the version. `known` of the `all` names that
-  /// the mapping model needs are in the version.
+  /// the copy is older than the mapping model. Otherwise its path decides. The bundle may have been renamed since, or
+  /// its versions may be given one by one; then the entities must be those of the version. `known` of the `all` names
+  /// that the mapping model needs are in the version.
   private func fit(
     _ wanted: VersionPath, _ hashes: [String: VersionHash]?, hasEntities: Bool, known: Int, of all: Int,
     _ version: MappableVersion

@@ -8,7 +8,7 @@ import PropertyLists
 
 /// The copy of one model in a mapping model.
 enum XcodeSnapshot {
-  /// Returns the version hashes of the copied model; nil if it cannot be read, so that only names tell the version.
+  /// Returns the version hashes of the copied model; nil if it cannot be read, so that only names identify the version.
   static func hashes(base64 text: String?) -> [String: VersionHash]? {
     guard let text, let bytes = Base64.decode(text.utf8) else { return nil }
     do {

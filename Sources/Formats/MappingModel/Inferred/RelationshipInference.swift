@@ -231,7 +231,7 @@ struct RelationshipInference {
       demand(
         .noTarget(pairs, of: possible.name),
         target.name == wanted
-          ? "objects of \(name) are no longer objects of its destination, \(wanted)"
+          ? "in the new version, objects of \(name) are not objects of its destination, \(wanted)"
           : "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that")
     }
   }

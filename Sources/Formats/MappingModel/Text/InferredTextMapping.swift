@@ -77,7 +77,7 @@ extension ExplicitMapping {
   }
 }
 
-/// The comments of an inferred mapping, on the changes that a reader of the two models would look for.
+/// The comments of an inferred mapping, on the changes that a reader of the two models expects.
 private struct InferenceRemarks {
   private(set) var remarks = TextMappingRemarks()
 
@@ -100,7 +100,7 @@ private struct InferenceRemarks {
       guard let origin else { continue }
       var lines: [String] = []
       if mapping.destination == nil {
-        lines.append("\(mapping.source ?? "") is gone: its objects are dropped.")
+        lines.append("\(mapping.source ?? "") was removed: its objects are dropped.")
       } else {
         if mapping.source != mapping.destination {
           lines.append("\(mapping.source ?? "") is \(mapping.destination ?? "") now, by its renaming identifier.")

@@ -124,7 +124,7 @@ struct TextMappingResolver {
     let hasRules = text.filter != nil || text.grouping != nil || text.policy != nil
     if hasProperties || hasRules {
       mistakes.add(
-        "without a source no objects are made, so that everything else means nothing", at: text.place,
+        "without a source no objects are created, so that all other keys have no effect", at: text.place,
         "add source = \"…\", or remove the rest")
     }
   }
@@ -140,7 +140,7 @@ struct TextMappingResolver {
       if let composite = composites[name.value], isAttribute == true {
         let first = composite.elements.first?.name ?? ""
         mistakes.add(
-          "\(entity.name).\(name.value) is a composite, and this is no composite of the source", at: name.place,
+          "\(entity.name).\(name.value) is a composite, and this is not a composite of the source", at: name.place,
           "give its elements, as attributes.\(name.value).\(first) = \"…\", or a composite: \"$source.…\"")
       } else if attributes[name.value]?.isTransient == true || relationships[name.value]?.isTransient == true {
         mistakes.add(

@@ -105,7 +105,7 @@ struct TextPropertyResolver {
         }
         if count != keys.count {
           mistakes.add(
-            "the mapping \(mapping) tells its objects apart by \(count) keys, and \(keys.count) are given", at: place,
+            "the mapping \(mapping) identifies its objects by \(count) keys; found \(keys.count)", at: place,
             "give one key for each expression of its distinct_by, in that order")
         }
       }

@@ -113,7 +113,7 @@ public final class MigrationManager {
     fresh.removeAll(keepingCapacity: true)
   }
 
-  /// The one instance for this id in this call: another one that was fetched meanwhile, or else the kept one. A kept
+  /// The one instance for this id in this call: one that was fetched in the meantime, or the kept one. A kept
   /// destination object loses its values, because the store has changed since.
   func current(_ kept: ManagedObject) -> ManagedObject {
     register()

@@ -41,7 +41,7 @@ final class PolicySession {
   func serve() throws {
     guard let first = try pipe.read() else { return }
     guard case .introduction(_, let introduction) = try PolicyWire.decodeEngine(first) else {
-      throw PolicyWireError("the first message is no introduction")
+      throw PolicyWireError("the first message is not an introduction")
     }
     let runner: PolicyRunner
     do {

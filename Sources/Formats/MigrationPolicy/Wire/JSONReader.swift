@@ -154,7 +154,7 @@ struct JSONReader {
     index += length
   }
 
-  /// Reads a number: an integer if it has neither fraction nor exponent, else a double.
+  /// Reads a number: an integer if it has neither fraction nor exponent, otherwise a double.
   mutating func number() throws -> PolicyValue {
     _ = try peek()
     let start = index

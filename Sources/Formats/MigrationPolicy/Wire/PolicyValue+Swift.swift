@@ -22,7 +22,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
   /// Whether there is no value.
   public var isNull: Bool { self == .null }
 
-  /// The text of a String, the text of a URI, or the digits of a Decimal; else nil.
+  /// The text of a String, the text of a URI, or the digits of a Decimal; otherwise nil.
   public var string: String? {
     switch self {
     case .string(let text), .uri(let text), .decimal(let text): text
@@ -30,7 +30,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The whole number; else nil.
+  /// The whole number, or nil.
   public var integer: Int64? {
     switch self {
     case .integer(let value): value
@@ -39,7 +39,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The number, or the seconds of a date; else nil.
+  /// The number, or the seconds of a date; otherwise nil.
   public var double: Double? {
     switch self {
     case .double(let value), .date(let value): value
@@ -57,7 +57,7 @@ extension PolicyValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, 
     }
   }
 
-  /// The bytes of a Binary Data, a Transformable or a UUID; else nil.
+  /// The bytes of a Binary Data, a Transformable or a UUID; otherwise nil.
   public var bytes: [UInt8]? {
     switch self {
     case .data(let bytes), .transformable(let bytes), .uuid(let bytes): bytes

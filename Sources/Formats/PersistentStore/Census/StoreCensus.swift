@@ -31,7 +31,7 @@ package final class StoreCensus {
     }
   }
 
-  /// What else a pass over the tables counts.
+  /// Other counts of a pass over the tables.
   package struct Subjects: OptionSet, Sendable {
     package let rawValue: Int
 

@@ -141,7 +141,7 @@ package struct StoreDump {
 
   /// One member of `attributes`: an attribute, or the elements of a composite.
   private struct AttributeGroup {
-    /// Name of the composite; nil for an attribute by itself.
+    /// Name of the composite; nil for a plain attribute.
     let composite: String?
     var columns: [AttributeColumn]
   }
@@ -282,7 +282,7 @@ package struct StoreDump {
     }
   }
 
-  /// Writes an id with the target's own entity if it is known, else with the relationship's destination.
+  /// Writes an id with the target's own entity if it is known, otherwise with the relationship's destination.
   private func write(
     target: Int64, number: Int64?, destination: String, into lines: inout JSONLines
   ) throws {

@@ -34,7 +34,7 @@ package struct HistoryColumns: Sendable, Hashable {
     package var element: String?
 
     /// Whether this bit sets `bit` in the value for another version: that of the property of the same name. A
-    /// discriminator and an order key set their to-one too, and are set by themselves only.
+    /// discriminator and an order key set their to-one too, and are only set individually.
     package func sets(_ bit: Bit) -> Bool {
       guard property == bit.property, element == bit.element else { return false }
       switch bit.group {

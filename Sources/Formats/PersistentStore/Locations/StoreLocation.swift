@@ -11,7 +11,7 @@ package struct StoreLocation: Sendable, Hashable {
   package let database: FilePath
 
   /// The directory that the path means while this value lives; nil where the path is resolved by each call, as for
-  /// files that nobody else can move.
+  /// files that no other user can move.
   package let folder: CanonicalDirectory?
 
   /// Makes the location of the store whose database is at `database`.

@@ -19,7 +19,7 @@ package enum FrameworkVersion {
   /// The newest version that was seen.
   package static var newestKnown: Int64 { known.last?.upperBound ?? 0 }
 
-  /// The known version whose rules apply: the number itself, else the nearest one below, else the first.
+  /// The known version whose rules apply: the number itself, otherwise the nearest one below, otherwise the first.
   package static func followed(for version: Int64) -> Int64 {
     if known.contains(where: { $0.contains(version) }) { return version }
     return known.last { $0.upperBound < version }?.upperBound ?? known.first?.lowerBound ?? version

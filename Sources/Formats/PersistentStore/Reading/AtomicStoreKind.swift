@@ -18,7 +18,7 @@ package enum AtomicStoreKind: Sendable {
   /// NSBinaryStoreType.
   case binary
 
-  /// The bytes at the beginning of a file, and at its end, that are looked at.
+  /// The number of bytes inspected at the beginning and at the end of a file.
   private static let window = 8 << 20
 
   /// The kind of a file; nil for every other file, and for one that cannot be read.

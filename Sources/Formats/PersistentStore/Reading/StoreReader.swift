@@ -186,7 +186,7 @@ extension StoreReader {
       HopdError(.storeBusy, message, at: place, cause: cause, hint: hint)
     }
     guard StoreFileUse.beginReading(file) else {
-      throw busy("the store is being migrated by this process", "try again when that is done")
+      throw busy("the store is being migrated by this process", "retry when it has finished")
     }
     defer { StoreFileUse.endReading(file) }
     try checkHeader(of: location)
@@ -206,13 +206,13 @@ extension StoreReader {
       }
       let result = try body(StoreReader(connection: connection, schema: schema ?? "main"))
       guard try stamps(of: location) == before else {
-        throw busy("the store was written while it was read", "try again when the app is done")
+        throw busy("the store was written while it was read", "retry when the app has finished")
       }
       return result
     } catch let error as SQLiteError {
       // A torn read looks like damage; a second comparison of the files distinguishes it from real damage.
       if let after = try? stamps(of: location), after != before {
-        throw busy("the store was written while it was read", cause: error, "try again when the app is done")
+        throw busy("the store was written while it was read", cause: error, "retry when the app has finished")
       }
       throw explained(error, location: location)
     } catch let error as HopdError {
@@ -221,7 +221,7 @@ extension StoreReader {
   }
 
   /// Whether the header of a store's database states that it has a write-ahead log. An `immutable` connection cannot
-  /// tell: without a log it reports `delete` (tools/README.md, "SQLite and files").
+  /// report it: without a log it returns `delete` (tools/README.md, "SQLite and files").
   package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
     try firstBytes(of: location.database, count: 20).suffix(1) == [2]
   }
@@ -286,7 +286,7 @@ extension StoreReader {
     default:
       throw HopdError(
         .inputOutput, "\(file.printable) cannot be inspected", at: store, cause: code,
-        hint: "look at the kernel's log: dmesg")
+        hint: "check the kernel log: dmesg")
     }
   }
 
@@ -309,7 +309,7 @@ extension StoreReader {
       let code = errno
       throw HopdError(
         code == EIO ? .inputOutput : .noPermission, "cannot be read: \(String(cString: strerror(code)))",
-        at: Place(store: path), hint: code == EIO ? "look at the kernel's log: dmesg" : "give hopd the right to read it"
+        at: Place(store: path), hint: code == EIO ? "check the kernel log: dmesg" : "give hopd the right to read it"
       )
     }
     defer { close(descriptor) }
@@ -318,7 +318,7 @@ extension StoreReader {
     guard got >= 0 else {
       throw HopdError(
         .inputOutput, "cannot be read", at: Place(store: path), cause: Errno(rawValue: errno),
-        hint: "look at the kernel's log: dmesg")
+        hint: "check the kernel log: dmesg")
     }
     return Array(bytes.prefix(got))
   }
@@ -384,10 +384,10 @@ extension StoreReader {
       HopdError(code, message, at: place, cause: error, hint: hint)
     }
     if error.isBusy {
-      return meaning(.storeBusy, "another process has the store open", "close the app that uses it, or try again later")
+      return meaning(.storeBusy, "another process has the store open", "close the app that uses it, or retry later")
     }
     if error.isDamage { return meaning(.storeDamaged, "SQLite finds the database damaged", HopdError.damageHint) }
-    if error.isFull { return meaning(.noSpace, "the disk is full", "free space and try again") }
+    if error.isFull { return meaning(.noSpace, "the disk is full", "free space and retry") }
     if [SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH].contains(error.code) {
       return meaning(.noPermission, "the store or its directory cannot be written", "give hopd the right to write both")
     }
@@ -421,7 +421,7 @@ extension StoreReader {
         .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete",
         at: place, cause: cause,
         hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
-          + "else move the -journal file away and look where it came from")
+          + "otherwise move the -journal file and check where it came from")
     case .foreignName:
       HopdError(
         .notAStore, "a side file of the store is not a plain file, or belongs to another database", at: place,
@@ -429,7 +429,7 @@ extension StoreReader {
     case .exchangedDirectory:
       HopdError(
         .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
-        at: place, cause: cause, hint: "hopd tries again; who may rename directories there?")
+        at: place, cause: cause, hint: "hopd retries; check who can write to the parent directories")
     case .largeSchema:
       HopdError(
         .schemaForeign,

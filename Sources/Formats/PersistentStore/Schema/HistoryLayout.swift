@@ -131,7 +131,7 @@ package struct HistoryLayout: Sendable, Hashable {
   /// Returns the layout for a store of `model`: ACHANGE gets the tombstone columns that it lacks, and keeps those it
   /// has.
   ///
-  /// A missing column would make Core Data's next insert fail; one too many stays NULL. Everything else is verbatim.
+  /// A missing column would make Core Data's next insert fail; one too many stays NULL. The remainder is verbatim.
   package func widened(for model: ManagedObjectModel) -> HistoryLayout {
     guard let change = tables[.change] else { return self }
     let present = Set(change.columnNames)

@@ -15,7 +15,7 @@ package struct ObservedLayout: Sendable, Hashable {
   /// Whether the store shows R-Tree tables of the documented form.
   package var hasRTrees: Bool
 
-  /// Makes an observation; the default is no observation.
+  /// Creates an observation, by default an empty one.
   package init(
     provenNames: Set<String> = [], carriedDerivations: Set<String> = [], carriedTriggers: [SchemaTrigger] = [],
     hasRTrees: Bool = false

@@ -21,7 +21,7 @@ package struct SchemaFilteredCount: Sendable, Hashable {
   package let column: String
   /// The table of the objects that are counted.
   let countedTable: String
-  /// The column that joins both: of the own table for a to-one, else of the table of the objects that are counted.
+  /// The column that joins both: of the own table for a to-one, otherwise of the table of the objects that are counted.
   let keyColumn: String
   let isToOne: Bool
   let condition: [Comparison]
@@ -80,7 +80,7 @@ package struct SchemaFilteredCount: Sendable, Hashable {
 
   private func trigger(
     _ suffix: String, _ event: String, on fired: String, when: String, set: String, where filter: String,
-    tell told: String
+    notify call: String
   ) -> SchemaTrigger? {
     let name = "ZT_\(table)_\(column)_\(countedTable)_\(suffix)"
     let (own, value) = (bare(table), bare(column))
@@ -89,7 +89,7 @@ package struct SchemaFilteredCount: Sendable, Hashable {
       text: "\(SchemaTrigger.start)\(bare(name)) AFTER \(event) ON \(bare(fired)) \(when)BEGIN UPDATE \(own) SET"
         + " \(value) = \(set) WHERE \(filter); SELECT \(SchemaTrigger.filteredCountFunction)("
         + "\(SQLiteIdentifier.literal(table)), Z_ENT, Z_PK, \(SQLiteIdentifier.literal(column)), \(value)) FROM \(own)"
-        + " WHERE \(told); END")
+        + " WHERE \(call); END")
   }
 
   private var increment: String { "IFNULL(\(bare(column)),0) + 1" }

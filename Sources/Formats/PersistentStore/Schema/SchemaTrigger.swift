@@ -126,7 +126,7 @@ package struct SchemaDerivation: Sendable, Hashable {
 
   private func bare(_ name: String) -> String { SQLiteIdentifier.bareIfPossible(name) }
 
-  /// The call that tells Core Data of the new value, for the rows that a filter appended to it selects.
+  /// The call that notifies Core Data of the new value, for the rows that a filter appended to it selects.
   private func select(_ function: String) -> String {
     "SELECT \(function)(\(SQLiteIdentifier.literal(table)), Z_ENT, Z_PK, \(SQLiteIdentifier.literal(attribute)),"
       + " \(bare(column))) FROM \(bare(table))"

@@ -322,7 +322,7 @@ extension StoreSchema {
 package struct JoinTableNaming: Sendable, Hashable {
   /// "Entity.relationship" of each end that names its table.
   package var namingRelationships: Set<String>
-  /// The numbers that tell key columns of one name apart, by "Entity.relationship" of the end whose objects the column
+  /// The numbers that distinguish key columns of one name, by "Entity.relationship" of the end whose objects the column
   /// holds: 0 for none, as in Z_23USERS, or 1, as in Z_23USERS1.
   package var columnNumbers: [String: Int] = [:]
 

@@ -398,16 +398,16 @@ extension StoreSchemaBuilder {
     }
   }
 
-  /// The name of the column with the keys of an entity's objects, without the number that tells it from another of that
-  /// name.
+  /// The name of the column with the keys of an entity's objects, without the number that distinguishes it from another
+  /// of that name.
   private func keyColumnStem(of relationship: Relationship, in entity: String) -> String {
     "Z_\(numbers[entity] ?? 0)\((relationship.inverseName ?? "").uppercased())"
   }
 
   private static func suffix(_ number: Int) -> String { number == 0 ? "" : String(number) }
 
-  /// Whether the first of two entities names their join table: the one that has subentities, else the one of the lower
-  /// number; up to fw 479 the one of the higher number, in the only example (docs/formats/store-layout.md, "Join
+  /// Whether the first of two entities names their join table: the one that has subentities, otherwise the one of the
+  /// lower number; up to fw 479 the one of the higher number, in the only example (docs/formats/store-layout.md, "Join
   /// tables").
   private func isNaming(_ entity: Entity, before other: Entity) -> Bool {
     let isLower = (numbers[entity.name] ?? 0) < (numbers[other.name] ?? 0)

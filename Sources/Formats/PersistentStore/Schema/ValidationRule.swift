@@ -91,7 +91,7 @@ package struct ValidationRule: Sendable, Hashable {
 }
 
 extension AttributeType {
-  /// Returns a bound of an attribute of this type as the limit of its stored values; nil if it is no number.
+  /// Returns a bound of an attribute of this type as the limit of its stored values; nil if it is not a number.
   package func limit(_ bound: String, isMaximum: Bool) -> Double? {
     guard let limit = Double(bound), limit.isFinite else { return nil }
     guard traits.isFloat, let nearest = Float(bound), nearest.isFinite else { return limit }

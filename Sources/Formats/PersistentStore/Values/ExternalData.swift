@@ -19,7 +19,7 @@ extension HopdError.Code {
 }
 
 /// Name of an external file: 36 characters of an upper-case UUID (docs/formats/store-layout.md, "External binary
-/// data"). Nothing else is accepted, so no name leads out of the directory.
+/// data"). No other name is accepted, so none leads out of the directory.
 package struct ExternalFileName: Sendable, Hashable {
   /// The 36 characters.
   package let text: String

@@ -24,7 +24,7 @@ extension ModelDerivation {
       if case .archived? = attribute.defaultValue, !attribute.isOptional {
         remark(
           .frozenDefault,
-          "its default \(value.text) is no constant: SwiftData gives one value to all rows of older versions, and hopd "
+          "its default \(value.text) is not a constant: SwiftData sets one value in all rows of older versions, and hopd "
             + "gives none", hint: "make a new property optional, or give it a constant and fill it in a stage")
       }
     }
@@ -107,13 +107,13 @@ extension ModelDerivation {
     return settle(form, text).flatMap { AttributeType(word: $0) }
   }
 
-  /// Why a type is no attribute.
+  /// Why a type is not an attribute.
   func unstorable(_ type: ResolvedType, _ text: String) -> String {
     switch type {
     case .other(let name, let reason): "its type \(name) cannot be stored: \(reason)"
     case .array(let inner), .set(let inner), .optional(let inner): unstorable(inner, text)
     case .dictionary(let key, let value): unstorable(key.isForeign ? key : value, text)
-    case .model(let index): "its type \(text) holds the model \(target.types[index].name), but is no relationship"
+    case .model(let index): "its type \(text) contains the model \(target.types[index].name), but is not a relationship"
     default: "its type \(text) cannot be stored"
     }
   }
@@ -126,7 +126,7 @@ extension ModelDerivation {
 }
 
 extension ResolvedType {
-  /// Whether it has a part that is no value of the target or of Foundation.
+  /// Whether it has a part that is not a value of the target or of Foundation.
   var isForeign: Bool {
     switch self {
     case .other, .model: true

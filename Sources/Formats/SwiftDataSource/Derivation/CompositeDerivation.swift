@@ -61,7 +61,7 @@ extension ModelDerivation {
       let type = property.type.map({ target.resolve($0, in: symbol.inside) })
         ?? property.value.flatMap({ target.impliedType(of: $0, in: symbol.inside) })
     else {
-      refuse("the type of \(what) is not written, and its default does not tell it", at: property.position, in: file)
+      refuse("the type of \(what) is not written, and its default does not imply it", at: property.position, in: file)
       return nil
     }
     let (inner, isOwnOptional) = type.unwrapped

@@ -5,7 +5,7 @@ import SystemPackage
 extension HopdError.Code {
   /// The source has a form whose model is not known.
   package static let sourceUnproven = HopdError.Code("source-unproven", exit: .dataError)
-  /// The source cannot be a model, or not one that can be told from the source alone.
+  /// The source is not a model, or not one that can be derived from the source alone.
   package static let sourceUnclear = HopdError.Code("source-unclear", exit: .dataError)
   /// A relationship has no inverse, where its author may believe that it has one.
   package static let lostInverse = HopdError.Code("lost-inverse", severity: .warning)

@@ -57,7 +57,7 @@ extension ModelDerivation {
       add(property, leadingTo: index, isToMany: true, isOptional: isOptional, options, to: &draft)
     default:
       if attributes.contains(where: { $0.isNamed("Relationship") }) {
-        return refuse("it has @Relationship, but its type \(property.type?.text ?? "") is no model")
+        return refuse("it has @Relationship, but its type \(property.type?.text ?? "") is not a model")
       }
       guard let attribute = attribute(property, inner, isOptional: isOptional, options, in: symbol.inside) else {
         return
@@ -77,7 +77,7 @@ extension ModelDerivation {
     }
     if let type = target.impliedType(of: value, in: scope) { return type }
     refuse(
-      "its type is not written, and its default does not tell it: \(value.text)",
+      "its type is not written, and its default does not imply it: \(value.text)",
       hint: "write the type of the property; that changes nothing in the model")
     return nil
   }
@@ -219,7 +219,7 @@ extension ModelDerivation {
     }
     // One constraint for each list, in written order, also over relationships (7 hashes of 2 owners).
     for name in names where draft.places[name] == nil {
-      refuse("#Unique names “\(name)”, which is no stored property of the class", at: macro.position)
+      refuse("#Unique lists “\(name)”, which is not a stored property of the class", at: macro.position)
     }
     draft.constrain(names)
   }

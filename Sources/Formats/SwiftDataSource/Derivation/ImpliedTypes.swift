@@ -3,7 +3,7 @@
 import ManagedObjectModel
 
 extension SourceTarget {
-  /// Returns the type of an expression; nil where its form does not tell it.
+  /// Returns the type of an expression; nil if its form does not imply it.
   func impliedType(of value: SourceExpression, in scope: SourceScope, depth: Int = 0) -> ResolvedType? {
     guard depth < 16 else { return nil }
     switch value {

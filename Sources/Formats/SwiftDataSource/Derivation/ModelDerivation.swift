@@ -125,7 +125,7 @@ package struct ModelDerivation {
     return place
   }
 
-  /// Refuses what the source alone does not tell.
+  /// Refuses models that the source alone does not define.
   mutating func refuse(
     _ message: String, at position: SwiftPosition? = nil, in file: Int? = nil, hint: String? = nil
   ) {

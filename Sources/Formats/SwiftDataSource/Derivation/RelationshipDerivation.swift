@@ -19,12 +19,12 @@ extension ModelDerivation {
     switch options.inverse {
     case .keyPath(let root, let names)?:
       guard case .name(let path)? = root ?? .name([]), let last = names.last else {
-        refuse("its inverse is no key path of a model: \(options.inverse?.text ?? "")")
+        refuse("its inverse is not a key path of a model: \(options.inverse?.text ?? "")")
         break
       }
       named = (path.map(\.name) + names.dropLast(), last)
     case SourceExpression.none?, nil: break
-    case let other?: refuse("its inverse is no key path: \(other.text)")
+    case let other?: refuse("its inverse is not a key path: \(other.text)")
     }
     draft.relationships.append(
       RelationshipDraft(
@@ -87,7 +87,7 @@ extension ModelDerivation {
     else {
       // The destination itself was refused, or the property is no relationship.
       guard drafts.contains(where: { $0.symbol.index == draft.destination }) else { return }
-      return refuse("its inverse \(draft.relationship.destinationEntityName).\(named.property) is no relationship")
+      return refuse("its inverse \(draft.relationship.destinationEntityName).\(named.property) is not a relationship")
     }
     guard self[other].destination == draft.owner else {
       return refuse("its inverse \(draft.relationship.destinationEntityName).\(named.property) leads elsewhere")
@@ -140,7 +140,7 @@ extension ModelDerivation {
     default:
       // A required to-one gets no inverse, and neither does the other end (5 hashes of 1 owner).
       guard !required.isEmpty else { return true }
-      remarkLost("a required end gets none by itself", end, other)
+      remarkLost("a required end does not get one automatically", end, other)
       return false
     }
   }

@@ -97,7 +97,7 @@ extension SourceTarget {
     }
   }
 
-  /// The meaning of a path whose last name may be a typealias, which is not followed: what it names may be no type of
+  /// The meaning of a path whose last name may be a typealias, which is not followed: its type may not be one of
   /// the target.
   private func resolve(declared path: [String], in scope: SourceScope) -> Meaning { resolve(path, in: scope) }
 

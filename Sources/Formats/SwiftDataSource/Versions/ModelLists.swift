@@ -43,7 +43,7 @@ extension SourceTarget {
     case .model(let index): return types[index]
     case .other(_, let reason):
       throw HopdError(.sourceUnclear, "\(written) cannot be a model: \(reason)", at: place)
-    default: throw HopdError(.sourceUnclear, "\(written) is no class with @Model", at: place)
+    default: throw HopdError(.sourceUnclear, "\(written) is not a class with @Model", at: place)
     }
   }
 

@@ -30,7 +30,7 @@ extension SourceModels {
     }
   }
 
-  /// Versions with the same hashes, which SwiftData cannot tell apart, and identifiers of several shapes.
+  /// Versions with the same hashes, which SwiftData cannot distinguish, and identifiers of several shapes.
   private var alike: [HopdError] {
     var found: [HopdError] = []
     for (index, (version, derived)) in versions.enumerated() {
@@ -75,7 +75,7 @@ extension SourceModels {
     return [
       HopdError(
         .frozenDefault,
-        "\(names.count) properties have a default that is no constant, such as UUID() or .now: "
+        "\(names.count) properties have a default that is not a constant, such as UUID() or .now: "
           + names.prefix(6).joined(separator: ", ") + (names.count > 6 ? " …" : "")
           + ". SwiftData gives one value to all rows of older versions, and hopd gives none", at: first.place,
         hint: "make a new property optional, or give it a constant and fill it in a stage")

@@ -8,7 +8,7 @@ package struct SourceVersion: Sendable {
   package let identifier: String
   /// Where it is declared.
   package let place: Place
-  /// The classes that it lists; or why they cannot be told.
+  /// The classes that it lists; or why they are unknown.
   package let models: Result<[SourceSymbol], HopdError>
   /// The VersionedSchema; nil for the schema that the app passes to its container.
   package let schema: SourceSymbol?

@@ -143,7 +143,7 @@ package struct VersionSearch {
     return target.symbol(Array(path.dropLast()), in: scope)?.index
   }
 
-  /// The stages, as far as they can be read: what they do is told by the models, and only their kind is used.
+  /// The stages, as far as they can be read: their effect follows from the models, and only their kind is used.
   private func stages(of plan: SourceSymbol, _ declared: [SourceVersion]) -> [SourceStage] {
     guard let (property, scope) = target.staticProperty("stages", of: plan), case .array(let elements)? = property.value
     else { return [] }

@@ -76,7 +76,7 @@ private struct FileCopy {
   var end: Int64 = 0
   var writtenOut: Int64 = 0
 
-  /// Copies the parts of the file that are no holes, then the data that arrived after `size` meanwhile, also where the
+  /// Copies the parts of the file that are not holes, then the data that arrived after `size` meanwhile, also where the
   /// size is not known (/proc).
   mutating func copyParts(size: Int64) throws {
     var place: Int64 = 0

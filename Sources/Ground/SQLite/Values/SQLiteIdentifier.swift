@@ -13,7 +13,7 @@ package enum SQLiteIdentifier {
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.
   ///
   /// Core Data's names begin with Z or A and are never keywords, but for the column REFLEXIVE
-  /// (docs/formats/store-layout.md); everything else is quoted.
+  /// (docs/formats/store-layout.md); all others are quoted.
   package static func bareIfPossible(_ name: String) -> String {
     let isLikeCoreData =
       name == "REFLEXIVE" || name.utf8.count > 1 && (name.utf8.first.map("ZA".utf8.contains) ?? false)

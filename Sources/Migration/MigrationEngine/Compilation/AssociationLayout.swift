@@ -74,7 +74,7 @@ package struct AssociationLayout: Sendable, Hashable {
         hop.destination.entity(named: destination)?.isAbstract == false
       else {
         throw HopdError(
-          .mappingUnsupported, "the mapping's source or destination is no entity that can have objects", at: place,
+          .mappingUnsupported, "the mapping's source or destination is not an entity that can have objects", at: place,
           hint: "map concrete entities of \(hop.source.name) and \(hop.destination.name)")
       }
       let kind = Self.kind(of: mapping)

@@ -243,7 +243,7 @@ extension HopExecutor {
   /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
   ///
   /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made
-  /// again. Else it is the complete staged store of the hop before, which is the executor's source too. Throws as
+  /// again. Otherwise it is the complete staged store of the hop before, which is the executor's source too. Throws as
   /// `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, copies: Bool, _ control: HopProgress.Control

@@ -18,7 +18,7 @@ extension Hop {
     func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
       HopdError(code, message, at: place, cause: error, hint: hint)
     }
-    if error.isFull { return meaning(.noSpace, "the disk is full", "the store is untouched; free space and try again") }
+    if error.isFull { return meaning(.noSpace, "the disk is full", "free space and retry; the store is unchanged") }
     if error.isUniqueness {
       return HopdError(
         .uniquenessViolation, "rows break a uniqueness constraint of \(destination.name) (Core Data 134111)",

@@ -32,9 +32,9 @@ package struct HopProgress: Sendable, Hashable {
   /// Whether a long statement is still running; otherwise the hop is between two chunks.
   package var isInStatement = false
 
-  /// Asked after each chunk and, in long statements, now and then (with no rows) whether the hop goes on; it may wait.
-  /// If it returns false, the hop stops after the chunk that was just committed; long statements are aborted at once
-  /// and repeated at the next start.
+  /// Called after each chunk and regularly in long statements (with no rows); returns whether to continue, and may
+  /// wait. If it returns false, the hop stops after the chunk that was just committed; long statements are aborted at
+  /// once and repeated at the next start.
   package typealias Control = (HopProgress) -> Bool
 }
 

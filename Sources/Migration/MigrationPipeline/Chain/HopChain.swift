@@ -229,7 +229,7 @@ struct HopChain {
     } catch let error as SQLiteError {
       throw HopdError(
         error.isFull ? .noSpace : .inputOutput, "the objects that were set aside cannot be kept",
-        at: Place(file: file.staged), cause: error, hint: "the store is untouched; free space and try again")
+        at: Place(file: file.staged), cause: error, hint: "free space and retry; the store is unchanged")
     }
   }
 
@@ -344,7 +344,7 @@ extension HopChain {
   }
 
   /// The expected content of the last store: in a chain with mapping models counted in the input of the last hop.
-  /// Throws `staging-stale` where that is gone.
+  /// Throws `staging-stale` if that no longer exists.
   func expectation() throws -> StoreExpectation {
     guard plan.isMixed else { return plan.expectation }
     var input = SourceTables.schema(sourceSchema)

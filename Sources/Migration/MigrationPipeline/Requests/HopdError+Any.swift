@@ -19,7 +19,7 @@ extension HopdError {
     case let error as SQLiteError:
       return place.store.map { StoreReader.explained(error, location: StoreLocation(database: $0)) }
         ?? HopdError(.internalError, "SQLite refused a statement", at: place, cause: error)
-    default: return HopdError(.internalError, "an unexpected error", at: place, cause: error)
+    default: return HopdError(.internalError, "internal error", at: place, cause: error)
     }
   }
 }

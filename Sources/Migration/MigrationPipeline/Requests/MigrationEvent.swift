@@ -38,7 +38,7 @@ package enum MigrationEvent: Sendable {
   case verified(checks: Int)
   /// The swap begins.
   case replacing
-  /// A long inspection of the store continues; nothing else has happened. It only feeds a watchdog.
+  /// A long inspection of the store continues. Only a watchdog uses it.
   case alive(MigrationStage)
 }
 

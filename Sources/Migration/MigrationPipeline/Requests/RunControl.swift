@@ -13,7 +13,7 @@ final class RunControl {
   /// How long the run has been paused so far.
   private(set) var paused = Duration.zero
 
-  /// A statement that runs for longer than this is no chunk: an index, a check. It waits in its middle.
+  /// A statement that runs for longer than this is not a chunk: an index, a check. It waits in its middle.
   private static let longStatement = Duration.seconds(1)
   /// How often a paused run checks whether it may continue, in microseconds.
   private static let interval: UInt32 = 50_000

@@ -11,7 +11,7 @@ package struct ScratchDirectory {
   package let path: FilePath
   private let files: any DurableFileSystem
 
-  /// Makes a folder in `parent`, else in the temporary directory.
+  /// Creates a directory in `parent`, by default the temporary directory.
   package init(in parent: FilePath?, files: any DurableFileSystem = LinuxFileSystem()) throws(HopdError) {
     self.files = files
     let chosen = parent ?? Self.temporaryDirectory
@@ -33,7 +33,7 @@ package struct ScratchDirectory {
     try files.removeTree(path, deepest: 16)
   }
 
-  /// $TMPDIR, else /var/tmp, which unlike /tmp is a disk as a rule.
+  /// $TMPDIR, by default /var/tmp, which unlike /tmp is a disk as a rule.
   package static var temporaryDirectory: FilePath {
     if let named = getenv("TMPDIR"), named.pointee != 0 { return FilePath(String(cString: named)) }
     return "/var/tmp"

@@ -188,7 +188,7 @@ extension MigrationRun {
           if missing >= 0 { return }
           throw HopdError(
             .storeBusy, "an external file went away while the store was copied",
-            at: Place(file: from.appending(name.text)), hint: "try again when the app is done")
+            at: Place(file: from.appending(name.text)), hint: "retry when the app has finished")
         }
         if !hasMadeExternalData { try makeExternalDataDirectory(of: destination) }
         let target = destination.externalDataDirectory.appending(name.text)
@@ -198,7 +198,7 @@ extension MigrationRun {
         guard try files.status(target)?.size == bytes else {
           throw HopdError(
             .storeBusy, "an external file changed while it was copied", at: Place(file: from.appending(name.text)),
-            hint: "try again when the app is done")
+            hint: "retry when the app has finished")
         }
       }
     }

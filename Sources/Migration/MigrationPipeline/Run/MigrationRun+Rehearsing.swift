@@ -16,7 +16,7 @@ import SystemPackage
 package struct ScanReport: Sendable {
   /// Hops that were run; a hop with policies and what follows it is not.
   package let hops: [HopReport]
-  /// Columns that hops behind mapping models drop, and what else is worth knowing.
+  /// Columns that hops behind mapping models drop, and other findings.
   package let drops: [DroppedColumn]
   package let warnings: [HopdError]
 }

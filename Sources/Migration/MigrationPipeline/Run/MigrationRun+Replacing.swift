@@ -62,7 +62,7 @@ extension MigrationRun {
   ) throws -> MigrationReport {
     stage = .lock
     guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
-      throw HopdError(.notFound, "the store is gone")
+      throw HopdError(.notFound, "the store no longer exists")
     }
     let lockedStore = try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files)
     defer {

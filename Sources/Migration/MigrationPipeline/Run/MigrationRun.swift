@@ -26,7 +26,7 @@ final class MigrationRun {
   let start = ContinuousClock.now
   /// Reports the progress of the whole run.
   let progress: ProgressReporter
-  /// Whether the run goes on.
+  /// Whether the run continues.
   let control: RunControl
   /// The policies of this run, and what they write.
   let policies: (any PolicyProvider)?
@@ -108,7 +108,7 @@ final class MigrationRun {
     return try assessment.storeBehind()
   }
 
-  /// Emits life signs, and asks whether the run goes on, while SQLite runs a long statement.
+  /// Emits life signs, and asks whether to continue, while SQLite runs a long statement.
   func heartbeat() -> () -> Bool {
     let (control, observer) = (self.control, self.observer)
     return { [unowned self] in

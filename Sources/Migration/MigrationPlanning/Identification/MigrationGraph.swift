@@ -47,9 +47,9 @@ package struct MigrationGraph: Sendable {
 
   /// Returns the hops from one version to another, in order; none if both have the same hashes.
   ///
-  /// At each version, a mapping model reaches the next one, else inference. If neither leads to the target, versions
-  /// are skipped, as few as possible, and by a mapping model first; an inferred hop that skips versions has a warning.
-  /// `RouteRule` has other orders. Only mapping models lead backwards, unless older versions are allowed.
+  /// At each version, a mapping model reaches the next one, otherwise inference. If neither leads to the target,
+  /// versions are skipped, as few as possible, and by a mapping model first; an inferred hop that skips versions has a
+  /// warning. `RouteRule` has other orders. Only mapping models lead backwards, unless older versions are allowed.
   ///
   /// - Throws: `store-newer` if no hop leads back, `inference-off`, or `no-route` with every missing edge and every
   ///   reason.

@@ -198,7 +198,7 @@ package struct ModelCatalog: Sendable {
     return try StoreFolder.bundles(of: parts, declaredOrder: declaredOrder)
   }
 
-  /// Leaves copies of a model out: which of them describes a store would be no question. A remark names each.
+  /// Omits copies of a model, since it does not matter which of them describes a store. A warning lists each.
   private static func withoutCopies(_ bundles: [ModelBundle]) -> (models: [ModelBundle], remarks: [HopdError]) {
     var models: [ModelBundle] = []
     var remarks: [HopdError] = []

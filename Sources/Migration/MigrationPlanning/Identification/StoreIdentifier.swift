@@ -136,7 +136,7 @@ package enum StoreIdentifier {
         + "back; hopctl also goes back by inference with --allow-older")
   }
 
-  /// Whether an error tells the state of a file, so that `identify` makes it a result.
+  /// Whether an error describes the state of a file, so that `identify` makes it a result.
   package static func isState(_ error: HopdError) -> Bool { state(of: error) != nil }
 
   private static func state(of error: HopdError) -> StoreState? {

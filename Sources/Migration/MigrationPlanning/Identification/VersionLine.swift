@@ -112,7 +112,7 @@ extension VersionLine {
     if missing.count == 1 { throw first.reason }
     throw HopdError(
       first.reason.code,
-      "\(missing.count) versions between \(start.model.name) and \(target.model.name) are no version "
+      "\(missing.count) versions between \(start.model.name) and \(target.model.name) are not a version "
         + "of this store", at: Place(file: paths.first), hint: first.reason.hint, reasons: missing.map(\.reason))
   }
 }

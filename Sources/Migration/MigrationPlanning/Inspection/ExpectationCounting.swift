@@ -68,7 +68,8 @@ struct ExpectationCounting {
     return counts
   }
 
-  /// Whether the relationship is its own inverse in every version: else a hop adds the pairs of the other direction.
+  /// Whether the relationship is its own inverse in every version: otherwise a hop adds the pairs of the other
+  /// direction.
   private func staysOwnInverse(_ join: JoinTable) -> Bool {
     var (entity, name) = (join.entity, join.relationship)
     for version in stride(from: migrationPath.end, through: 0, by: -1) {

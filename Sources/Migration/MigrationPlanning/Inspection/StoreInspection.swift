@@ -129,7 +129,7 @@ struct StoreInspection {
     }
   }
 
-  /// Whether a filtered count explains the trigger; a text that is not known is told.
+  /// Whether a filtered count explains the trigger; an unknown text is reported.
   private mutating func isOfFilteredCount(_ trigger: SchemaObject) -> Bool {
     for count in schema.filteredCounts {
       guard let known = count.triggers.first(where: { $0.name == trigger.name }) else { continue }

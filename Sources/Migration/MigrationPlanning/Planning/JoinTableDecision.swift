@@ -97,7 +97,7 @@ struct JoinTableDecision {
       "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
         + "\(pair.computed) or after \(pair.alternative), for \(pair.doubt?.words ?? "")",
       at: Place(hop: hop, entity: pair.entity, property: pair.computed),
-      hint: "look at a store that the app made with this version, then give "
+      hint: "check a store that the app created with this version, then pass "
         + "--join-table \(pair.entity).\(pair.computed) or --join-table \(pair.entity).\(pair.alternative), "
         + "or give that store with --reference STORE; for the daemon, set join_tables = "
         + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]")
@@ -175,7 +175,7 @@ extension StoreSchema {
         "the store names the table of this many-to-many \(join.name), and Core Data's rule names it after "
           + "\(join.inverseEntity).\(join.inverseRelationship); hopd reads it, and a migration makes the other table",
         at: Place(entity: join.entity, property: join.relationship),
-        hint: "open the store with its app before you rely on it: an app that looks for the other table finds no pairs")
+        hint: "open the store with its app before you rely on it: an app that uses the other table finds no pairs")
     }
       + contradictedJoinTables.map { pair in
         HopdError(
@@ -184,7 +184,7 @@ extension StoreSchema {
             + "after \(pair.computed); hopd follows the store",
           at: Place(entity: pair.entity, property: pair.alternative),
           hint:
-            "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
+            "open the store with its app before you rely on it: an app that uses the other table finds no pairs. "
             + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")
       }
   }

@@ -12,7 +12,7 @@ struct MigrationPathCache: Sendable {
   var cache = Cache()
 
   /// Everything that determines the hops. Models and mappings follow from the route, and layouts from models and the
-  /// store's observed layout. Anything else that becomes part of `Hop` must become part of this.
+  /// store's observed layout. Every addition to `Hop` must be added here.
   struct Key: Hashable, Sendable {
     let route: RouteKey
     let rules: PlanningRules

@@ -7,7 +7,7 @@ import SystemPackage
 
 /// Makes one model from single versions.
 enum ModelChain {
-  /// Returns stores in the order of their version identifiers, if each has one and no two are equal; else nil.
+  /// Returns stores in the order of their version identifiers, if each has one and no two are equal; otherwise nil.
   ///
   /// SwiftData writes the `versionIdentifier` of a VersionedSchema, or 1.0.0 if a schema has none.
   static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle]? {

@@ -119,7 +119,7 @@ package enum StoreFolder {
     }
   }
 
-  /// Returns stores in the order of the numbers in their files' names, if each has one at its end; else as given.
+  /// Returns stores in the order of the numbers in their files' names, if each has one at its end; otherwise as given.
   private static func byNumber(_ parts: [ModelBundle]) -> [ModelBundle] {
     guard let names = NaturalOrder.byFinalNumber(parts.map(\.name)) else { return parts }
     return names.compactMap { name in parts.first { $0.name == name } }

@@ -13,13 +13,13 @@ package enum StoreModels {
   /// Whether the path is a SQLite database. Only plain files are; a symbolic link is followed, as for every model.
   package static func isStore(_ path: FilePath) -> Bool { (try? beginsAsStore(path)) == true }
 
-  /// Whether the path is a SQLite database, or a file that cannot be read: whoever goes through a fleet must not take a
+  /// Whether the path is a SQLite database, or a file that cannot be read: a command for a fleet must not take a
   /// store for another file because the disk fails.
   package static func mayBeStore(_ path: FilePath) -> Bool {
     do { return try beginsAsStore(path) } catch { return true }
   }
 
-  /// Throws where that cannot be read. A file that is gone is no database.
+  /// Throws where that cannot be read. A missing file is not a database.
   private static func beginsAsStore(_ path: FilePath) throws(Errno) -> Bool {
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else {

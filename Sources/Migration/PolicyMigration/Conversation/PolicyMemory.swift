@@ -58,7 +58,7 @@ final class PolicyMemory {
     if isOfStage, key.namesObjects || value.namesObjects {
       throw PolicyRefusal(
         reason: "a table of a stage keeps values and no objects, which another version has under other names; keep an "
-          + "attribute that tells them apart")
+          + "attribute that distinguishes them")
     }
     let (keyBytes, valueBytes) = (key.json, value.json)
     guard keyBytes.count <= Self.valueBytes, valueBytes.count <= Self.valueBytes, table.utf8.count <= Self.nameBytes

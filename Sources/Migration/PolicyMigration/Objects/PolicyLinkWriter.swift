@@ -98,7 +98,7 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// Removes objects from a to-many; objects that are not in it are no error.
+  /// Removes objects from a to-many; objects that are not in it are ignored.
   func remove(_ targets: [Row], from link: PolicyLink, of owner: Row) throws(SQLiteError) {
     for target in targets {
       switch link.storage {

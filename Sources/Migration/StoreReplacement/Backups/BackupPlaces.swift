@@ -32,13 +32,13 @@ extension BackupSet {
         .backupFolderUnsafe,
         "the folder of backups belongs to another user (\(AccountName.ofUser(status.owner))), who could forge backups",
         at: place,
-        hint: "look at what is in it, then move it away; hopd makes its own")
+        hint: "check its contents, then move it; hopd creates a new one")
     }
     guard status.mode & 0o022 == 0 else {
       throw HopdError(
         .backupFolderUnsafe,
         "others may write to the folder of backups (mode \(String(status.mode, radix: 8))), and could forge backups",
-        at: place, hint: "look at what is in it; then: chmod go-w \(folder.quotedForShell)")
+        at: place, hint: "check its contents, then run: chmod go-w \(folder.quotedForShell)")
     }
   }
 
@@ -55,7 +55,7 @@ extension BackupSet {
       guard ContinuousClock.now < end else {
         throw HopdError(
           .lockedByOther, "another hopd or hopctl works on the backups of this store",
-          at: Place(store: location.database, file: directory), hint: "wait until it has finished, then try again")
+          at: Place(store: location.database, file: directory), hint: "retry when it has finished")
       }
       keepAlive()
       usleep(20_000)

@@ -13,7 +13,7 @@ package enum BackupRemovalReason: String, Sendable, Hashable, CaseIterable {
   case keep
   /// It is older than the rule keeps it.
   case keepFor = "keep_for"
-  /// Its store is gone, and the operator asked for such backups to be removed.
+  /// Its store no longer exists, and the operator requested the removal of such backups.
   case orphaned
   /// The operator named it.
   case named
@@ -83,14 +83,14 @@ extension BackupSet {
     return removals
   }
 
-  /// Folders that are no generation and can never become one: half made or half removed, without a database or with the
-  /// name of an unfinished one. A folder whose database is the store itself is left to recovery.
+  /// Directories that are not a generation and can never become one: incomplete or half removed, without a database or
+  /// with the name of an unfinished one. A folder whose database is the store itself is left to recovery.
   func remainders(among folders: [BackupFolder]) throws -> [FilePath] {
     try unfinished(among: folders).filter { $0.isPart || $0.database == nil }.map(\.path)
   }
 
   /// Removes the generations that `plan` chooses among the existing ones, newest first, while no other process makes or
-  /// removes any. The last generation of a store that is gone takes the pin and the folder with it.
+  /// removes any. The last generation of a removed store takes the pin and the directory with it.
   package func remove(
     patience: Duration = .seconds(10), _ plan: ([BackupGeneration]) throws -> [BackupRemoval]
   ) throws -> [BackupRemoval] {
@@ -111,7 +111,7 @@ extension BackupSet {
     return try generations().filter { generation in generation.record.map { !unended.contains($0.job) } ?? true }
   }
 
-  /// Removes what is of no use once the last generation is gone.
+  /// Removes files that are useless once the last generation is removed.
   func removeRest() throws {
     for folder in try remainders(among: folders()) { try remove(folder) }
     guard seesEveryPlace, try files.status(location.database) == nil, try generations().isEmpty else { return }

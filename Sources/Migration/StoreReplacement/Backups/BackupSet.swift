@@ -90,7 +90,7 @@ extension BackupRecord {
 package struct BackupGeneration: Hashable, Sendable {
   /// Its directory.
   package let directory: FilePath
-  /// The database in it: a store that opens by itself.
+  /// The database in it: a complete store.
   package let database: FilePath
   /// Its label; nil where it cannot be read.
   package let record: BackupRecord?
@@ -227,11 +227,11 @@ package struct BackupSet: Sendable {
   /// The end of the name of every folder that holds the backups of one store, in either place.
   package static let folderSuffix = ".hopd-backups"
 
-  /// Directories that are no generation: half made, half removed, or whose database is still the store itself because
-  /// the swap never came to the rename.
+  /// Directories that are not a generation: incomplete, half removed, or whose database is still the store itself
+  /// because the swap never came to the rename.
   package func unfinished() throws -> [FilePath] { try unfinished(among: folders()).map(\.path) }
 
-  /// Those of these folders that are no generation.
+  /// Those of these directories that are not a generation.
   func unfinished(among folders: [BackupFolder]) throws -> [BackupFolder] {
     let living = try files.status(location.database)?.identity
     return folders.filter { folder in
@@ -348,7 +348,7 @@ package struct BackupSet: Sendable {
     (try? label(in: folder, files).read().get()) ?? nil
   }
 
-  /// The label of a generation. A newer hopd's counts as long as it has all that this one looks for: a backup whose
+  /// The label of a generation. A newer hopd's counts as long as it has all that this one requires: a backup whose
   /// label is not known holds up the numbers of all others.
   private static func label(in folder: FilePath, _ files: any DurableFileSystem) -> DurableRecord<BackupRecord> {
     DurableRecord("the label of a backup", at: folder.appending(labelName), files: files)

@@ -113,7 +113,7 @@ package struct BackupSweep: Sendable {
   }
 
   /// Removes backups, reports each to `removed`, and returns when the next one becomes too old (seconds since 1970);
-  /// nil where there is none. Leaves locked stores to the next sweep. `keep` does not count for stores that are gone.
+  /// nil where there is none. Leaves locked stores to the next sweep. `keep` does not apply to removed stores.
   package func run(
     now: Int64, isStopped: () -> Bool = { false }, removed: (CanonicalStoreLocation, BackupRemoval) -> Void,
     problem: (HopdError) -> Void

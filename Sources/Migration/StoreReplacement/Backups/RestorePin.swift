@@ -59,7 +59,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// The versions that the restore replaced, in words; empty where they are unknown.
   private var names: String { replaced.map(\.name).joined(separator: " or ") }
 
-  /// The history of the store, for people: true also when the pin is gone.
+  /// The history of the store, for people: true even if the pin was removed.
   package var account: String {
     "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
       + (group.map { " (group \($0))" } ?? "")
@@ -161,7 +161,7 @@ package struct PinStore: Sendable {
     try files.syncDirectory(directory.removingLastComponent())
   }
 
-  /// Removes the pin, and the folder with it where nothing else is in it; returns whether there was one.
+  /// Removes the pin, and the directory if it is empty then; returns whether there was one.
   @discardableResult
   package func remove() throws -> Bool {
     let half = directory.appending("pin.json.new")

@@ -13,7 +13,7 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
   /// The location, for code that only reads the store.
   package let store: StoreLocation
 
-  /// Resolves the location of the store at `database`, as somebody typed it.
+  /// Resolves the location of the store at `database`, as typed.
   ///
   /// Throws `.notFound` where the folder is missing or the path names no file.
   package init(resolving database: FilePath, files: any DurableFileSystem = LinuxFileSystem()) throws {
@@ -30,7 +30,7 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
   }
 
   /// The store at a path that was canonical when it was noted, as in a record or a label of hopd's. Nothing is
-  /// resolved: if the directory is gone or the path contains a link by now, the calls of `DurableFileSystem` fail.
+  /// resolved: if the directory was removed or the path now contains a link, the calls of `DurableFileSystem` fail.
   package init(unresolved database: FilePath, files: any DurableFileSystem = LinuxFileSystem()) {
     let store = StoreLocation(database: database)
     self.store = StoreLocation(
@@ -44,7 +44,7 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
       database: database, in: try CanonicalDirectory(unresolved: store.directory, files: files))
   }
 
-  /// Device and inode of the directory; nil where it is gone, or on a disk without descriptors.
+  /// Device and inode of the directory; nil if it was removed, or on a disk without descriptors.
   package var folderIdentity: FileIdentity? { store.folder?.identity }
 
   /// The members of `StoreLocation`.

@@ -30,7 +30,7 @@ extension CanonicalStoreLocation {
   /// Throws `.storeReplaced` unless the store is the one that was found there, and `.notFound` where there is none.
   package func requireFound(at found: FoundPlace, files: any DurableFileSystem = LinuxFileSystem()) throws {
     guard let status = try files.status(store.database) else {
-      throw HopdError(.notFound, "the store is gone", at: Place(store: store.database))
+      throw HopdError(.notFound, "the store no longer exists", at: Place(store: store.database))
     }
     guard folderIdentity == found.folder, status.identity == found.file else {
       let what = folderIdentity == found.folder ? "the store" : "the store's directory"

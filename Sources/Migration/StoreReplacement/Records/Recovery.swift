@@ -79,7 +79,7 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
 
 /// Why recovery leaves everything unchanged.
 package enum QuarantineReason: String, Sendable, CaseIterable {
-  /// There is no store under the name; it is never made again by itself.
+  /// There is no store under the name; it is never recreated automatically.
   case storeMissing = "store-missing"
   /// The store is damaged.
   case storeDamaged = "store-damaged"

@@ -26,16 +26,16 @@ extension HopdError {
   /// many names.
   var asksForCopy: Bool { code == .noPermission || code == .unsuitableFile || errno == .tooManyLinks }
 
-  /// The store is open in another program; names that program where it is known, and tells whether it is one of hopd's.
+  /// The store is open in another program; names that program if it is known, and whether it is one of hopd's.
   package static func inUse(by holder: FileHolder?, cause: (any Error)? = nil) -> HopdError {
     if let holder, holder.isHopd {
       return HopdError(
         .lockedByOther, "the store is in the hands of another \(holder.program ?? "hopd") (process \(holder.process))",
-        cause: cause, hint: "wait until it has finished, then try again")
+        cause: cause, hint: "retry when it has finished")
     }
     return HopdError(
       .storeBusy, "the store is open in another program" + (holder.map { " (\($0))" } ?? ""), cause: cause,
-      hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+      hint: "close the programs that have it open (fuser -v FILE lists them); hopd retries automatically")
   }
 
   /// SQLite's error for `store`, as an error with the next step.
@@ -53,7 +53,7 @@ extension HopdError {
     case 5, 6:  // SQLITE_BUSY, SQLITE_LOCKED
       return HopdError(
         .storeBusy, "the store is in use by another program", at: place, cause: error,
-        hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+        hint: "close the programs that have it open (fuser -v FILE lists them); hopd retries automatically")
     case 3, 8, 14, 23:  // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH
       return HopdError(
         .noPermission, "cannot \(doing): SQLite may not write the store or its directory", at: place, cause: error,

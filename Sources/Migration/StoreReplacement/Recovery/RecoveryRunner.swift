@@ -57,7 +57,7 @@ package struct RecoveryRunner {
   /// Recovers the store at `location`. A store without any trace of hopd is not opened.
   ///
   /// `planFingerprint` is the plan that would be run now, if it is known: staged work of another one goes. Throws
-  /// `.lockedByOther` and `.storeBusy` when it must be tried again later.
+  /// `.lockedByOther` and `.storeBusy` if it must be retried later.
   package func recover(
     _ location: CanonicalStoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
@@ -140,7 +140,7 @@ package struct RecoveryRunner {
     if case .record(let now) = try intents.read(location), now == intent { return }
     throw HopdError(
       .storeBusy, "another job was at work on the store at the same time", at: Place(store: location.database),
-      hint: "try again")
+      hint: "retry")
   }
 
   /// Notes what a record says of mode and backups; returns the complete backup of its job.
@@ -283,7 +283,7 @@ package struct RecoveryRunner {
   }
 
   /// Sets a journal mode. A refusal is not a failure, because either mode is normal. After an error of the disk the
-  /// record stays, because nothing else holds the mode.
+  /// record stays, because the mode is stored only there.
   private func set(_ mode: JournalMode, of store: LockedStore) throws {
     guard let connection = try? store.connection else { return }
     do { _ = try connection.text("PRAGMA journal_mode = \(mode.rawValue)") } catch {

@@ -71,7 +71,7 @@ package struct Restore {
   /// copy, by its canonical path); where there is none, the copy is put there. `now` is seconds since 1970. `rule` only
   /// gives the places of backups: a restore removes none.
   ///
-  /// A store that SQLite cannot read is not overwritten: the refusal tells how to move it away first.
+  /// A store that SQLite cannot read is not overwritten: the hint shows how to move it first.
   package func restore(
     _ database: FilePath, to location: CanonicalStoreLocation, job: String, backup rule: BackupRule, now: Int64,
     options: RestoreOptions = RestoreOptions()

@@ -15,7 +15,7 @@ struct RestoredExternalData {
   let destination: CanonicalStoreLocation
   let files: any DurableFileSystem
 
-  /// Links the files, else copies them, and makes their names durable.
+  /// Links the files, or copies them if that fails, and makes their names durable.
   func bringBack() throws {
     guard try files.status(source.externalDataDirectory)?.kind == .directory else { return }
     let directory = destination.externalDataDirectory

@@ -96,7 +96,7 @@ struct InPlaceSwap {
     _ staged: FilePath, for store: LockedStore
   ) throws -> (connection: Connection, identity: FileIdentity) {
     guard let status = try files.status(staged) else {
-      throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
+      throw HopdError(.notFound, "the staged store no longer exists", at: Place(file: staged))
     }
     let connection = try HopdError.sqlite("open the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))

@@ -94,7 +94,7 @@ package final class LockedStore {
     _ location: CanonicalStoreLocation, files: any DurableFileSystem
   ) throws -> (folder: FileStatus, store: FileStatus) {
     guard let folder = try files.status(location.directory), let found = try files.status(location.database) else {
-      throw HopdError(.notFound, "the store is gone")
+      throw HopdError(.notFound, "the store no longer exists")
     }
     guard found.kind == .regular else {
       throw HopdError(
@@ -156,7 +156,7 @@ package final class LockedStore {
     _ location: CanonicalStoreLocation, lockDirectory: FilePath, files: any DurableFileSystem
   ) throws -> FileLock {
     guard let folder = try files.status(location.directory), let name = location.database.lastComponent else {
-      throw HopdError(.notFound, "the store's directory is gone", at: Place(store: location.database))
+      throw HopdError(.notFound, "the store's directory no longer exists", at: Place(store: location.database))
     }
     let key = PathText.digest(
       Array("\(folder.identity.device):\(folder.identity.inode):".utf8)
@@ -235,7 +235,7 @@ package final class LockedStore {
   package func requireRenameKeepsEverything() throws {
     // Reads the present status: a name may have been added since the store was opened.
     guard let status = try files.status(location.database) else {
-      throw HopdError(.notFound, "the store is gone", at: Place(store: location.database))
+      throw HopdError(.notFound, "the store no longer exists", at: Place(store: location.database))
     }
     var reasons = ReplacementMode.obstaclesToRename(status)
     let isKeptInPlace = !reasons.isEmpty
@@ -332,7 +332,7 @@ private final class HeldFile {
     file = StoreFileUse.File(device: identity.device, inode: identity.inode)
     guard StoreFileUse.beginHolding(file) else {
       throw HopdError(
-        .storeBusy, "the store is in use by another job of this process", hint: "hopd tries again")
+        .storeBusy, "the store is in use by another job of this process", hint: "hopd retries")
     }
   }
 

@@ -9,9 +9,9 @@ import Glibc
 import PersistentStore
 
 extension StoreSwap {
-  /// How a store can be replaced safely: as chosen, else by a rename, or in place where a rename is not safe because
-  /// the system cannot report which programs have the file open. Throws `.cannotReplace` where the operator has chosen
-  /// a rename that is not safe.
+  /// How a store can be replaced safely: as chosen, otherwise by a rename, or in place where a rename is not safe
+  /// because the system cannot report which programs have the file open. Throws `.cannotReplace` where the operator has
+  /// chosen a rename that is not safe.
   package static func safeMode(_ chosen: ReplacementMode?, for store: LockedStore) throws -> ReplacementMode {
     guard chosen != .inPlace else { return .inPlace }
     guard let obstacle = FileLease.obstacle(store.identity, through: store.descriptor) else { return .rename }
@@ -72,7 +72,7 @@ extension StoreSwap {
     HopdError(
       .storeBusy, "the store is open in another program, which would continue to use the old file",
       at: Place(store: store.location.database),
-      hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself. "
+      hint: "close the programs that have it open (fuser -v FILE lists them); hopd retries automatically. "
         + "replace = \"in-place\" does not need them closed")
   }
 }

@@ -109,7 +109,7 @@ package struct StoreSwap {
   ///
   /// Every other statement and connection that reads through `store` must be finished. `now` is seconds since 1970. On
   /// success: report, then `IntentStore.remove`, then `store.release()`. On an error before the rename the old store is
-  /// in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
+  /// in place, the backup's link, the staged store and the intent are removed (if the file under the store's name was
   /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
   /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms
   /// it.

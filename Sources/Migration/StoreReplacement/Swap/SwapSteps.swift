@@ -36,7 +36,7 @@ extension StoreSwap {
     }
     try files.syncFile(staged)
     guard let status = try files.status(staged) else {
-      throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
+      throw HopdError(.notFound, "the staged store no longer exists", at: Place(file: staged))
     }
     try observer(.sealed)
     return status.identity

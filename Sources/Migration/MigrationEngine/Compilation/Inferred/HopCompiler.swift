@@ -284,7 +284,7 @@ package struct HopCompiler {
     return hop.destinationSchema.isUnique(column, in: table)
   }
 
-  /// Returns one expression if all entities have the same, else a CASE over the source's entity number.
+  /// Returns one expression if all entities have the same, otherwise a CASE over the source's entity number.
   func choose(_ cases: [(number: Int64, expression: SQLExpression)], otherwise: SQLExpression?) -> SQLExpression? {
     let distinct = Set(cases.map(\.expression))
     if distinct.isEmpty { return otherwise }
@@ -301,7 +301,8 @@ package struct HopCompiler {
 
   func list(_ numbers: some Sequence<Int64>) -> String { numbers.sorted().map(String.init).joined(separator: ", ") }
 
-  /// Returns the expression itself if no number changes, else a CASE. A number that is not in the map becomes NULL.
+  /// Returns the expression itself if no number changes, otherwise a CASE. A number that is not in the map becomes
+  /// NULL.
   func renumbering(of expression: SQLExpression, _ map: [Int64: Int64]) -> SQLExpression {
     if map.allSatisfy({ $0.key == $0.value }) { return expression }
     let arms = map.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")

@@ -14,7 +14,7 @@ struct MappedScratch: Sendable, Hashable {
 
   /// The objects that deduplication dropped, kept for the report until the store is sealed.
   static let mergedTable = "HOPD_MERGED"
-  /// The violations that validation settled, kept likewise.
+  /// The violations that validation settled, kept in the same way.
   static let settledTable = "HOPD_SETTLED"
   /// The pairs of the current chunk: keys and numbers of both ends, the order of the targets and of the owners.
   static let pairs = "temp.\"HOPD_PAIRS\""

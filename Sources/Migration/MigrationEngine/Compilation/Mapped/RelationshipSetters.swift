@@ -33,7 +33,7 @@ struct RelationshipSetter {
   let storage: RelationshipStorage
   /// Empty for the constant nil, which only clears.
   let sources: [SetterSource]
-  /// Whether a text mapping copies it without being told to.
+  /// Whether a text mapping copies it by default.
   let isCopied: Bool
   /// The look-ups that must find nothing, with the meaning of an object that they find.
   var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
@@ -121,7 +121,7 @@ struct RelationshipSetters {
       (sources, mustBeEmpty) = try lookups(lookup, node, range: range, relationship: relationship)
     case .expression:
       throw expressions.unsupported(
-        "an expression that is no lookup of destination objects", range: range, property: relationship.name)
+        "an expression that is not a lookup of destination objects", range: range, property: relationship.name)
     case .grouped(let name, let keys):
       guard let group = layout.range(named: name), group.kind == .grouped,
         case .distinctBy(let own, _) = group.mapping.grouping, own.count == keys.count

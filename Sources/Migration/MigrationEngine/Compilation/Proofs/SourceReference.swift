@@ -70,7 +70,7 @@ package struct SourceReference: Sendable, Hashable {
       .isSound(in: written.source, of: connection, references: references)
   }
 
-  /// Returns a check for the references of a space. For a store that is gone, it returns false.
+  /// Returns a check for the references of a space. For a store that no longer exists, it returns false.
   static func asking(
     _ tables: SourceTables, of connection: Connection, references: ReferenceCache
   ) -> (SourceReference) throws(SQLiteError) -> Bool {

@@ -31,7 +31,7 @@ struct HistoryInspection {
       findings.add(
         .historyNotUnderstood,
         "Z_PRIMARYKEY has the reserved number \(entry.number) (\(entry.name)), which is not persistent history's",
-        hint: "hopd cannot tell whose it is; migrate the store with its app")
+        hint: "migrate the store with its app")
     }
     guard let layout = found.layout else {
       // The store has history tables, and hopd understands none of them.
