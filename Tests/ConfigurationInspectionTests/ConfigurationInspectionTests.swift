@@ -261,7 +261,7 @@ import Testing
     let directory = place.root.appending("a").string
     for path in [place.root.string, directory] { chmod(path, 0o755) }
     let found = try #require(error(loaded, unit: unit))
-    #expect(found.place.line == 3 && found.message.contains("nobody may not write to \(directory)"), "\(found)")
+    #expect(found.place.line == 3 && found.message.contains("nobody cannot write to \(directory)"), "\(found)")
     #expect(found.hint?.contains("setfacl -m u:nobody:rwx \(directory)") == true)
     chmod(directory, 0o777)
     #expect(error(loaded, unit: unit) == nil)

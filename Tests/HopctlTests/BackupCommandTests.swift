@@ -53,7 +53,7 @@ struct BackupCommandTests {
     let again = try room.run(words: ["migrate", store] + models)
     try #require(again.status == 0, "\(again.errors)")
     #expect(
-      again.output.contains("an older backup is removed") && again.output.contains("released: the store was restored"))
+      again.output.contains("deleted backup") && again.output.contains("unpinned: the store was restored"))
     let kept = try backups(room, store).flatMap { $0.backups?.list ?? [] }
     #expect(kept.compactMap { $0.createdBy?.text } == ["migration", "restore"])
     let newer = try #require(kept.last?.backup?.text)
@@ -93,7 +93,7 @@ struct BackupCommandTests {
     try room.sql(store, "UPDATE ZANIMAL SET ZKEEPER = 999999 WHERE Z_PK = 1")
     let outcome = try room.run("verify", store, "--models", room.model)
     #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("set these references right") && !outcome.errors.contains("restore a backup"))
+    #expect(outcome.errors.contains("repair these references") && !outcome.errors.contains("restore a backup"))
   }
 
   @Test func restoreChoosesItsBackupAfterRecovery() throws {
@@ -293,7 +293,7 @@ struct BackupCommandTests {
   func aFolderIsNoStore() throws {
     let room = try Room()
     let told = try room.run("restore", room.path.string, "--yes")
-    #expect(told.status == 65 && told.errors.contains("this is a folder"), "\(told)")
+    #expect(told.status == 65 && told.errors.contains("is a directory"), "\(told)")
     #expect(told.errors.contains("hopctl backups \(room.path)"), "\(told)")
   }
 }

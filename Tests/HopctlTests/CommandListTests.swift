@@ -61,6 +61,45 @@ struct CommandListTests {
     #expect(shown.output.split(separator: "\n").filter { $0.hasPrefix("hopctl ") }.count == 3)
   }
 
+  @Test("The help of each command fits 80 columns, and its abstract is one line")
+  func eachCommand() throws {
+    let room = try Room()
+    func names(_ words: [String]) throws -> [[String]] {
+      let help = try room.run(words: words + ["--help"], variables: ["COLUMNS=80"])
+      try #require(help.status == 0, "\(words): \(help.errors)")
+      let lines = help.output.split(separator: "\n", omittingEmptySubsequences: false)
+      for line in lines { #expect(line.count <= 80, "\(words): \(line)") }
+      let abstract = try #require(lines.first, "\(words)")
+      #expect(abstract.hasPrefix("OVERVIEW: ") && !abstract.hasSuffix("."), "\(words): \(abstract)")
+      #expect(lines.count > 1 && lines[1].isEmpty, "\(words): the abstract has a second line, \(lines[1])")
+      return groups(help.output).flatMap(\.commands).compactMap { line in
+        line.split(separator: " ").first.map { words + [String($0)] }
+      }
+    }
+    var waiting = try names([])
+    var seen = 0
+    while let words = waiting.popLast() {
+      seen += 1
+      waiting += try names(words).filter { $0.last != "help" }
+    }
+    #expect(seen > 35, "\(seen) commands")
+  }
+
+  @Test("A mistake that the argument parser finds has the form and the status of hopctl's own errors")
+  func parserErrors() throws {
+    let room = try Room()
+    for (words, message, command) in [
+      (["migrate"], "missing expected argument", "hopctl migrate"),
+      (["fleet", "run", "--jbos", "1"], "unknown option '--jbos'", "hopctl fleet run"),
+      (["check", "--jobs", "0"], "--jobs expects a number from 1 to 256", "hopctl check"),
+    ] {
+      let result = try room.run(words: words)
+      #expect(result.status == 64 && result.output.isEmpty, "\(words): \(result)")
+      #expect(result.errors.hasPrefix("hopctl: \(message)"), "\(words): \(result.errors)")
+      #expect(result.errors.contains("hint: run `\(command) --help` for its options"), "\(words): \(result.errors)")
+    }
+  }
+
   @Test("The help of a command shows its options by title")
   func titles() throws {
     let room = try Room()

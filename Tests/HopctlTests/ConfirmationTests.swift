@@ -33,7 +33,7 @@ struct ConfirmationTests {
     #expect(refused.status == 1, "\(refused)")
     for shown in [
       "would migrate 2 stores, ", "a.sqlite", "Zoo → Zoo 10", "Zoo 2 → Zoo 10", "drops Animal", "Animal.colour",
-      "1 store is current already", "Migrate 2 stores in place? The old ones are kept as backups. [y/N]",
+      "1 store is current already", "Migrate 2 stores in place? The current stores are kept as backups. [y/N]",
       "no store is migrated",
     ] { #expect(refused.output.contains(shown), "\(shown): \(refused.output)") }
     #expect(try room.snapshot() == before)
@@ -76,8 +76,8 @@ struct ConfirmationTests {
     try #require(try room.run("migrate", store, "--models", room.model).status == 0)
     let refused = try asked(room, ["prune", store, "--keep", "0"], answer: "n")
     #expect(refused.status == 1 && refused.output.contains("would remove "), "\(refused)")
-    #expect(refused.output.contains("Remove them? Nothing brings them back. [y/N]"), "\(refused)")
-    #expect(refused.output.contains("no backup is removed, as you answered"), "\(refused)")
+    #expect(refused.output.contains("Delete them? This cannot be undone. [y/N]"), "\(refused)")
+    #expect(refused.output.contains("cancelled; no backup was deleted"), "\(refused)")
     #expect(try backups(room, store) == 1)
     // Without anything to remove nothing is asked.
     let none = try asked(room, ["prune", store, "--keep", "1"], answer: "n")
@@ -94,7 +94,7 @@ struct ConfirmationTests {
     try #require(try room.run("migrate", store, "--models", room.model).status == 0)
     let refused = try asked(room, ["restore", store], answer: "no")
     #expect(refused.status == 1 && refused.output.contains("[y/N]"), "\(refused)")
-    #expect(refused.output.contains("is not restored, as you answered"), "\(refused)")
+    #expect(refused.output.contains("restore cancelled"), "\(refused)")
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().version?.text == "Zoo 10")
     let done = try asked(room, ["restore", store], answer: "YES")
     #expect(done.status == 0 && done.output.contains("restored \(store): Zoo"), "\(done)")

@@ -296,7 +296,7 @@ struct MappingDecisionTests {
         + "attributes.\(note) = \"$source.note\"\n[[entity]]\nsource = \"Owner\"\ndestination = \"Owner\"\n")
     let good = try room.run("mapping", "lint", room.path("c.hopmap.toml"), "--models", model, "--strict")
     #expect(good.status == 0)
-    #expect(good.output == "c: Items → Items 2, nothing found\n")
+    #expect(good.output == "c: Items → Items 2, no findings\n")
     // One that cannot be followed.
     let wrong = try xcode(room, "d", [Part(attributes: ["uid", "size"]), owners])
     let refused = try room.run("mapping", "lint", wrong, "--models", model, "--json")

@@ -213,7 +213,7 @@ extension RemedyTests {
       "usage", "migrated a.sqlite", "hopctl prune a.sqlite --keep 0", says: "--dry-run",
       typed: "hopctl prune a.sqlite --keep 0 --dry-run && hopctl prune a.sqlite --keep 0 --yes"),
     Remedy(
-      "usage", "migrated a.sqlite", "hopctl prune a.sqlite --yes", says: "give --keep",
+      "usage", "migrated a.sqlite", "hopctl prune a.sqlite --yes", says: "pass --keep",
       typed: "hopctl backups a.sqlite && hopctl prune a.sqlite --keep 1 --yes"),
     Remedy(
       "checks-failed", #"migrated a.sqlite; sqlite3 a.sqlite "UPDATE Z_PRIMARYKEY SET Z_MAX = 1""#,

@@ -106,7 +106,7 @@ struct RunningDaemonTests {
     let room = daemon.room
     for (name, words) in [
       ("stores/link.sqlite", "it is a symbolic link"), ("stores/notes.txt", "its name must match *.sqlite, *.store"),
-      ("elsewhere.sqlite", "no watch has its folder"), ("stores/gone.sqlite", "there is no such file"),
+      ("elsewhere.sqlite", "no watch includes its directory"), ("stores/gone.sqlite", "there is no such file"),
       ("stores", "it is a folder"),
     ] {
       let told = try daemon.run("status", room.path(name))
@@ -188,7 +188,7 @@ struct RunningDaemonTests {
     try daemon.waits { try daemon.state(of: store) == "current" }
     let stopped = try daemon.run("pause", store, "--now")
     #expect(stopped.status == 0, "\(stopped)")
-    #expect(stopped.output.hasPrefix("paused; it was not being migrated: \(store)"), "\(stopped)")
+    #expect(stopped.output.hasPrefix("paused; no migration was running: \(store)"), "\(stopped)")
     #expect(try daemon.run("pause", "--now").status == 64)
     #expect(try daemon.run("pause", "zoo", "--now").status == 66)
     #expect(try daemon.run("retry", "--failed", "--first").status == 64)
@@ -205,16 +205,16 @@ struct RunningDaemonTests {
     for words in [["pause"], ["reload"], ["top", "--once"]] {
       let began = ContinuousClock.now
       let told = try daemon.room.run(words: words + daemon.asked)
-      #expect(told.status == 75 && told.errors.contains("hopd does not answer"), "\(words): \(told)")
+      #expect(told.status == 75 && told.errors.contains("hopd does not respond"), "\(words): \(told)")
       #expect(told.errors.contains("systemctl status hopd"), "\(told.errors)")
       #expect(ContinuousClock.now - began < .seconds(60))
     }
     let status = try daemon.run("status")
     #expect(
-      status.status == 75 && status.output.contains("; hopd does not answer (systemctl status hopd)"), "\(status)")
+      status.status == 75 && status.output.contains("; hopd does not respond (systemctl status hopd)"), "\(status)")
     #expect(kill(daemon.process, SIGCONT) == 0)
     try daemon.waits { try daemon.run("resume").status == 0 }
-    #expect(try !daemon.run("status").output.contains("does not answer"))
+    #expect(try !daemon.run("status").output.contains("does not respond"))
   }
 
   @Test("A paused store that is retried is told as paused")

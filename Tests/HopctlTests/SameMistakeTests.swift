@@ -23,11 +23,12 @@ struct SameMistakeTests {
     ] {
       let refused = try room.run(words: words)
       #expect(refused.status == 6, "\(words): \(refused)")
-      #expect(refused.errors.contains("no model was given"), "\(words): \(refused.errors)")
+      #expect(refused.errors.contains("no model specified"), "\(words): \(refused.errors)")
     }
     let everywhere = try room.run("identify", store).errors
     #expect(
-      everywhere.contains("none lies beside the store, no watch of hopd serves it, and it holds no copy of its own"),
+      everywhere.contains(
+        "none found next to the store, no watch of hopd includes it, and it contains no copy of its model"),
       "\(everywhere)")
   }
 

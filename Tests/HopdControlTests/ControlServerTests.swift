@@ -110,7 +110,7 @@ import Testing
         try ControlClient(path).call("Never", timeout: .milliseconds(200))
       }
       #expect(error?.code == .notAnswering && error?.code.exit == .temporaryFailure)
-      #expect(error?.message == "hopd does not answer" && error?.hint?.contains("`systemctl status hopd`") == true)
+      #expect(error?.message == "hopd does not respond" && error?.hint?.contains("`systemctl status hopd`") == true)
       #expect(throws: HopdError.self) {
         try ControlClient(path).stream("Never", timeout: .milliseconds(200)) { _ in true }
       }

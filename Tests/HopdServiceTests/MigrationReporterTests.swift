@@ -87,7 +87,7 @@ import Testing
     ])
     let begun = log.all(.migrationStarted)
     #expect(begun.count == 1)
-    #expect(try #require(begun.first).text.contains("resumes at hop 2 of 2"))
+    #expect(try #require(begun.first).text.contains("resumed at hop 2 of 2"))
     #expect(begun.first?.level == .info)
     #expect(log.all(.hopFinished).map { $0[.hop] } == ["2"])
   }
@@ -185,7 +185,7 @@ import Testing
     let next = try #require(first[.next])
     #expect(next.count == 20 && next.hasSuffix("Z") && next.contains("T"), "\(next)")
     #expect(first.level == .warning && last.level == .error)
-    #expect(last[.attempt] == "5" && last.text.contains("failed 5 times for a reason outside the store"))
+    #expect(last[.attempt] == "5" && last.text.contains("failed 5 times (external cause"))
   }
 
   /// A directory that is made anew under the running unit is read-only for it until the unit is restarted.

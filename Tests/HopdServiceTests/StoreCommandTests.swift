@@ -223,8 +223,8 @@ import Testing
     await Self.finish(commands, within: .seconds(120))
     let entries = place.log.all(.commandFailed)
     for text in [
-      "/srv/a.sqlite: the command of on_failure ended with status 3", "was ended after 5s",
-      "was ended because it wrote more than 4 KiB", "was ended by signal 9", "does not exist: /nowhere/tell",
+      "/srv/a.sqlite: the command of on_failure exited with status 3", "was stopped after 5s",
+      "was stopped because it wrote more than 4 KiB", "was terminated by signal 9", "does not exist: /nowhere/tell",
     ] {
       #expect(entries.count { $0.text.contains(text) } == 1, "\(text): \(entries.map(\.text))")
     }

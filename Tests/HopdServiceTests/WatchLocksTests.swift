@@ -282,7 +282,9 @@ struct WatchLocksTests {
     let world = try World()
     let lock = try Daemon.own(world.root.appending("one"))
     let error = try #require(refusal { _ = try Daemon.own(world.root.appending("one")) })
-    #expect(error.code == .lockedByOther && error.message == "another hopd runs here (process \(getpid()))")
+    #expect(
+      error.code == .lockedByOther
+        && error.message == "another hopd is running with this state directory (process \(getpid()))")
     #expect(error.hint?.contains("--state-directory") == true)
     lock.release()
     _ = try Daemon.own(world.root.appending("one"))

@@ -99,7 +99,7 @@ import Testing
     try expectAsked(
       [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "T")])],
       [entity("T"), entity("S"), entity("O", [], [toOne("it", "T")])], "O.it",
-      "objects of S are no longer objects of its destination, T")
+      "in the new version, objects of S are not objects of its destination, T")
   }
 
   @Test func endsThatWantDifferentPairs() throws {

@@ -109,7 +109,7 @@ package struct LinuxFileSystem: DurableFileSystem {
         _ = try call("write here", at: path) { faccessat(parent, name, W_OK, AT_EACCESS) }
       } catch var error as HopdError where error.errno == .permissionDenied {
         let user = AccountName.ofUser(geteuid())
-        error.message = "user \(user) may not write here: \(Errno.permissionDenied) (EACCES)"
+        error.message = "user \(user) cannot write here: \(Errno.permissionDenied) (EACCES)"
         error.hint = Self.rightToWrite(path, user: user, isOwner: try status(path)?.owner == geteuid())
         throw error
       }

@@ -60,7 +60,7 @@ package final class GitSource {
 
   /// Returns the commit of a tag, a branch or another name.
   package func commit(of name: String) throws(HopdError) -> String {
-    guard !name.isEmpty, !name.hasPrefix("-") else { throw HopdError(.usage, "\(name) is no name of a commit") }
+    guard !name.isEmpty, !name.hasPrefix("-") else { throw HopdError(.usage, "\(name) is not the name of a commit") }
     let answer = try Self.git(["rev-parse", "--verify", "--end-of-options", "\(name)^{commit}"], in: repository)
     return String(decoding: answer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }

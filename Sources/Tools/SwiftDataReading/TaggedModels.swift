@@ -7,7 +7,7 @@ import SwiftDataSource
 import SystemPackage
 
 extension HopdError.Code {
-  /// Tags were left out, or cannot be told apart.
+  /// Tags were skipped, or cannot be distinguished.
   package static let tagRemark = HopdError.Code("tag-remark", severity: .note)
   /// A VersionedSchema has another shape than in an earlier release.
   package static let shippedSchemaChanged = HopdError.Code("shipped-schema-changed", severity: .warning)

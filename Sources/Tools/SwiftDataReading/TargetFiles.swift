@@ -12,7 +12,7 @@ protocol SourceTree {
   var folder: String { get }
   /// The content of a project file.
   func bytes(of path: String) throws(HopdError) -> [UInt8]
-  /// Whether a Swift file may declare a model: only a look at its bytes, not a reading.
+  /// Whether a Swift file may declare a model: a quick test of its bytes, without parsing.
   func mentionsModel(_ path: String) throws(HopdError) -> Bool
 }
 

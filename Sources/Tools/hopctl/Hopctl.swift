@@ -86,7 +86,7 @@ struct Hopctl: ParsableCommand {
       do {
         try command.run()
       } catch {
-        exit(withError: error)
+        endParsing(error)
       }
       Glibc.exit(ExitStatus.success.rawValue)
     }
@@ -109,10 +109,10 @@ struct Hopctl: ParsableCommand {
     where String(validatingCString: word) == nil {
       let path = FilePath(platformString: word)
       guard access(word, F_OK) == 0 else {
-        throw HopdError(.usage, "a word of the command line is not UTF-8: \(path.printable)", hint: "type it again")
+        throw HopdError(.usage, "argument is not valid UTF-8: \(path.printable)")
       }
       throw HopdError(
-        .notAStore, "the file name is not UTF-8, so hopd cannot name its side files", at: Place(file: path),
+        .notAStore, "the file name is not valid UTF-8", at: Place(file: path),
         hint: "rename the store together with its -wal, -shm and -journal files")
     }
   }
@@ -135,12 +135,66 @@ struct Hopctl: ParsableCommand {
     }
   }
 
-  /// Ends the program after ArgumentParser's error. Help and version are not errors; everything else is a usage error.
+  /// Ends the program after ArgumentParser's error. Help and version are not errors; all others are usage errors.
   private static func endParsing(_ error: any Error) -> Never {
-    if exitCode(for: error) != .success, CommandLine.arguments.contains("--json") {
-      ErrorReport.reportJSON(
-        HopdError(.usage, message(for: error), hint: "`hopctl help` lists the subcommands"))
+    guard exitCode(for: error) != .success else {
+      let text = fullMessage(for: error)
+      if !text.isEmpty { print(withWrappedUsage(text)) }
+      Glibc.exit(ExitStatus.success.rawValue)
     }
-    exit(withError: error)
+    let arguments = CommandLine.arguments.dropFirst()
+    let usage = HopdError(
+      .usage, usageMessage(message(for: error)), hint: "run `\(commandPath(arguments)) --help` for its options")
+    ErrorReport.report(usage, json: arguments.contains("--json"))
+    Glibc.exit(usage.code.exit.rawValue)
+  }
+
+  /// Returns a help text whose usage line is wrapped to 80 columns, as ArgumentParser wraps all other lines.
+  static func withWrappedUsage(_ help: String) -> String {
+    let start = "USAGE: "
+    return help.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      guard line.hasPrefix(start), line.count > 80 else { return String(line) }
+      var lines = [start + "hopctl"]
+      // A part is an argument with its brackets, which may contain spaces.
+      var (part, depth) = ("", 0)
+      for character in line.dropFirst(start.count + "hopctl".count) {
+        if character == " ", depth == 0 {
+          append(part, to: &lines)
+          part = ""
+        } else {
+          depth += character == "[" ? 1 : character == "]" ? -1 : 0
+          part.append(character)
+        }
+      }
+      append(part, to: &lines)
+      return lines.joined(separator: "\n")
+    }.joined(separator: "\n")
+  }
+
+  private static func append(_ part: String, to lines: inout [String]) {
+    guard !part.isEmpty, let last = lines.last else { return }
+    if last.count + 1 + part.count <= 80 {
+      lines[lines.count - 1] = "\(last) \(part)"
+    } else {
+      lines.append("          \(part)")
+    }
+  }
+
+  /// The message of ArgumentParser in the form of hopd's own: lower case, without a full stop.
+  private static func usageMessage(_ message: String) -> String {
+    var words = message[...]
+    while let last = words.last, last == "." || last.isWhitespace { words.removeLast() }
+    return words.prefix(1).lowercased() + words.dropFirst()
+  }
+
+  /// The command and its subcommands at the start of a command line, such as "hopctl fleet run".
+  private static func commandPath(_ words: ArraySlice<String>) -> String {
+    var (path, commands) = ("hopctl", configuration.subcommands)
+    for word in words {
+      guard let next = commands.first(where: { $0.configuration.commandName == word }) else { break }
+      path += " \(word)"
+      commands = next.configuration.subcommands
+    }
+    return path
   }
 }

@@ -45,21 +45,21 @@ struct UnknownCommand {
     case "completion", "completions":
       "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish"
     case "diff": "`hopctl model diff` compares models"
-    case "info", "inspect": "`hopctl identify STORE` tells version and rows of a store"
+    case "info", "inspect": "run `hopctl identify STORE` for version and rows of a store"
     case "log": "`hopctl history` lists the last jobs"
     case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
-    case "next": "`hopctl retry STORE --first` puts a store in front of the queue"
+    case "next": "`hopctl retry STORE --first` moves a store to the front of the queue"
     case "release": "`hopctl resume STORE` unpins a restored store"
     case "report": "`hopctl fleet report` summarizes the results of all workers"
     case "rollback", "undo":
-      "`hopctl restore STORE` puts a backup back, `hopctl restore --watch NAME --since TIME` those of many stores"
+      "run `hopctl restore STORE`, or `hopctl restore --watch NAME --since TIME` for many stores"
     case "scan": "`hopctl fleet scan DIR` finds stores and records their versions"
-    case "show": "`hopctl identify STORE` tells version and rows, `hopctl dump STORE` prints the objects"
+    case "show": "run `hopctl identify STORE` for version and rows, `hopctl dump STORE` for the objects"
     case "start": "`systemctl start hopd`"
     case "stop": "`systemctl stop hopd`"
     case "unit-dropin": "`hopctl check-config --drop-in` prints the drop-in of the unit"
-    case "update", "upgrade": "`hopctl migrate STORE` takes a store to the current version"
-    case "validate": "`hopctl check MODEL` tries the hops of a model, `hopctl verify STORE` checks a store"
+    case "update", "upgrade": "`hopctl migrate STORE` migrates a store to the current version"
+    case "validate": "run `hopctl check MODEL` for the hops of a model, `hopctl verify STORE` for a store"
     case "version": "`hopctl --version` prints the version"
     case "work": "`hopctl fleet run` migrates a fleet of stores"
     default: nil
@@ -69,7 +69,7 @@ struct UnknownCommand {
   /// The usage error that names what was meant.
   var error: HopdError {
     let isTop = parent == "hopctl"
-    let what = isTop ? "there is no command \(word.printableLine)" : "\(parent) has no command \(word.printableLine)"
+    let what = isTop ? "unknown command '\(word.printableLine)'" : "\(parent) has no command \(word.printableLine)"
     if isTop, let meaning = Self.meaning(of: word) { return HopdError(.usage, what, hint: meaning) }
     let near = NearestName.among(siblings, to: word)
     if near == nil, isTop, word.contains(where: { "./".contains($0) }) || FilePath(word).linkStatus() != nil {

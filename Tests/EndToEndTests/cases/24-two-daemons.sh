@@ -32,8 +32,8 @@ refused 'the second daemon by another name of the directory' 69 "process $first,
 matches 'what to do' "kill $first" "$(cat "$ROOM/out")"
 refused 'a daemon below a watch that goes below' 69 "and its subdirectories" --config "$ROOM/third.toml" \
     --state-directory "$ROOM/two"
-refused 'the same state directory' 69 "another hopd runs here .process $first" --config "$ROOM/fourth.toml" \
-    --state-directory "$ROOM/one"
+refused 'the same state directory' 69 "another hopd is running with this state directory .process $first" \
+    --config "$ROOM/fourth.toml" --state-directory "$ROOM/one"
 daemon fourth "$ROOM/fourth.toml" "$ROOM/two"
 # The first goes on as if nothing had been.
 make_store "$S" "$OLD" 50 1

@@ -10,7 +10,7 @@ recover() { # STATUS ARGUMENTS...
     same "status of recover $*: $(cat "$ROOM/out")" "$wanted" "$rc"
 }
 recover 0 "$STORES"
-matches 'nothing found' 'no trace' "$(cat "$ROOM/out")"
+matches 'nothing found' 'nothing to recover' "$(cat "$ROOM/out")"
 # Killed in the middle: there is nothing to mend, and the next migration goes on, which is work that is left.
 hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null 2>&1 &
 tool=$!
@@ -23,23 +23,23 @@ same content old "$(json stores.0.content <"$ROOM/out")"
 recover 10 "$STORES"
 matches 'what is staged' 'staged: .*/\.a\.sqlite\.hop-' "$(cat "$ROOM/out")"
 recover 10 "$STORES" --discard
-matches 'what would go' 'to do: remove what was staged' "$(cat "$ROOM/out")"
+matches 'what would go' 'to do: remove staged files' "$(cat "$ROOM/out")"
 unchanged "$STORES" "$found"
 # The app has written since: what was staged is of no use any more, and of another state directory anyway.
 sqlite3 -batch "$S" 'UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_ENT = 1'
 found=$(snapshot "$STORES")
 recover 10 "$STORES"
 matches 'why' 'the store is the old one' "$(cat "$ROOM/out")"
-matches 'what' 'to do: remove what was staged' "$(cat "$ROOM/out")"
+matches 'what' 'to do: remove staged files' "$(cat "$ROOM/out")"
 recover 10 "$S" --json
 same state needs-repair "$(json stores.0.state <"$ROOM/out")"
 unchanged "$STORES" "$found"
 recover 0 "$STORES" --yes
-matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"
 [ -z "$(find "$STORES" -name '.*hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
 same 'rows' "$before" "$(titles "$S")"
 recover 0 "$STORES" --yes
-matches 'nothing left' 'no trace' "$(cat "$ROOM/out")"
+matches 'nothing left' 'nothing to recover' "$(cat "$ROOM/out")"
 # A store that is missing is not made again: its record and its staged store stay, and a person is needed.
 hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null 2>&1 &
 tool=$!
@@ -68,7 +68,7 @@ recover 65 "$STORES"
 matches 'its name now' 'renamed.*renamed\.sqlite now' "$(cat "$ROOM/out")"
 unchanged "$STORES" "$found"
 recover 0 "$STORES" --yes
-matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"
 [ -z "$(find "$STORES" -name '.b.sqlite.hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
 same 'rows of the renamed store' "$before" "$(titles "$STORES/renamed.sqlite")"
 # A checkpoint goes on request, and nothing else: the next migration begins again. Healthy stores are not listed.
@@ -82,7 +82,7 @@ recover 10 "$STORES" --yes
 matches 'it goes on' 'continues from the last checkpoint' "$(cat "$ROOM/out")"
 ! grep -q 'a\.sqlite' "$ROOM/out" || fail "a store that is in order is listed: $(cat "$ROOM/out")"
 recover 0 "$STORES" --discard --yes
-matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"
 [ -z "$(find "$STORES" -name '.d.sqlite.hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
 same 'version after the discard' "$OLD" "$(version_of "$D")"
 same 'rows after the discard' "$before" "$(titles "$D")"

@@ -52,14 +52,14 @@ matches 'set' 'jobs = 2, it was 1' "$(cat "$ROOM/out")"
 matches 'status' 'jobs = 2 .configured: 1.' "$(hopctl status)"
 rc=0; hopctl set job 2 2>"$ROOM/out" || rc=$?
 [ "$rc" -ne 0 ] || fail 'set of an unknown key'
-matches 'suggestion' 'do you mean jobs' "$(cat "$ROOM/out")"
+matches 'suggestion' 'did you mean jobs' "$(cat "$ROOM/out")"
 before=$(content_of /opt/hopd-cache/big.sqlite)
 big_store "$STORES/big.sqlite"
 wait_for 60 'big.sqlite at work' in_the_middle
 hopctl top --once >"$ROOM/out" || fail top
 matches 'top' "big\.sqlite" "$(cat "$ROOM/out")"
 hopctl pause "$STORES/big.sqlite" --now >"$ROOM/out" || fail 'pause --now'
-matches 'pause --now' 'stops at its next checkpoint' "$(cat "$ROOM/out")"
+matches 'pause --now' 'stops at the next checkpoint' "$(cat "$ROOM/out")"
 wait_for 30 'cancelled' has_state big.sqlite paused
 same 'result of the job' interrupted "$(hopctl history "$STORES/big.sqlite" --json | json jobs.0.result)"
 [ "$(content_of "$STORES/big.sqlite")" = "$before" ] || fail 'the cancelled store has changed'

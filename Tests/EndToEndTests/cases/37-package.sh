@@ -43,7 +43,7 @@ if hopctl check-config >"$ROOM/check" 2>&1; then fail 'check-config does not mis
 matches 'the hint' 'hopctl check-config --drop-in' "$(cat "$ROOM/check")"
 block 3
 block 4
-matches 'hopctl status' 'hopd.* runs since' "$(cat "$ROOM/log")"
+matches 'hopctl status' 'hopd.* running since' "$(cat "$ROOM/log")"
 MODEL=/srv/library/models/Library.xcdatamodeld STORES=/srv/library/stores
 make_store "$STORES/a.sqlite" "$OLD" 50 1
 wait_migrated "$STORES/a.sqlite"
@@ -60,7 +60,7 @@ hopctl check-config --drop-in /etc/hopd/tenant.toml >/etc/systemd/system/hopd@.s
 systemctl daemon-reload
 systemctl enable --now hopd@tenant
 same 'its state directory' 'hopd 750' "$(stat -c '%U %a' /var/lib/hopd-tenant)"
-matches 'status of the instance' 'hopd.* runs since' "$(hopctl status --state-directory /var/lib/hopd-tenant || true)"
+matches 'status of instance' 'hopd.* running since' "$(hopctl status --state-directory /var/lib/hopd-tenant || true)"
 
 # An upgrade restarts what runs, and keeps state and configuration.
 instance_pid() { systemctl show hopd@tenant --property=MainPID --value; }

@@ -25,9 +25,9 @@ systemd-analyze security hopd --no-pager --threshold=5 >"$ROOM/security" \
 mkdir -p "$ROOM/other"; chown hopd:hopd "$ROOM/other"
 watch_section other "$ROOM/other" | sed 's/^rescan.*/&\nwindo = "22:00-06:00"/' >>/etc/hopd/hopd.toml
 hopctl reload >"$ROOM/out" 2>"$ROOM/err" || fail "reload: $(cat "$ROOM/err")"
-matches 'reload' 'in force: .*/etc/hopd/hopd.toml' "$(cat "$ROOM/out")"
+matches 'reload' 'in use: .*/etc/hopd/hopd.toml' "$(cat "$ROOM/out")"
 matches 'unknown key' 'did you mean `window`' "$(cat "$ROOM/err")"
-matches 'the unit' "may not write in $ROOM/other: Read-only file system" "$(cat "$ROOM/err")"
+matches 'the unit' "cannot write to $ROOM/other: Read-only file system" "$(cat "$ROOM/err")"
 matches 'what to type' 'systemctl daemon-reload && systemctl restart hopd' "$(cat "$ROOM/err")"
 # A refusal in STATUS names no line that is out of date.
 cp /etc/hopd/hopd.toml "$ROOM/good.toml"; echo 'jobs = "many"' >/etc/hopd/hopd.toml
@@ -46,12 +46,12 @@ for words in 'pause test' 'resume' 'retry --failed' 'set jobs 2' 'reload' 'top -
     # shellcheck disable=SC2086
     timeout 30 hopctl $words >"$ROOM/out" 2>"$ROOM/err" || rc=$?
     same "status of $words while hopd stands still" 75 "$rc"
-    matches "$words" 'hopd does not answer' "$(cat "$ROOM/err")"
+    matches "$words" 'hopd does not respond' "$(cat "$ROOM/err")"
     matches "hint of $words" 'systemctl status hopd' "$(cat "$ROOM/err")"
 done
 rc=0; timeout 30 hopctl status >"$ROOM/out" 2>&1 || rc=$?
 same 'status of status while hopd stands still' 75 "$rc"
-matches 'status' 'hopd does not answer' "$(cat "$ROOM/out")"
+matches 'status' 'hopd does not respond' "$(cat "$ROOM/out")"
 kill -CONT "$(main_pid)"
 wait_for 20 'orders again' hopctl resume
 wait_for 20 'status again' hopctl status

@@ -70,7 +70,7 @@ sed -i 's#^on_failure = .*#on_failure = ["/bin/sh", "-c", "touch /etc/x || echo 
 hopctl reload >/dev/null || fail 'reload with another command'
 bad_store bad2.sqlite
 wait_for 30 'a warning' said commandFailed "$STORES/bad2.sqlite"
-matches 'its status' 'on_failure ended with status 7' "$(values MESSAGE MESSAGE_ID="$(message_id commandFailed)")"
+matches 'its status' 'on_failure exited with status 7' "$(values MESSAGE MESSAGE_ID="$(message_id commandFailed)")"
 same 'its level' 4 "$(values PRIORITY MESSAGE_ID="$(message_id commandFailed)")"
 matches 'read-only' 'on_failure: read-only' "$(values MESSAGE HOPD_STORE="$STORES/bad2.sqlite")"
 [ ! -e /etc/x ] || fail 'a command wrote the system'

@@ -346,7 +346,7 @@ package struct MigrationReporter: Sendable {
     if error.isReadOnlyFileSystem {
       let directory = subject.store.removingLastComponent().printable
       return
-        "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the "
+        "the service cannot write here. If ReadWritePaths= of the unit names the directory or one above it, the "
         + "directory was made "
         + "or mounted after hopd started: `systemctl restart hopd`. If not, `hopctl check-config --drop-in --install` "
         + "writes the drop-in for \(directory)"

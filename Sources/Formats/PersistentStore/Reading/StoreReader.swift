@@ -282,7 +282,8 @@ extension StoreReader {
     switch code {
     case .noSuchFileOrDirectory, .notDirectory, .fileNameTooLong, .tooManySymbolicLinkLevels: return nil
     case .permissionDenied:
-      throw HopdError(.noPermission, "the store may not be read", at: store, hint: "give hopd the right to read it")
+      throw HopdError(
+        .noPermission, "permission denied: cannot read the store", at: store, hint: "grant hopd read access to it")
     default:
       throw HopdError(
         .inputOutput, "\(file.printable) cannot be inspected", at: store, cause: code,

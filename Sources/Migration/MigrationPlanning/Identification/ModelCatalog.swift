@@ -146,7 +146,7 @@ package struct ModelCatalog: Sendable {
   private static func nothingFound(in paths: [FilePath], _ failures: [HopdError]) -> HopdError {
     let places = paths.map(\.printable).joined(separator: ", ")
     return HopdError(
-      .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
+      .noModels, paths.isEmpty ? "no model specified" : "no readable model found in \(places)",
       hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
         + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
   }

@@ -56,7 +56,7 @@ extension HopdError {
         hint: "close the programs that have it open (fuser -v FILE lists them); hopd retries automatically")
     case 3, 8, 14, 23:  // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH
       return HopdError(
-        .noPermission, "cannot \(doing): SQLite may not write the store or its directory", at: place, cause: error,
+        .noPermission, "cannot \(doing): permission denied for the store or its directory", at: place, cause: error,
         hint: "give the user of this process write access to the file and its directory")
     case 13:  // SQLITE_FULL
       return HopdError(.noSpace, "cannot \(doing): the file system is full", at: place, cause: error)

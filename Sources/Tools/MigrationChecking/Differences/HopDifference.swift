@@ -18,7 +18,7 @@ extension ModelDifference {
     self.init(earlier, later, matching: RenameRules(namesCount: true), decided: RenameRules())
   }
 
-  /// The difference under the matching `rules`; names in `renames` are no longer suspected.
+  /// The difference under the matching `rules`; names in `renames` are not suspected any more.
   private init(
     _ source: ManagedObjectModel, _ destination: ManagedObjectModel, matching rules: RenameRules,
     decided renames: RenameRules

@@ -100,7 +100,7 @@ struct RenameSearch {
   ) -> [(Part, Part)] {
     // A name that stays while its identifier changes is a contradiction, and reported as one.
     func mayBe(_ old: Part, _ new: Part) -> Bool { fits(old, new) && name(old) != name(new) }
-    /// The part with a similar name; else the only one; else the only one that is defined alike.
+    /// The part with a similar name; otherwise the only one, or the only one with the same definition.
     func choice(_ parts: [Part], for other: Part, isSame: (Part) -> Bool) -> Part? {
       if let near = NearestName.among(parts.map(name), to: name(other)) { return parts.first { name($0) == near } }
       if parts.count == 1 { return parts.first }

@@ -80,7 +80,7 @@ struct LockComparison {
     return HopdError(
       .shippedVersionMissing,
       omitted == nil
-        ? "the version \(version.name) has shipped and is gone"
+        ? "the shipped version \(version.name) is missing"
         : "the version \(version.name) has shipped and cannot be read",
       at: Place(file: bundle.path),
       hint: "bring it back: stores of \(version.name) are known by it. If no user has one any more: "

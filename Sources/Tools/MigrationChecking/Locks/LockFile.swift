@@ -118,7 +118,7 @@ package struct LockFile: Sendable, Hashable {
 
   private static func array(_ node: TOMLNode?, _ key: String) throws(HopdError) -> [TOMLNode] {
     guard let node else { return [] }
-    guard case .array(let items) = node.value else { throw invalid(node, "\(key) is no array") }
+    guard case .array(let items) = node.value else { throw invalid(node, "\(key) is not an array") }
     return items
   }
 

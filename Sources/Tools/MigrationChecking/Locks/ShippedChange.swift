@@ -33,7 +33,7 @@ struct ShippedChange {
 
   // MARK: Two states of an entity
 
-  /// Returns the changes of an entity whose hash differs: by the model from git if there is one, else by the short
+  /// Returns the changes of an entity whose hash differs: by the model from git if there is one, otherwise by the short
   /// forms.
   static func between(
     _ first: ShippedEntity, _ second: ShippedEntity, _ difference: ModelDifference?

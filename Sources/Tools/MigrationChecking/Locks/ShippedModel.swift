@@ -28,7 +28,7 @@ package struct ShippedVersion: Sendable, Hashable {
 package struct ShippedModel: Sendable, Hashable {
   package let name: String
   package let versions: [ShippedVersion]
-  /// Why data may go on the hops to a version: the reason, by the version and the part, as "Book.shelfMark". People
+  /// Why hops to a version may drop data: the reason, by the version and the part, as "Book.shelfMark". People
   /// write them.
   package var allowedDrops: [String: [String: String]] = [:]
 

@@ -50,7 +50,7 @@ package struct ShippedRecord: Sendable {
 
   // MARK: Models
 
-  /// Returns a model's record in a lock: under its name, else under a name that no given model has, with a common
+  /// Returns a model's record in a lock: under its name, otherwise under a name that no given model has, with a common
   /// version.
   private func noted(_ now: ShippedModel, in lock: LockFile?, besides others: [String]) -> ShippedModel? {
     guard let lock else { return nil }

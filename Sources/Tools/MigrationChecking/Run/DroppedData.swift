@@ -70,7 +70,8 @@ struct DroppedData {
     }
     let later = suspicion.map(\.new) ?? "its new name"
     return Remedy(
-      .renamingIdentifier, "if it goes on as \(later) in \(step.destination), give that the renaming identifier \(name)"
+      .renamingIdentifier,
+      "if it continues as \(later) in \(step.destination), set the renaming identifier \(name) there"
     )
   }
 

@@ -248,7 +248,7 @@ private struct ImportMappingReader {
     default:
       if !DatePattern.isValid(text) {
         mistake(
-          "`dates` is no form of dates", entry, "\(key).dates",
+          "`dates` is not a date format", entry, "\(key).dates",
           "write iso, unix, unix-ms, reference, or a pattern as %d.%m.%Y")
       }
       return .pattern(text)

@@ -143,7 +143,7 @@ struct ImportedValue {
     return real
   }
 
-  /// Whether a value is infinite by itself: digits beyond the range are a mistake.
+  /// Whether a value is infinite as written: digits beyond the range are a mistake.
   private func isInfinity(_ cell: DataCell) -> Bool {
     switch cell {
     case .real: true

@@ -72,7 +72,7 @@ struct ObjectsPlan {
   /// Returns the key of a row; nil if a part of it is nil.
   func key(of record: DataRecord) -> String? { Self.key(of: record, key) }
 
-  /// Returns the key in columns of a row. Parts of a key are told apart by a character that no text has.
+  /// Returns the key in columns of a row. Parts of a key are separated by a character that no string contains.
   static func key(of record: DataRecord, _ columns: [Int]) -> String? {
     var parts: [String] = []
     for column in columns {

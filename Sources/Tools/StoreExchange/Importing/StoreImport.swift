@@ -50,7 +50,7 @@ package struct StoreImport {
     return imported
   }
 
-  /// Adds the data to the store in `path`, a copy that nobody else has open; `schema` is the layout of its tables.
+  /// Adds the data to the store in `path`, a copy that no other process has open; `schema` is the layout of its tables.
   package func add(
     to path: FilePath, schema: StoreSchema, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
     progress: (_ share: Double, _ objects: Int64) throws -> Void

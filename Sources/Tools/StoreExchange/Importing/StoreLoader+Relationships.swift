@@ -248,10 +248,10 @@ extension StoreLoader {
           ? " AND (\(first) IN (SELECT key FROM \(origins(of: owners)))"
             + " OR \(second) IN (SELECT key FROM \(origins(of: targets))))" : "")
       // A relationship that is its own inverse has each pair twice; the row of the missing object names nothing.
-      let told = broken + (join.isOwnInverse ? " AND o.\"Z_PK\" IS NOT NULL" : "")
+      let counted = broken + (join.isOwnInverse ? " AND o.\"Z_PK\" IS NOT NULL" : "")
       try note(
         "\(join.entity).\(join.relationship) has a pair with an object that is not in the data", owners,
-        "SELECT \(first) \(told)")
+        "SELECT \(first) \(counted)")
       guard problems.clearsReferences else { continue }
       try connection.run("DELETE FROM \(quoted(join.name)) WHERE rowid IN (SELECT j.rowid \(broken))")
     }

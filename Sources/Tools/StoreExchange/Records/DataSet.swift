@@ -50,7 +50,7 @@ struct DataSet {
     }
   }
 
-  /// Whether it is one file that is no database.
+  /// Whether it is a single file that is not a database.
   var isFile: Bool { if case .file = form { true } else { false } }
 
   /// Opens a source by its name: a file in the folder, the file itself, or a table of the database. `columns` are those

@@ -19,6 +19,6 @@ package struct ExchangeProgress {
     guard body(done, total) else { throw HopdError(.interrupted, "stopped on request", hint: "run it again") }
   }
 
-  /// Whether the work may go on.
+  /// Whether the work may continue.
   func mayContinue(_ done: Int64) -> Bool { body(done, total) }
 }

@@ -8,7 +8,7 @@ struct UniqueNames {
   /// Creates a scope in which `names` are given already.
   init(_ names: [String] = []) { taken = Set(names.map(UniqueNames.key)) }
 
-  /// Returns the first of the wanted names that is free, else the last of them with a number.
+  /// Returns the first of the wanted names that is free, otherwise the last of them with a number.
   mutating func take(_ wanted: String...) -> String {
     for name in wanted where taken.insert(UniqueNames.key(name)).inserted { return name }
     let stem = wanted.last ?? ""

@@ -87,7 +87,7 @@ package struct StoreLine: Codable, Sendable, Hashable {
     return location
   }
 
-  /// The key that decides the store's shard: its UUID, else its path. All shards read the same manifest, so they agree.
+  /// The key that decides the store's shard: its UUID, or its path. All shards read the same manifest, so they agree.
   package var shardKey: String { storeUUID ?? store }
 }
 

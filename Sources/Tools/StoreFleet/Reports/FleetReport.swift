@@ -62,7 +62,7 @@ package struct FleetReport: Encodable, Sendable {
     package var exit: Int32?
 
     package enum State: String, Encodable, Sendable, Hashable {
-      /// Its last run ended by itself.
+      /// Its last run finished.
       case ended
       /// Its last run stopped early, and gives the reason.
       case stopped

@@ -60,7 +60,7 @@ package struct FleetReportBuilder {
   package init() {}
 
   /// Reads a results file. Half a line at its end is what a killed worker leaves, and zeros are lines that a power cut
-  /// took; anything else that is not a line is an error.
+  /// took; any other text that is not a line is an error.
   package mutating func read(_ path: FilePath) throws(HopdError) {
     var lines = try LineReader(path: path)
     let decoder = JSONDecoder()

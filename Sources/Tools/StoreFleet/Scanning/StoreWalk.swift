@@ -8,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 
 extension HopdError.Code {
-  /// A path has bytes that are no text, so that no command and no line can name the store.
+  /// A path is not valid UTF-8, so that no command and no line can contain it.
   package static let pathNotText = HopdError.Code("path-not-utf8", exit: .dataError)
 }
 
@@ -130,7 +130,7 @@ package struct StoreWalk {
     folders += below.sorted { $0.string > $1.string }
   }
 
-  /// Keeps the reason why a folder or file could not be read. One that disappeared meanwhile is no store now.
+  /// Keeps the reason why a folder or file could not be read. One that was removed in the meantime is not a store.
   private mutating func note(_ code: Errno, _ message: String, _ path: FilePath) {
     guard code != .noSuchFileOrDirectory else { return }
     unreadable.append(
@@ -159,7 +159,7 @@ package struct StoreWalk {
 }
 
 extension StoreLine {
-  /// A file that was found, of which nothing else is known yet, unless its name is refused.
+  /// A file that was found and not inspected yet, unless its name is refused.
   package init(_ file: StoreWalk.Candidate) {
     self.init(store: file.name)
     (size, modified, place) = (file.size, file.modified, file.place)

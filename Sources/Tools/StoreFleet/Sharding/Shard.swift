@@ -38,7 +38,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
     count == 1 || StableHash.bucket(of: StableHash.of(key), among: count) == index - 1
   }
 
-  /// The shard that the engine gave this process: `HOPD_SHARD` (I/N), else the array task of Slurm, AWS Batch or
+  /// The shard that the engine gave this process: `HOPD_SHARD` (I/N), otherwise the array task of Slurm, AWS Batch or
   /// Kubernetes.
   package static func automatic(_ variable: (String) -> String?) throws(HopdError) -> Shard {
     func number(_ name: String) -> Int? { variable(name).flatMap { Int($0) } }
@@ -55,7 +55,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
       ),
       (
         index: "JOB_COMPLETION_INDEX", count: "HOPD_SHARDS",
-        obstacle: "Kubernetes does not tell a pod how many there are",
+        obstacle: "Kubernetes does not pass the number of pods to a pod",
         hint: "give the container the environment variable HOPD_SHARDS, with the number in the Job's `completions`"
       ),
     ]
@@ -80,7 +80,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
     guard (last - first) / step + 1 == count, (task - first) % step == 0,
       let shard = Shard(index: (task - first) / step + 1, count: count)
     else {
-      throw unclear("the Slurm array has holes, so its tasks do not tell how many shards there are", hint)
+      throw unclear("the Slurm array has gaps, so the number of shards is unknown", hint)
     }
     return shard
   }

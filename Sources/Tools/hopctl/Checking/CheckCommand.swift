@@ -37,7 +37,7 @@ struct CheckCommand: HopctlCommand {
     try reports.write(report, isSilent: output.json || output.quiet)
     try output.lines(CheckText(report: report).lines)
     if lock.freeze, report.isRed {
-      try output.line("nothing was frozen: the lock is as it was")
+      try output.line("nothing was frozen; the lock file is unchanged")
     } else if lock.freeze {
       let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
       try output.lines(writing.write(catalog.bundles, report))
@@ -96,38 +96,38 @@ struct CheckSubject: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated.",
-      discussion: "Folders given as MODEL are searched too, and the folder of a model."), completion: .file())
+      "Mapping model (.xcmappingmodel, .cdm, .hopmap.toml) or a directory; repeatable",
+      discussion: "Directories passed as MODEL, and the directory of a model, are searched too."), completion: .file())
   var mappings: [String] = []
 
   @Option(
     name: .customLong("order"), parsing: .upToNextOption,
-    help: "All versions of the model, oldest first, if their names do not give the order.")
+    help: "Declare the order of all model versions, oldest first")
   var order: [String] = []
 
-  @Option(help: "The version to reach; else the model's current one.")
+  @Option(help: "Target version (default: the model's current version)")
   var to: String?
 
-  @Option(help: "The chain through the versions: progressive, direct or shortest.")
+  @Option(help: "Route through the versions: progressive, direct or shortest")
   var route: RouteRule?
 
   @Option(
     name: .customLong("rename"),
     help: ArgumentHelp(
-      "What a name becomes where renaming identifiers contradict it; may be repeated.", valueName: "old=new"))
+      "Declare a rename that renaming identifiers contradict; repeatable", valueName: "old=new"))
   var renames: [String] = []
 
   @Flag(
     name: .customLong("no-rename"),
-    help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
+    help: "Match by name and ignore renaming identifiers")
   var noRename = false
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
 
   func validate() throws {
-    if source.tags != nil, models.count != 1 { throw ValidationError("--tags goes with one folder of Swift source.") }
+    if source.tags != nil, models.count != 1 { throw ValidationError("--tags requires one directory of Swift source.") }
     for text in renames where RenameRules.parse(text) == nil {
-      throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
+      throw ValidationError("--rename expects ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
     }
   }
 
@@ -154,9 +154,9 @@ struct CheckSubject: ParsableArguments {
     guard !models.isEmpty else {
       let found = FoundModels.inside(".")?.paths.first.flatMap(\.lastComponent).map { FilePath($0.string) }
       throw HopdError(
-        .noModels, "no model was given" + (found.map { "; \($0.printable) lies here" } ?? ", and none lies here"),
+        .noModels, "no model specified" + (found.map { "; found \($0.printable)" } ?? ", and none found here"),
         hint: found.map { "hopctl check \($0.quotedForShell)" }
-          ?? "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder")
+          ?? "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a directory")
     }
     let paths = models.map { FilePath($0) }
     var catalog = try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
@@ -182,54 +182,57 @@ struct CheckSubject: ParsableArguments {
 
 /// `--only`, `--since`, `--stores`, `--budget`, `--rows`, `--seed`, `--unhappy`, `--jobs`, …
 struct CheckExtent: ParsableArguments {
-  @Option(help: ArgumentHelp("Check this version only; may be repeated.", valueName: "version"))
+  @Option(help: ArgumentHelp("Check only this version; repeatable", valueName: "version"))
   var only: [String] = []
 
-  @Option(help: ArgumentHelp("Check this version and later ones.", valueName: "version"))
+  @Option(help: ArgumentHelp("Check this version and later ones", valueName: "version"))
   var since: String?
 
   @Option(
     help: ArgumentHelp(
-      "A folder of users' stores, or a store: each is migrated on a copy; may be repeated.", valueName: "dir"),
+      "Also migrate copies of these stores: a store or a directory; repeatable", valueName: "dir"),
     completion: .file())
   var stores: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "After this many seconds no further store is tried; the models alone decide about the rest.",
+      "Stop testing stores after this many seconds; check the remaining versions by their models only",
       valueName: "seconds"))
   var budget: Double?
 
-  @Option(help: "Objects of each entity in a store that is made for trying.")
+  @Option(help: "Number of objects of each entity in a sample store")
   var rows: Int64 = 16
 
-  @Option(help: "The same seed makes the same stores.")
+  @Option(help: "Seed of the sample data")
   var seed: UInt64 = 1
 
-  @Flag(help: "Try each version also with rows that break the rules of that version itself.")
+  @Flag(help: "Also test rows that violate the rules of their own version")
   var unhappy = false
 
   @Flag(
     name: .customLong("allow-unbound-policies"),
-    help: "A version is good if it gets as far as the first policy that has no program.")
+    help: "Accept a version that reaches the first policy without a program")
   var allowUnboundPolicies = false
 
   @Option(
-    name: [.customShort("j"), .customLong("jobs")], help: "Versions tried at a time; else one for each processor.")
+    name: [.customShort("j"), .customLong("jobs")],
+    help: "Number of versions tested at a time (default: one for each processor)")
   var jobs: Int?
 
   @Option(
     name: .customLong("framework-version"),
-    help: "Core Data's own version (NSPersistenceFrameworkVersion), which decides the layout of the stores.")
+    help: "NSPersistenceFrameworkVersion, which determines the layout of the stores")
   var frameworkVersion: Int64 = 1344
 
   @OptionGroup var scratch: ScratchOptions
 
   func validate() throws {
-    guard (1...100_000).contains(rows) else { throw ValidationError("--rows is a number from 1 to 100000.") }
-    if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs is a number from 1 to 256.") }
-    if let budget, !(budget > 0 && budget < 1e9) { throw ValidationError("--budget is a number of seconds above 0.") }
-    if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+    guard (1...100_000).contains(rows) else { throw ValidationError("--rows expects a number from 1 to 100000.") }
+    if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs expects a number from 1 to 256.") }
+    if let budget, !(budget > 0 && budget < 1e9) {
+      throw ValidationError("--budget expects a number of seconds above 0.")
+    }
+    if frameworkVersion < 1 { throw ValidationError("--framework-version expects a number above 0, e.g. 1344.") }
   }
 
   /// The options that affect the result, as typed.
@@ -260,8 +263,8 @@ struct CheckExtent: ParsableArguments {
       let found = try StoreFolder.stores(at: FilePath(place))
       guard !found.isEmpty else {
         throw HopdError(
-          .usage, "there is no store here", at: Place(file: FilePath(place)),
-          hint: "name a folder that holds .sqlite or .store files of the app, or one such file")
+          .usage, "no store here", at: Place(file: FilePath(place)),
+          hint: "pass a directory of .sqlite or .store files of the app, or one such file")
       }
       request.stores += found
     }

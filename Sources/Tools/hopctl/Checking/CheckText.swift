@@ -39,7 +39,7 @@ struct CheckText {
       lines += ["", TerminalText("warning:", .attention) + " \(text.first ?? "")"] + Self.plain(text.dropFirst())
     }
     for finding in model.extremes {
-      lines += ["", "note: only rare rows are stopped, at the limits of their types or alike where they must differ:"]
+      lines += ["", "note: only rare rows fail, at the limits of their types or where values must be unique:"]
       lines += self.lines(finding).map { "  \($0)" }
     }
     let remarks = model.versions.flatMap(remarks)
@@ -61,7 +61,7 @@ struct CheckText {
     if let note = version.note { return note }
     if version.verdict == .failed || version.verdict == .policy {
       let hops = Set(version.findings.compactMap(\.error.place.hop)).sorted()
-      return hops.isEmpty ? "" : "stopped by \(hops.joined(separator: ", "))"
+      return hops.isEmpty ? "" : "failed at \(hops.joined(separator: ", "))"
     }
     guard !version.steps.isEmpty else { return "" }
     let counts = [HopKind.inferred, .mapping, .policy].compactMap { kind -> String? in
@@ -103,8 +103,8 @@ struct CheckText {
     return version.directDifferences.map { place in
       let part = place.property.map { "\(place.entity).\($0)" } ?? place.entity
       return
-        "note: \(version.name.printableLine): \(part.printableLine) comes out otherwise by one direct hop, as Core "
-        + "Data goes in an app without a migrator (--route direct)"
+        "note: \(version.name.printableLine): \(part.printableLine) differs after one direct hop, as Core "
+        + "Data migrates in an app without a migrator (--route direct)"
     }
   }
 
@@ -116,7 +116,7 @@ struct CheckText {
     if !finding.stopped.isEmpty {
       lines.append("  stops: \(finding.stopped.map(\.printableLine).joined(separator: ", "))")
     }
-    if finding.isOfRows { lines.append("  stores whose rows are not like that get through") }
+    if finding.isOfRows { lines.append("  stores without such rows are migrated") }
     for (number, remedy) in finding.remedies.enumerated() {
       lines.append("  \(number + 1). \(remedy.title.printableLine)" + (remedy.text.isEmpty ? "" : ":"))
       lines += remedy.text.split(separator: "\n").map { "       \(String($0).printableHint)" }
@@ -162,11 +162,11 @@ extension CheckVerdict {
     case .same: TerminalText("same", .good)
     case .passed: TerminalText("ok", .good)
     case .failed: TerminalText("FAILED", .bad)
-    case .untested: TerminalText("not tried", .attention)
+    case .untested: TerminalText("not tested", .attention)
     case .policy: TerminalText("needs a policy", .attention)
     case .later: "later"
     case .empty: "empty"
-    case .skipped: "not asked"
+    case .skipped: "not checked"
     }
   }
 }

@@ -21,30 +21,30 @@ struct ExplainCommand: HopctlCommand {
       why. For a model, shows every hop that cannot be inferred, or draws all of them. Read-only.
       """)
 
-  @Argument(help: "A store, or a model.", completion: .file())
+  @Argument(help: "A store or a model", completion: .file())
   var path: String
 
   @OptionGroup(title: "Model options") var source: ModelOptions
 
-  @Option(help: "The version to reach; else the model's current one.")
+  @Option(help: "Target version (default: the model's current version)")
   var to: String?
 
   @Option(
     help: ArgumentHelp(
-      "Draw the versions of a model and the hops between them, as svg or mermaid.",
-      discussion: "No store is tried: the drawing shows what the models and mapping models say.", valueName: "format"))
+      "Draw the versions of a model and their hops, as svg or mermaid",
+      discussion: "No store is tested: the drawing shows only the models and mapping models.", valueName: "format"))
   var graph: GraphFormat?
 
   @Option(
     help: ArgumentHelp(
-      "Mark the versions of these stores in the drawing: a store, or a folder of them; may be repeated.",
+      "Mark the versions of these stores: a store or a directory; repeatable",
       valueName: "dir"), completion: .file())
   var stores: [String] = []
 
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if graph == nil, !stores.isEmpty { throw ValidationError("--stores goes with --graph.") }
+    if graph == nil, !stores.isEmpty { throw ValidationError("--stores requires --graph.") }
   }
 
   func execute() throws {
@@ -78,7 +78,7 @@ struct ExplainCommand: HopctlCommand {
   private func explainModel() throws -> Explanation {
     guard source.config == nil else {
       throw HopdError(
-        .usage, "--config is for stores, and \(FilePath(path).printable) is a model", hint: "leave it out")
+        .usage, "--config requires a store, and \(FilePath(path).printable) is a model", hint: "remove --config")
     }
     let report = try subject([path]).checker.inspect()
     var explanation = Explanation(path: path, state: "model")
@@ -102,7 +102,8 @@ struct ExplainCommand: HopctlCommand {
       error: found.explanation)
     let command = "\(path.quotedForShell) \(words)"
     switch found.state {
-    case .current: explanation.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
+    case .current:
+      explanation.next = "nothing to do: the store is at \(found.target?.model.name ?? "the version to reach")"
     case .behind:
       if found.version?.isFromStoreItself == true {
         explanation.isFromStoreItself = true
@@ -172,7 +173,7 @@ struct ExplainCommand: HopctlCommand {
     } catch let error as HopdError {
       explanation.error = error
       explanation.findings = checker.findings(of: error)
-      explanation.hint = explanation.findings.isEmpty ? error.hint : "take one of the ways out above first"
+      explanation.hint = explanation.findings.isEmpty ? error.hint : "apply one of the remedies above first"
       explanation.next = "hopctl plan \(command)"
     }
   }

@@ -59,13 +59,13 @@ struct Explanation {
     var lines = ["\(path): \(headline)"]
     if isFromStoreItself {
       lines.append(
-        "  no version given has the hashes of the store: hopd reads it by the model that the store itself holds. The "
-          + "app fails (134130) until it has the version again, or the store is migrated")
+        "  no given version has the hashes of the store, so hopd reads it with the model in the store itself. The "
+          + "app fails (134130) until it has that version again, or the store is migrated")
     }
-    if !way.isEmpty { lines.append("  the way: \(way.joined(separator: ", "))") }
+    if !way.isEmpty { lines.append("  route: \(way.joined(separator: ", "))") }
     lines += nearest.flatMap(Self.lines)
     if !nearest.isEmpty, nearest.allSatisfy({ $0.difference == nil }) {
-      lines.append("  the store holds no copy of its model, so which properties differ is not known")
+      lines.append("  the store contains no copy of its model, so the differing properties are unknown")
     }
     lines += findings.flatMap(Self.lines)
     for hop in hops where !findings.contains(where: { $0.error.place.hop == hop.title }) {
@@ -82,13 +82,17 @@ struct Explanation {
 
   private var headline: String {
     switch state {
-    case "model": hops.isEmpty ? "every hop can be inferred or has a mapping model" : "\(hops.count) hops have no way"
+    case "model":
+      hops.isEmpty
+        ? "every hop can be inferred or has a mapping model"
+        : "\(hops.count) hops cannot be inferred and have no mapping model"
     case "current": "at \(version ?? "?"), nothing to do"
     case "behind":
       findings.isEmpty && error == nil
-        ? "at \(version ?? "?"), on its way to \(target ?? "?")"
-        : "at \(version ?? "?"), and cannot go to \(target ?? "?")"
-    case "unknown": error?.code == .perhapsNewer ? "no version fits; perhaps newer than the models" : "no version fits"
+        ? "at \(version ?? "?"), can be migrated to \(target ?? "?")"
+        : "at \(version ?? "?"), cannot be migrated to \(target ?? "?")"
+    case "unknown":
+      error?.code == .perhapsNewer ? "matches no version; possibly newer than the models" : "matches no version"
     default: state
     }
   }
@@ -101,21 +105,21 @@ struct Explanation {
   }
 
   private static func lines(_ near: Near) -> [String] {
-    var lines = ["  near: \(near.version) of \(near.model), \(near.alike) of \(near.entities) entities alike"]
+    var lines = ["  closest: \(near.version) of \(near.model), \(near.alike) of \(near.entities) entities match"]
     guard let difference = near.difference else {
       return lines
         + near.differing.map { part in
           switch part {
-          case .missing(let entity): "    \(entity): the version has it, the store does not"
-          case .extra(let entity): "    \(entity): the store has it, the version does not"
+          case .missing(let entity): "    \(entity): only in the version"
+          case .extra(let entity): "    \(entity): only in the store"
           case .different(let entity): "    \(entity): differs"
           }
         }
     }
     for entity in difference.entities where entity.isHashed {
       switch entity.kind {
-      case .added: lines.append("    \(entity.name): the store has it, the version does not")
-      case .removed: lines.append("    \(entity.name): the version has it, the store does not")
+      case .added: lines.append("    \(entity.name): only in the store")
+      case .removed: lines.append("    \(entity.name): only in the version")
       case .renamed, .changed:
         lines += entity.changes.filter(\.isHashed).map {
           "    \(entity.name): \($0.words), from the version to the store"
@@ -124,9 +128,9 @@ struct Explanation {
           let words = property.changes.filter(\.isHashed).map(\.words).joined(separator: "; ")
           switch property.kind {
           case .added:
-            lines.append("    \(entity.name).\(property.name): the store has it (\(words)), the version does not")
+            lines.append("    \(entity.name).\(property.name): only in the store (\(words))")
           case .removed:
-            lines.append("    \(entity.name).\(property.name): the version has it (\(words)), the store does not")
+            lines.append("    \(entity.name).\(property.name): only in the version (\(words))")
           case .renamed, .changed:
             lines.append("    \(entity.name).\(property.name): \(words), from the version to the store")
           }

@@ -87,18 +87,18 @@ struct Git {
   /// Runs git and returns its standard output.
   private func output(_ words: [String]) throws(HopdError) -> [UInt8] {
     guard !ref.isEmpty, !ref.hasPrefix("-") else {
-      throw HopdError(.usage, "--base takes a commit, tag or branch", hint: "such as origin/main or v1.2")
+      throw HopdError(.usage, "--base expects a commit, tag or branch", hint: "pass e.g. origin/main or v1.2")
     }
     guard let answer = answer(words) else {
       throw HopdError(
-        .usage, "git cannot be started, and --base needs it",
-        hint: "install git, or leave --base out: the lock names the properties too")
+        .usage, "--base requires git, which cannot be started",
+        hint: "install git, or remove --base: the lock lists the properties too")
     }
     guard answer.status == 0 else {
       throw HopdError(
         .usage, "git cannot show the model of \(ref): \(answer.errors.split(separator: "\n").first ?? "")",
         at: Place(file: subject),
-        hint: "is the commit there? In a pipeline: fetch it first, for example with fetch-depth: 0")
+        hint: "fetch the commit first; in a pipeline, for example, with fetch-depth: 0")
     }
     return answer.output
   }

@@ -16,26 +16,26 @@ import SystemPackage
 struct LockOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The file with the hashes of all shipped versions.",
-      discussion: "Without it: hop.lock in this folder, or beside the first model.", valueName: "file"),
+      "File with the hashes of all shipped versions",
+      discussion: "Default: hop.lock in this directory, or next to the first model.", valueName: "file"),
     completion: .file())
   var lock: String?
 
   @Flag(
     help: ArgumentHelp(
-      "Note the versions up to the current one in the lock: from now on they count as shipped.",
-      discussion: "It does not change what is noted already."))
+      "Record the versions up to the current one in the lock as shipped",
+      discussion: "Existing records do not change."))
   var freeze = false
 
   @Option(
     help: ArgumentHelp(
-      "Accept that a noted version has changed or is gone; --freeze replaces its lines. May be repeated.",
+      "Accept that a recorded version was changed or removed; --freeze replaces it; repeatable",
       valueName: "version"))
   var replace: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "A commit, tag or branch of git that holds what has shipped.",
+      "Git commit, tag or branch that contains the shipped versions",
       discussion: """
         The lock there decides over the one here, and a changed version is compared with the one there. Without a \
         lock, all versions there count as shipped.
@@ -46,13 +46,13 @@ struct LockOptions: ParsableArguments {
   @Flag(
     name: .customLong("fail-on-drop"),
     help: ArgumentHelp(
-      "Fail if a hop drops an entity or a property that the lock does not allow to go.",
-      discussion: "The finding has the line that allows it."))
+      "Fail if a hop drops an entity or a property without permission in the lock",
+      discussion: "The finding has the line that permits it."))
   var failOnDrop = false
 
   func validate() throws {
     if !replace.isEmpty, !freeze, base == nil {
-      throw ValidationError("--replace goes with --freeze, which replaces lines of the lock, or with --base.")
+      throw ValidationError("--replace requires --freeze or --base.")
     }
   }
 
@@ -80,8 +80,8 @@ struct LockOptions: ParsableArguments {
     loaded.record.isFreezing = freeze
     if lock != nil, !freeze, loaded.record.lock == nil {
       throw HopdError(
-        .notFound, "there is no lock file", at: Place(file: loaded.file),
-        hint: "write one with --freeze, or leave --lock out")
+        .notFound, "no lock file", at: Place(file: loaded.file),
+        hint: "create one with --freeze, or remove --lock")
     }
     if let base {
       loaded.record.ref = base
@@ -116,10 +116,10 @@ struct LockOptions: ParsableArguments {
     let known = loaded.record.names
     for name in replace where !known.contains(name) {
       throw HopdError(
-        .noSuchVersion, "--replace names the version “\(name)”, which is not noted", at: Place(file: loaded.file),
+        .noSuchVersion, "--replace: version '\(name)' is not in the lock file", at: Place(file: loaded.file),
         hint: NearestName.among(known, to: name).map { "did you mean “\($0)”?" }
           ?? (known.isEmpty
-            ? "there is no lock yet: leave --replace out" : "noted are: \(known.joined(separator: ", "))"))
+            ? "remove --replace: no lock file exists" : "recorded versions: \(known.joined(separator: ", "))"))
     }
   }
 

@@ -18,8 +18,8 @@ struct LockWriting {
     let names = bundles.map(\.name)
     guard Set(names).count == names.count else {
       throw HopdError(
-        .usage, "two models have the same name, and the lock names models by it", at: Place(file: file),
-        hint: "check them one by one, each with a --lock of its own")
+        .usage, "two models have the same name, which identifies a model in the lock", at: Place(file: file),
+        hint: "check them individually, each with its own --lock")
     }
     var lines: [String] = []
     var models: [ShippedModel] = []
@@ -37,7 +37,7 @@ struct LockWriting {
     let text = LockFile(models: models + (record.lock?.models ?? []).filter { !taken.contains($0.name) }).text
     let versions = models.reduce(0) { $0 + $1.versions.count }
     let count = MessageFormatter.count(versions, "version", "versions")
-    if text == record.lock?.text { return ["unchanged: \(file.printable) has the \(count) already"] + lines }
+    if text == record.lock?.text { return ["unchanged: \(file.printable) already has the \(count)"] + lines }
     try save(text)
     return ["froze \(count) in \(file.printable)"] + lines
   }
@@ -49,14 +49,14 @@ struct LockWriting {
     let before = Set(known?.versions.map(\.name) ?? [])
     let renamed = known.map { now.newNames(of: $0) } ?? [:]
     var lines = renamed.sorted { $0.key < $1.key }.map {
-      "  renamed: \($0.key.printableLine) is \($0.value.printableLine) now"
+      "  renamed: \($0.key.printableLine) to \($0.value.printableLine)"
     }
     var versions: [ShippedVersion] = []
     for version in now.versions {
       let name = version.name
       let isKnown = before.contains(name) || renamed.values.contains(name)
       guard isKnown || !later.contains(name) else {
-        lines.append("  left out: \(name.printableLine) comes after the current version")
+        lines.append("  skipped: \(name.printableLine) comes after the current version")
         continue
       }
       versions.append(version)
@@ -75,7 +75,7 @@ struct LockWriting {
   private func save(_ text: String) throws {
     let files = LinuxFileSystem()
     guard file.lastComponent?.kind == .regular else {
-      throw HopdError(.usage, "--lock names no file", at: Place(file: file), hint: "name a file such as hop.lock")
+      throw HopdError(.usage, "--lock: not a file name", at: Place(file: file), hint: "pass a file name, e.g. hop.lock")
     }
     try files.writeDurably(
       Array(text.utf8), to: file.resolvedInFolder(), mode: 0o644,

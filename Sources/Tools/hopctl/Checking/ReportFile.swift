@@ -15,7 +15,7 @@ enum ReportFile {
   static func write(_ text: String, to name: String) throws {
     let file = FilePath(name)
     guard file.lastComponent?.kind == .regular else {
-      throw HopdError(.usage, "this names no file", at: Place(file: file), hint: "name a file to write")
+      throw HopdError(.usage, "not a file name", at: Place(file: file), hint: "pass the path of a file")
     }
     let files = LinuxFileSystem(isDurable: false)
     do {
@@ -35,8 +35,8 @@ enum ReportFile {
 
   private static func missing(_ file: FilePath) -> HopdError {
     HopdError(
-      .notFound, "there is no such folder", at: Place(file: file),
-      hint: "`mkdir -p \(file.removingLastComponent().quotedForShell)` makes it")
+      .notFound, "directory does not exist", at: Place(file: file),
+      hint: "create it: mkdir -p \(file.removingLastComponent().quotedForShell)")
   }
 
   /// The same for a path whose folder is resolved.

@@ -9,21 +9,21 @@ import SystemPackage
 
 /// Options for reports in addition to the printed output.
 struct ReportOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Write a JUnit report.", valueName: "file"), completion: .file())
+  @Option(help: ArgumentHelp("Write a JUnit report", valueName: "file"), completion: .file())
   var junit: String?
 
   @Option(
-    help: ArgumentHelp("Write a SARIF log, whose places are lines of the model's files.", valueName: "file"),
+    help: ArgumentHelp("Write a SARIF log, with lines of the model files", valueName: "file"),
     completion: .file())
   var sarif: String?
 
-  @Option(help: ArgumentHelp("Write one page for a browser.", valueName: "file"), completion: .file())
+  @Option(help: ArgumentHelp("Write an HTML page", valueName: "file"), completion: .file())
   var html: String?
 
   @Flag(
     help: ArgumentHelp(
-      "Print annotations for GitHub, and add a summary to the step.",
-      discussion: "The summary goes to the file that $GITHUB_STEP_SUMMARY names."))
+      "Print GitHub annotations and append a step summary",
+      discussion: "The summary is appended to the file in $GITHUB_STEP_SUMMARY."))
   var github = false
 
   /// Throws if the folder of a report does not exist.

@@ -21,8 +21,8 @@ extension ExplainCommand {
     let models = checker.inspect().models
     guard let model = models.first, models.count == 1 else {
       throw HopdError(
-        .usage, "there are \(models.count) models here, and one is drawn",
-        hint: "name one of: \(models.map(\.path.printable).joined(separator: ", "))")
+        .usage, "found \(models.count) models; --graph draws one",
+        hint: "pass one of: \(models.map(\.path.printable).joined(separator: ", "))")
     }
     var graph = VersionGraph(model, isTried: false)
     for place in stores {
@@ -44,7 +44,7 @@ extension ExplainCommand {
       output.warn([
         HopdError(
           .unknownVersion, "the store has no version of the model", at: Place(store: store),
-          hint: "hopctl explain says what differs")
+          hint: "run `hopctl explain` for the differences")
       ])
       return
     }

@@ -29,13 +29,13 @@ struct CheckConfigCommand: HopctlCommand {
 
   @OptionGroup var source: ConfigurationArgument
 
-  @Flag(name: .customLong("print"), help: "Print the files in the order in which they count, and check nothing.")
+  @Flag(name: .customLong("print"), help: "Print the configuration files in order, without checking them")
   var prints = false
 
-  @Flag(name: .customLong("drop-in"), help: "Print the drop-in that the unit needs for the watches.")
+  @Flag(name: .customLong("drop-in"), help: "Print the systemd drop-in for the watches")
   var dropIn = false
 
-  @Flag(help: "Write the drop-in of --drop-in where systemd reads it.")
+  @Flag(help: "Install the drop-in of --drop-in")
   var install = false
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
@@ -45,8 +45,8 @@ struct CheckConfigCommand: HopctlCommand {
   private static let most = 4 << 20
 
   func validate() throws {
-    if prints, dropIn { throw ValidationError("Give either --print or --drop-in, not both.") }
-    if install, !dropIn { throw ValidationError("--install belongs to --drop-in.") }
+    if prints, dropIn { throw ValidationError("Pass either --print or --drop-in, not both.") }
+    if install, !dropIn { throw ValidationError("--install requires --drop-in.") }
   }
 
   func execute() throws {
@@ -91,7 +91,7 @@ struct CheckConfigCommand: HopctlCommand {
       let text = String(decoding: try LinuxFileSystem().read(file, limit: Self.most), as: UTF8.self)
       // An empty file, or a link to /dev/null, masks the vendor's file of the same name.
       try output.line("# \(file.printable)")
-      try output.line(text.isEmpty ? "# (empty: it masks the vendor's file of this name)" : text, keepingNewlines: true)
+      try output.line(text.isEmpty ? "# (empty: masks the file of this name in /usr/lib)" : text, keepingNewlines: true)
       shown.append(["file": file.string, "content": text])
     }
     if files.isEmpty { try output.line("no configuration file") }

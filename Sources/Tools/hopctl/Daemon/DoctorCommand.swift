@@ -78,7 +78,7 @@ struct DoctorCommand: HopctlCommand {
       line("open files", String(files.rlim_cur)),
       line("inotify watches", read("/proc/sys/fs/inotify/max_user_watches") ?? "?"),
       line(
-        "leases", lease == "1" ? "the kernel gives them" : lease == "0" ? "switched off" : lease,
+        "leases", lease == "1" ? "supported by the kernel" : lease == "0" ? "disabled" : lease,
         lease == "0" ? "stores are replaced in place only: sysctl fs.leases-enable=1" : nil),
       pressure(),
     ]
@@ -91,7 +91,7 @@ struct DoctorCommand: HopctlCommand {
     let isWanted = (try? load())?.configuration.throttle.isSet ?? false
     return line(
       "pressure", isReported ? "reported by the kernel" : "not reported by this kernel",
-      isWanted && !isReported ? "[throttle] has no effect: start the kernel with psi=1" : nil)
+      isWanted && !isReported ? "[throttle] has no effect: boot the kernel with psi=1" : nil)
   }
 
   private func service() -> [Line] {
@@ -103,7 +103,7 @@ struct DoctorCommand: HopctlCommand {
     var lines = [
       line("hopd", state.facts[.program] ?? "unknown"),
       line(
-        "daemon", state.process == nil ? "does not run" : "runs",
+        "daemon", state.process == nil ? "not running" : "runs",
         state.process == nil ? "systemctl status hopd" : nil),
     ]
     if state.outdated != nil { lines.append(line("program", "older than the installed one", "restart the service")) }
@@ -122,7 +122,7 @@ struct DoctorCommand: HopctlCommand {
     }
     if state.process != nil {
       let socket = state.facts[.socket]
-      var finding = socket == nil ? "no orders can be given: journalctl -t hopd -p warning" : nil
+      var finding = socket == nil ? "hopctl cannot control hopd: journalctl -t hopd -p warning" : nil
       if socket != nil {
         do { _ = try daemon.client().call("GetStatus") } catch {
           finding = ErrorReport.hopdError(error).message
@@ -130,14 +130,14 @@ struct DoctorCommand: HopctlCommand {
       }
       lines.append(line("control socket", socket == nil ? "none" : "there", finding))
     }
-    if state.facts[.note] != nil { lines.append(line("note", "there is one", "hopctl status")) }
+    if state.facts[.note] != nil { lines.append(line("note", "present", "hopctl status")) }
     let unavailable = state.lines(.unavailable).count
     if unavailable > 0 { lines.append(line("unavailable watches", String(unavailable), "hopctl status")) }
     if let waits = state.facts[.waits] {
       lines.append(
         line("waits", waits.contains("pressure above") ? "for lower pressure" : "for the hours of its window"))
     }
-    if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume, once the reason is gone")) }
+    if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume")) }
     let counts = StoreText.sum(((try? state.reader.counts()) ?? [:]).values)
     lines.append(
       line("stores", StoreText.counts(counts), (counts[.failed] ?? 0) > 0 ? "hopctl list --failed" : nil))
@@ -174,13 +174,13 @@ struct DoctorCommand: HopctlCommand {
     do { loaded = try load() } catch { return [line("configuration", error.code.name, check)] }
     let findings = ConfigurationInspection(loaded, unit: UnitFile.serving(file)).findings()
     var found: [String] = []
-    if !loaded.configuration.isConfigured { found.append("no watch, so that hopd does not start") }
+    if !loaded.configuration.isConfigured { found.append("no watch: hopd does not start") }
     for (count, what) in [(loaded.warnings.count, "unknown key"), (findings.mistakes.count, "mistake")]
     where count > 0 { found.append(MessageFormatter.count(count, what, what + "s")) }
     // The directories are checked below, but with this user's rights and not the service's.
     if !findings.obstacles.isEmpty {
       let count = MessageFormatter.count(findings.obstacles.count, "directory", "directories")
-      found.append("\(count) that the service cannot use")
+      found.append("\(count) unusable by the service")
     }
     var lines = [
       line(
@@ -198,7 +198,7 @@ struct DoctorCommand: HopctlCommand {
   private func directory(_ path: FilePath, _ topic: String) -> Line {
     var status = stat()
     guard path.withPlatformString({ stat($0, &status) }) == 0 else {
-      return line(topic, Errno(rawValue: errno).description, "make or mount it: hopctl check-config")
+      return line(topic, Errno(rawValue: errno).description, "create or mount it: hopctl check-config")
     }
     var space = statvfs()
     _ = path.withPlatformString { statvfs($0, &space) }

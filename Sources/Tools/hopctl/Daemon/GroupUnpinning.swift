@@ -26,7 +26,7 @@ struct GroupUnpinning {
     return try ConfigurationLoader.load(file: FilePath(config).resolved()).configuration
   }
 
-  /// Removes the pins, and reports the stores. What cannot be read is told, and the others are released.
+  /// Removes the pins, and reports the stores. Unreadable pins are reported, and the others are removed.
   func run(_ output: OutputOptions) throws {
     var problems: [HopdError] = []
     let unpinned = try removePins { problems.append($0) }
@@ -34,8 +34,8 @@ struct GroupUnpinning {
     for problem in problems { ErrorReport.report(problem) }
     if unpinned.isEmpty, problems.isEmpty {
       throw HopdError(
-        .notFound, "no store is pinned as the group \(group.printableLine) here",
-        hint: "`hopctl list --state pinned` lists pinned stores; the group may be in another --config")
+        .notFound, "no store is pinned by the group \(group.printableLine) here",
+        hint: "list pinned stores with `hopctl list --state pinned`, or pass another --config")
     }
     try output.line(
       "\(MessageFormatter.count(unpinned.count, "store", "stores")) unpinned; hopd migrates them after its next "

@@ -14,10 +14,11 @@ struct HistoryCommand: HopctlCommand {
       watch, job, code, reason, backup.
       """)
 
-  @Argument(help: ArgumentHelp("Only jobs of this store, which may be gone.", valueName: "store"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("Only jobs of this store, which may no longer exist", valueName: "store"), completion: .file())
   var store: String?
 
-  @Option(help: ArgumentHelp("How many jobs at most.", valueName: "number"))
+  @Option(help: ArgumentHelp("Maximum number of jobs", valueName: "number"))
   var limit: Int64 = 100
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
@@ -37,7 +38,7 @@ struct HistoryCommand: HopctlCommand {
     try output.table(table, jobs) { job in
       [job.code.map { "    \($0): \(job.reason ?? "")" }, job.backup.map { "    backup: \($0)" }].compactMap { $0 }
     }
-    if jobs.isEmpty { try output.line(store == nil ? "no job yet" : "no job of this store yet") }
+    if jobs.isEmpty { try output.line(store == nil ? "no jobs" : "no jobs of this store") }
     try output.object(["running": recorded.process != nil, "jobs": jobs.map(\.json)])
   }
 

@@ -10,24 +10,24 @@ struct ListCommand: HopctlCommand {
     commandName: "list", abstract: "List watched stores and their states",
     discussion: """
       States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
-      failed, and hopd tries again); failed (you must change something first); pinned (a restore pinned it); \
+      failed; hopd retries); failed (no retry until something changes); pinned (by a restore); \
       paused. The next attempt of a store that waits for the window of its watch is the opening of the window. Other \
       columns: watch, code, reason, attempts, command.
       """)
 
   @Option(
-    help: ArgumentHelp("Only stores in this state; may be repeated.", valueName: "state"),
+    help: ArgumentHelp("Only stores in this state; repeatable", valueName: "state"),
     completion: .list(StoreCondition.allCases.map(\.name)))
   var state: [String] = []
 
-  @Flag(help: "The same as --state failed.")
+  @Flag(help: "Short for --state failed")
   var failed = false
 
-  @Option(help: ArgumentHelp("Only stores with this code of a failure; may be repeated.", valueName: "code"))
+  @Option(help: ArgumentHelp("Only stores with this error code; repeatable", valueName: "code"))
   var code: [String] = []
 
   @Option(
-    help: ArgumentHelp("Only stores of this watch.", valueName: "name"),
+    help: ArgumentHelp("Only stores of this watch", valueName: "name"),
     completion: .custom { words, _, _ in DaemonOptions.watches(of: words) })
   var watch: String?
 
@@ -42,7 +42,7 @@ struct ListCommand: HopctlCommand {
     if let watch, try recorded.reader.counts()[watch] == nil {
       let names = try recorded.reader.counts().keys.sorted().joined(separator: ", ")
       throw HopdError(
-        .usage, "hopd knows no store of a watch \"\(watch)\"", hint: "watches with stores: \(names)")
+        .usage, "no stores found for watch '\(watch)'", hint: "watches with stores: \(names)")
     }
     var stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
     if !code.isEmpty { stores = stores.filter { store in code.contains { $0 == store.failure?.code } } }
@@ -77,9 +77,9 @@ struct ListCommand: HopctlCommand {
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {
     if let condition = StoreCondition(name: name) { return condition }
     let names = StoreCondition.allCases.map(\.name)
-    let near = NearestName.among(names, to: name).map { "do you mean \($0)? " } ?? ""
+    let near = NearestName.among(names, to: name).map { "did you mean \($0)? " } ?? ""
     throw HopdError(
-      .usage, "there is no state \"\(name)\"", hint: near + "states: \(names.joined(separator: ", "))")
+      .usage, "unknown state '\(name)'", hint: near + "states: \(names.joined(separator: ", "))")
   }
 }
 

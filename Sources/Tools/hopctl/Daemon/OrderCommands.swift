@@ -32,21 +32,21 @@ struct RetryCommand: HopctlCommand {
       goes to the front of the queue, whether or not it has failed.
       """)
 
-  @Argument(help: ArgumentHelp("Stores in watched directories.", valueName: "store"), completion: .file())
+  @Argument(help: ArgumentHelp("Stores in watched directories", valueName: "store"), completion: .file())
   var stores: [String] = []
 
-  @Flag(help: "All stores that failed, are busy, or are tried again later.")
+  @Flag(help: "All stores that failed, are busy, or wait for the next attempt")
   var failed = false
 
-  @Flag(help: "Move the store to the front of the queue.")
+  @Flag(help: "Move the store to the front of the queue")
   var first = false
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if failed != stores.isEmpty { throw ValidationError("Name stores, or give --failed.") }
-    if first, stores.count != 1 { throw ValidationError("--first takes one store.") }
+    if failed != stores.isEmpty { throw ValidationError("Pass stores or --failed.") }
+    if first, stores.count != 1 { throw ValidationError("--first requires one store.") }
   }
 
   func execute() throws {
@@ -84,8 +84,8 @@ struct RetryCommand: HopctlCommand {
     let what =
       switch state {
       case StoreCondition.migrating.name, StoreCondition.current.name: Self.sentence(state, daemon) ?? state
-      case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
-      default: "in front of the queue" + (wait.map { ", but \($0.sentence())" } ?? "")
+      case "paused": "at the front of the queue, but paused (hopctl resume\(daemon.words))"
+      default: "at the front of the queue" + (wait.map { ", but \($0.sentence())" } ?? "")
       }
     try output.line("\(FilePath(path).printable): \(what)")
     let isMigrating = state == StoreCondition.migrating.name
@@ -116,19 +116,19 @@ struct PauseCommand: HopctlCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"),
+    help: ArgumentHelp("A watch or a store", valueName: "watch|store"),
     completion: .custom { words, _, start in DaemonOptions.watches(of: words) + DaemonOptions.stores(of: words, start) }
   )
   var name: String?
 
-  @Flag(help: "Stop the migration of the store at its next checkpoint and unlock the store.")
+  @Flag(help: "Stop the migration of the store at its next checkpoint and unlock the store")
   var now = false
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if now, name == nil { throw ValidationError("--now takes a store.") }
+    if now, name == nil { throw ValidationError("--now requires a store.") }
   }
 
   func execute() throws {
@@ -141,9 +141,9 @@ struct PauseCommand: HopctlCommand {
     let path = try daemon.path(of: store)
     let isRunning = try client.call("Cancel", ["store": .string(path)])["running"]?.truth ?? false
     try output.line(
-      (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
+      (isRunning ? "stops at the next checkpoint and remains paused: " : "paused; no migration was running: ")
         + FilePath(path).printable)
-    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) continues it")
+    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) resumes it")
     try output.object(["command": "pause", "stores": [path], "running": isRunning])
   }
 }
@@ -160,19 +160,19 @@ struct ResumeCommand: HopctlCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"),
+    help: ArgumentHelp("A watch or a store", valueName: "watch|store"),
     completion: .custom { words, _, start in DaemonOptions.watches(of: words) + DaemonOptions.stores(of: words, start) }
   )
   var name: String?
 
-  @Flag(help: "End the pause of all stores alone; watches and stores that were paused by name stay paused.")
+  @Flag(help: "End only the global pause; watches and stores paused by name remain paused")
   var global = false
 
-  @Option(help: ArgumentHelp("Unpin all stores of this group; no pause ends.", valueName: "group"))
+  @Option(help: ArgumentHelp("Unpin all stores of this group; no pause ends", valueName: "group"))
   var group: String?
 
   @Option(
-    help: "The configuration file with the watches of the group, instead of the installed ones.",
+    help: "Configuration file with the watches of the group (default: the installed ones)",
     completion: .file(extensions: ["toml"]))
   var config: String?
 
@@ -180,9 +180,9 @@ struct ResumeCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if global, name != nil { throw ValidationError("Give either a name or --global, not both.") }
-    if global, group != nil { throw ValidationError("Give either --group or --global, not both.") }
-    if config != nil, group == nil { throw ValidationError("--config belongs to --group.") }
+    if global, name != nil { throw ValidationError("Pass either a name or --global, not both.") }
+    if global, group != nil { throw ValidationError("Pass either --group or --global, not both.") }
+    if config != nil, group == nil { throw ValidationError("--config requires --group.") }
   }
 
   func execute() throws {
@@ -236,7 +236,7 @@ private struct PauseOrder {
     try output.object(common + (unpinning?.json ?? [:]))
   }
 
-  /// Whether an error only means that there is no pause of the store to end, which is no failure if it was pinned.
+  /// Whether an error only means that the store has no pause to end, which is not a failure if it was pinned.
   private static func saysNotPaused(_ error: HopdError) -> Bool {
     ["not-paused", HopdError.Code.notFound.name, HopdError.Code.notRunning.name].contains(error.code.name)
   }
@@ -295,7 +295,7 @@ struct ReloadCommand: HopctlCommand {
     let answer = try client.call("Reload", timeout: .seconds(300))
     let (files, warnings) = (answer.texts("files"), answer.texts("warnings"))
     output.warn(texts: warnings)
-    try output.line("in force: \(files.joined(separator: ", "))")
+    try output.line("in use: \(files.joined(separator: ", "))")
     try output.object(["command": "reload", "files": files, "warnings": warnings])
   }
 }
@@ -312,12 +312,12 @@ struct SetCommand: HopctlCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("One of the keys above; without it the keys are listed.", valueName: "key"),
+    help: ArgumentHelp("One of the keys above (default: list the keys)", valueName: "key"),
     completion: .list(SetCommand.keys))
   var key: String?
 
   @Argument(
-    help: "As the configuration writes it, without quotes: 4, 128MiB, debug.",
+    help: "Value as in the configuration, without quotes: 4, 128MiB, debug",
     completion: .custom { words, _, _ in SetCommand.values(after: words) })
   var value: String?
 
@@ -331,11 +331,11 @@ struct SetCommand: HopctlCommand {
     }
     guard let value else {
       throw HopdError(
-        .usage, "no value was given for \(key.printableLine)", hint: "hopctl set KEY VALUE, such as jobs 4")
+        .usage, "no value specified for \(key.printableLine)", hint: "hopctl set KEY VALUE, e.g. hopctl set jobs 4")
     }
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"
-    try output.line("\(key) = \(value), it was \(Self.readable(before)); until hopd restarts")
+    try output.line("\(key) = \(value) until hopd restarts (was \(Self.readable(before)))")
     try output.object(["command": "set", "key": key, "value": value, "before": before])
   }
 

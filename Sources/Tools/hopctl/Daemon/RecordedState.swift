@@ -18,15 +18,15 @@ struct DaemonOptions: ParsableArguments {
   @Option(
     name: .customLong("state-directory"),
     help: ArgumentHelp(
-      "The state directory of hopd.",
-      discussion: "Without it: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
+      "State directory of hopd",
+      discussion: "Default: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
     completion: .directory)
   var stateDirectory: String?
 
   @Option(
     help: ArgumentHelp(
-      "The control socket of hopd.",
-      discussion: "Without it: the one that hopd has recorded, or /run/hopd/control.sock.",
+      "Control socket of hopd",
+      discussion: "Default: the one that hopd has recorded, or /run/hopd/control.sock.",
       valueName: "path"), completion: .file())
   var socket: String?
 
@@ -70,7 +70,7 @@ struct DaemonOptions: ParsableArguments {
     if let state, state.facts[.socket] == nil {
       throw HopdError(
         .notRunning, "this hopd has no control socket",
-        hint: "`journalctl -t hopd -p warning` says why, or control.socket is \"\" in the configuration")
+        hint: "run `journalctl -t hopd -p warning`, or set control.socket in the configuration")
     }
     return try ControlClient(FilePath(state?.facts[.socket] ?? Configuration.Control.standard.string))
   }
@@ -97,11 +97,12 @@ struct DaemonOptions: ParsableArguments {
     let path: FilePath
     do { path = try directory.resolved() } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
-        .stateMissing, "there is no state directory of hopd", at: Place(file: directory),
-        hint: "`systemctl status hopd` says whether hopd runs; --state-directory names another place")
+        .stateMissing, "no state directory of hopd", at: Place(file: directory),
+        hint: "check `systemctl status hopd`, or pass another directory with --state-directory")
     } catch let error as HopdError where error.code == .noPermission {
       throw HopdError(
-        .noPermission, "you may not read the state of hopd", at: Place(file: directory), cause: error.cause,
+        .noPermission, "permission denied: cannot read the state of hopd", at: Place(file: directory),
+        cause: error.cause,
         hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
     }
     return try RecordedState(path)
@@ -155,7 +156,7 @@ struct RecordedState {
   var unavailable: [(watch: String, reason: String)] {
     let (watches, reasons) = (lines(.unavailable), lines(.unavailableReasons))
     return watches.enumerated().map { number, watch in
-      (watch, number < reasons.count ? reasons[number] : "`journalctl -t hopd HOPD_WATCH=\(watch)` says why")
+      (watch, number < reasons.count ? reasons[number] : "run `journalctl -t hopd HOPD_WATCH=\(watch)`")
     }
   }
 
@@ -199,8 +200,8 @@ struct RecordedState {
   var headline: String {
     let program = facts[.program].map { String($0.prefix { $0 != "," }) } ?? "hopd"
     if let process {
-      let silence = isAnswering == false ? "; hopd does not answer (systemctl status hopd)" : ""
-      return "\(program) runs since \(Self.time(facts[.started]) ?? "?") (process \(process))\(silence)"
+      let silence = isAnswering == false ? "; hopd does not respond (systemctl status hopd)" : ""
+      return "\(program) running since \(Self.time(facts[.started]) ?? "?") (PID \(process))\(silence)"
     }
     if let stopped = Self.time(facts[.stopped]) { return "hopd is not running: it was stopped at \(stopped)" }
     return "hopd is not running: it ended without being stopped (`journalctl -t hopd -n 20`)"

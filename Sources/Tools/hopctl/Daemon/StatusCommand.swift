@@ -16,7 +16,7 @@ struct StatusCommand: HopctlCommand {
       directory, or no such store in it.
       """)
 
-  @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
+  @Argument(help: ArgumentHelp("A store in a watched directory", valueName: "store"), completion: .file())
   var store: String?
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
@@ -124,7 +124,7 @@ struct StatusCommand: HopctlCommand {
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
     if !table.isChosen {
       if state.process == nil || state.isAnswering == false {
-        try output.line("\(state.headline); this is what it last knew")
+        try output.line("\(state.headline); showing the last recorded state")
       }
       try output.lines(StoreText.lines(store, daemon))
       if let waits = state.waits(store) { try output.line("  " + waits.sentence(store.watch)) }

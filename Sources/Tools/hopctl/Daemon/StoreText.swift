@@ -16,7 +16,7 @@ enum StoreText {
     guard let failure = store.failure else { return lines }
     if store.condition == .pinned, isReleased(store.path) {
       return lines + [
-        "  released: its pin is gone, and hopd migrates it after its next rescan",
+        "  unpinned: hopd migrates it after its next rescan",
         "  next: hopctl retry \(store.path.quotedForShell)\(daemon.words)",
       ]
     }

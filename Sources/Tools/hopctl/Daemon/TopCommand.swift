@@ -14,7 +14,7 @@ struct TopCommand: HopctlCommand {
       once. With --json each status is a line.
       """)
 
-  @Flag(help: "Print it once and end.")
+  @Flag(help: "Print once and exit")
   var once = false
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions

@@ -15,26 +15,26 @@ struct UnknownStore {
   /// The error that says why.
   var error: HopdError {
     func unknown(_ message: String, _ hint: String) -> HopdError {
-      HopdError(.notFound, "hopd does not know this store: \(message)", at: Place(store: location), hint: hint)
+      HopdError(.notFound, "unknown store: \(message)", at: Place(store: location), hint: hint)
     }
     guard let status = location.linkStatus() else {
-      return unknown("there is no such file", "check the path; `hopctl list` lists the stores that hopd knows")
+      return unknown("no such file", "check the path; list the watched stores with `hopctl list`")
     }
     switch status.st_mode & S_IFMT {
     case S_IFREG: break
     case S_IFLNK:
       let target = try? location.resolved()
       return unknown(
-        "it is a symbolic link, and hopd leaves links alone",
+        "it is a symbolic link, which hopd ignores",
         target.map { "watch the directory of the file itself: `hopctl status \($0.quotedForShell)`" }
-          ?? "it leads nowhere: `ls -la \(location.quotedForShell)`")
-    case S_IFDIR: return unknown("it is a folder", "`hopctl list` lists the stores that hopd knows")
-    default: return unknown("it is no plain file", "`ls -la \(location.quotedForShell)`")
+          ?? "fix the broken link: `ls -la \(location.quotedForShell)`")
+    case S_IFDIR: return unknown("it is a directory", "`hopctl list` lists the stores that hopd knows")
+    default: return unknown("not a regular file", "`ls -la \(location.quotedForShell)`")
     }
     guard let watches = try? loaded().configuration.watches else {
       return unknown(
-        "it is in no watched directory, or its name is not one of a store",
-        "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
+        "not in a watched directory, or its name does not match",
+        "move it to a watched directory (`hopctl check-config`) under a name that matches `include`")
     }
     let folder = location.removingLastComponent()
     let around = watches.first { watch in
@@ -43,16 +43,16 @@ struct UnknownStore {
     }
     guard let around else {
       return unknown(
-        "no watch has its folder",
+        "no watch includes its directory",
         watches.isEmpty
           ? "the configuration has no watch"
-          : "watched are: \(watches.map { "\($0.directory.printable) (\($0.name))" }.joined(separator: ", "))")
+          : "watched directories: \(watches.map { "\($0.directory.printable) (\($0.name))" }.joined(separator: ", "))")
     }
     let names = around.include.joined(separator: ", ").printableLine
     let excluded = around.exclude.isEmpty ? "" : " and not \(around.exclude.joined(separator: ", ").printableLine)"
     return unknown(
-      "the watch \(around.name) has its folder, but has not taken it up",
-      "its name must match \(names)\(excluded), and it must have been quiet for \(around.settle.seconds) s")
+      "it is in the directory of the watch \(around.name), but not accepted",
+      "its name must match \(names)\(excluded), and it must be unchanged for \(around.settle.seconds) s")
   }
 
   /// The configuration in force. The files of an instance, or of `--config`, are one.

@@ -35,11 +35,11 @@ struct FleetPreview {
       behind.count <= Self.mostStores ? behind.map { Self.row([$0], title: $0.store.printableLine) } : byVersion,
       right: [2])
     let current = stores.count - behind.count - refused.count
-    if current > 0 { lines.append("  \(MessageFormatter.count(current, "store is", "stores are")) current already") }
+    if current > 0 { lines.append("  \(MessageFormatter.count(current, "store is", "stores are")) already current") }
     for store in refused.prefix(Self.mostStores) {
       lines.append("  cannot be migrated: \(store.store.printableLine): \(store.error?.message.printableLine ?? "?")")
     }
-    if refused.count > Self.mostStores { lines.append("  and \(refused.count - Self.mostStores) more that cannot") }
+    if refused.count > Self.mostStores { lines.append("  and \(refused.count - Self.mostStores) more") }
     return lines
   }
 

@@ -13,11 +13,11 @@ struct FleetReportCommand: HopctlCommand {
       """)
 
   @Argument(
-    help: ArgumentHelp("Results of `hopctl fleet run`, or folders of them.", valueName: "file|dir"),
+    help: ArgumentHelp("Results of `hopctl fleet run`, or directories of them", valueName: "file|dir"),
     completion: .file())
   var files: [String]
 
-  @Option(help: ArgumentHelp("Write one page for a browser.", valueName: "file"), completion: .file())
+  @Option(help: ArgumentHelp("Write an HTML page", valueName: "file"), completion: .file())
   var html: String?
 
   @OptionGroup(title: "Output options") var output: OutputOptions

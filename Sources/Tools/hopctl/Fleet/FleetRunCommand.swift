@@ -34,27 +34,27 @@ struct FleetRunCommand: HopctlCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Append a line for each store to this file, or to a file of the shard's own in this folder.",
+      "Append a line for each store to this file, or to a file per shard in this directory",
       valueName: "file|dir"), completion: .file())
   var results: String?
 
-  @Option(help: ArgumentHelp("How many old stores are kept, or none.", valueName: "keep|none"))
+  @Option(help: ArgumentHelp("Number of backups to keep, or none", valueName: "keep|none"))
   var backup: BackupCount?
 
-  @Option(help: "How thoroughly each result is verified; the stores of --canary always fully.")
+  @Option(help: "Depth of verification; the stores of --canary are verified fully")
   var verify: VerificationDepth?
 
-  @Flag(name: .customLong("dry-run"), help: "Print what would be migrated; change nothing.")
+  @Flag(name: .customLong("dry-run"), help: "Show what would be migrated")
   var dryRun = false
 
-  @Flag(help: "Do not ask for confirmation.")
+  @Flag(help: "Do not ask for confirmation")
   var yes = false
 
   @OptionGroup var state: StateOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+    if dryRun, yes { throw ValidationError("Pass either --dry-run or --yes, not both.") }
   }
 
   func execute() throws {
@@ -96,8 +96,8 @@ struct FleetRunCommand: HopctlCommand {
     try output.lines(preview.lines)
     try Confirmation.require(
       "Migrate \(MessageFormatter.count(preview.behind.count, "store", "stores")) in place? "
-        + (templates.keepBackups ? "The old ones are kept as backups." : "No backup is kept."),
-      refusal: "no store is migrated, as you answered")
+        + (templates.keepBackups ? "The current stores are kept as backups." : "No backup is kept."),
+      refusal: "cancelled; no store was migrated")
   }
 
   /// The common request of a watch's stores, or of all stores; each store fills in its own location and job name.
@@ -120,30 +120,30 @@ struct FleetRunCommand: HopctlCommand {
 /// `--manifest`, `--shard`.
 struct ShareOptions: ParsableArguments {
   @Argument(
-    help: ArgumentHelp("Folders whose stores are the fleet, in place of --manifest.", valueName: "dir"),
+    help: ArgumentHelp("Directories of stores, instead of --manifest", valueName: "dir"),
     completion: .directory)
   var folders: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "The stores of the fleet: what `hopctl fleet scan` wrote, or a list of paths; - is standard input.",
+      "Manifest by `hopctl fleet scan`, or a list of paths; - = standard input",
       valueName: "file"),
     completion: .file())
   var manifest: String?
 
   @Option(
     help: ArgumentHelp(
-      "The share of this worker: I of N, counted from 1, or auto.",
+      "Shard of this worker: I of N, from 1, or auto",
       discussion: """
         auto reads $HOPD_SHARD, or what Slurm (array jobs), AWS Batch or Kubernetes (Indexed Jobs, with the number in \
-        $HOPD_SHARDS) tell a task. The share follows from a store's UUID or path alone: with one more worker each \
+        $HOPD_SHARDS) pass to a task. The shard depends only on a store's UUID or path: with one more worker each \
         store stays where it is or goes to the new one.
         """, valueName: "i/n|auto"))
   var shard = ShardArgument.fixed(.whole)
 
   func validate() throws {
     if folders.isEmpty == (manifest == nil) {
-      throw ValidationError("Give either a manifest with --manifest or folders.")
+      throw ValidationError("Pass either --manifest or directories.")
     }
   }
 
@@ -163,8 +163,8 @@ struct ShareOptions: ParsableArguments {
       let isOfAScan = list.hasSummary
       guard fleet > 0 || isOfAScan else {
         throw HopdError(
-          .badManifest, "the manifest names no store", at: Place(file: FilePath(manifest)),
-          hint: "look whether the command that wrote it ended well; hopctl fleet scan DIR --output FILE writes one")
+          .badManifest, "the manifest is empty", at: Place(file: FilePath(manifest)),
+          hint: "check that the command that wrote it succeeded, or run: hopctl fleet scan DIR --output FILE")
       }
     } else {
       var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })
@@ -218,38 +218,38 @@ enum ShardArgument: ExpressibleByArgument {
 
 /// `--first`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
 struct WorkLimits: ParsableArguments {
-  @Option(name: .customLong("first"), help: "Which stores come first: manifest, smallest, largest or oldest.")
+  @Option(name: .customLong("first"), help: "Order of the stores: manifest, smallest, largest or oldest")
   var order = WorkOrder.manifest
 
   @Option(
     help: ArgumentHelp(
-      "Stop after this time, as 50min: stores at work stop at a checkpoint, and the exit status is 75.",
+      "Stop after this time, e.g. 50min, at a checkpoint, with exit status 75",
       valueName: "time"))
   var deadline: String?
 
   @Option(
     help: ArgumentHelp(
-      "Stop when more stores than this have failed: a number, or per cent of the share, as 5%.",
+      "Stop after this many failures: a number, or a percentage of the shard, e.g. 5%",
       valueName: "count|percent"))
   var maxFailures: FailureLimit?
 
   @Option(
     help: ArgumentHelp(
-      "First migrate a sample of so many stores, verify them fully, and stop there.",
+      "Migrate and fully verify a sample of COUNT stores, then stop",
       discussion:
-        "The sample has the smallest and the largest store of each version, and others of each version in turn.",
+        "The sample contains the smallest and the largest store of each version, then others.",
       valueName: "count"))
   var canary: Int?
 
-  @Flag(name: .customLong("continue"), help: "Continue with the rest if every store of --canary was migrated.")
+  @Flag(name: .customLong("continue"), help: "Continue if every store of --canary was migrated")
   var continues = false
 
   func validate() throws {
     if let deadline, Quantity.duration(deadline).map({ $0 > .zero }) != true {
-      throw ValidationError("--deadline takes a time as 50min, 12h or 90s, not \"\(deadline)\".")
+      throw ValidationError("--deadline expects a time, e.g. 50min, 12h or 90s, not \"\(deadline)\".")
     }
-    if let canary, canary < 1 { throw ValidationError("--canary takes a number of stores, at least 1.") }
-    if continues, canary == nil { throw ValidationError("--continue says what follows --canary.") }
+    if let canary, canary < 1 { throw ValidationError("--canary expects a number of stores, at least 1.") }
+    if continues, canary == nil { throw ValidationError("--continue requires --canary.") }
   }
 
   /// The stores that a run migrates: all of them, or the sample of a canary that ends there.

@@ -18,12 +18,12 @@ struct FleetScanCommand: HopctlCommand {
       output, and the last one is the summary. Read-only.
       """)
 
-  @Argument(help: ArgumentHelp("Folders, or single stores.", valueName: "dir"), completion: .directory)
+  @Argument(help: ArgumentHelp("Directories or stores", valueName: "dir"), completion: .directory)
   var folders: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "A list of stores in place of folders: paths, or lines of an earlier scan; - is standard input.",
+      "List of paths, or an earlier manifest, instead of directories; - = standard input",
       valueName: "file"), completion: .file())
   var manifest: String?
 
@@ -31,14 +31,14 @@ struct FleetScanCommand: HopctlCommand {
   @OptionGroup(title: "Migration options") var options: RequestOptions
 
   @Option(
-    name: .customLong("output"), help: ArgumentHelp("Write the manifest to this file.", valueName: "file"),
+    name: .customLong("output"), help: ArgumentHelp("Write the manifest to this file", valueName: "file"),
     completion: .file())
   var file: String?
 
-  @Flag(help: "Continue the manifest of --output: unchanged stores are not read again.")
+  @Flag(help: "Continue the manifest of --output; skip unchanged stores")
   var resume = false
 
-  @Option(help: ArgumentHelp("Write the histogram of versions as one page for a browser.", valueName: "file"))
+  @Option(help: ArgumentHelp("Write the histogram of versions as an HTML page", valueName: "file"))
   var html: String?
 
   @OptionGroup var jobs: JobsOption
@@ -47,9 +47,9 @@ struct FleetScanCommand: HopctlCommand {
 
   func validate() throws {
     if folders.isEmpty == (manifest == nil) {
-      throw ValidationError("Give either folders to scan or a list with --manifest.")
+      throw ValidationError("Pass either directories or --manifest.")
     }
-    if resume, file == nil { throw ValidationError("--resume continues the manifest of --output.") }
+    if resume, file == nil { throw ValidationError("--resume requires --output.") }
   }
 
   func execute() throws {
@@ -111,8 +111,8 @@ struct FleetScanCommand: HopctlCommand {
     var info = stat()
     if !resume, path.withPlatformString({ stat($0, &info) }) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_size > 0 {
       throw HopdError(
-        .outputExists, "there is a manifest already", at: Place(file: path),
-        hint: "add --resume to continue it, or remove it")
+        .outputExists, "manifest already exists", at: Place(file: path),
+        hint: "pass --resume to continue it, or remove it")
     }
     return try LineFile(path: path)
   }
@@ -152,11 +152,12 @@ struct ScanSummaryLine: Encodable {
 /// `--jobs`.
 struct JobsOption: ParsableArguments {
   @Option(
-    name: [.customShort("j"), .customLong("jobs")], help: "Stores at a time; else one for each processor.")
+    name: [.customShort("j"), .customLong("jobs")], help: "Number of stores at a time (default: one for each processor)"
+  )
   var jobs: Int?
 
   func validate() throws {
-    if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs is a number from 1 to 256.") }
+    if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs expects a number from 1 to 256.") }
   }
 
   var count: Int { jobs ?? max(1, min(64, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }

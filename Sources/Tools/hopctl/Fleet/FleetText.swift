@@ -21,7 +21,7 @@ enum FleetText {
         Table.Column(name: "version") { "\(title($0, showsModel: showsModel))" },
         Table.Column(name: "stores", isNumber: true) { "\(MessageFormatter.count($0.stores))" },
         Table.Column(name: "share", isNumber: true, rank: 1) {
-          "\(($0.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %"
+          "\(($0.stores * 100 + summary.stores / 2) / max(1, summary.stores))%"
         },
         Table.Column(name: "size", isNumber: true, rank: 3) { "\(MessageFormatter.bytes($0.bytes))" },
         Table.Column(name: "route", rank: 2) { "\($0.route)" },
@@ -58,8 +58,8 @@ enum FleetText {
     }
     if summary.seconds > 0 {
       lines.append(
-        "  migrating them takes about \(MessageFormatter.duration(summary.seconds)) of one job, and up to "
-          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space for each store at work")
+        "  migration takes about \(MessageFormatter.duration(summary.seconds)) with one job, and up to "
+          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space for each running migration")
     }
     return lines
   }
@@ -75,8 +75,8 @@ enum FleetText {
   static func lines(of outcome: RunOutcome, shard: Shard, isCanary: Bool) -> [String] {
     let tried = outcome.migrated + outcome.current + outcome.failed + outcome.waiting
     let counts = [
-      (outcome.migrated, "migrated"), (outcome.current, "current already"), (outcome.failed, "failed"),
-      (outcome.waiting, "waiting"), (outcome.untried, "not tried"),
+      (outcome.migrated, "migrated"), (outcome.current, "already current"), (outcome.failed, "failed"),
+      (outcome.waiting, "waiting"), (outcome.untried, "not processed"),
     ]
     let parts = counts.enumerated().filter { $0.offset < 2 || $0.element.0 > 0 }.map {
       "\(MessageFormatter.count($0.element.0)) \($0.element.1)"
@@ -94,11 +94,11 @@ enum FleetText {
       lines.append("  dropped \(part.printableLine): \(amount)")
     }
     switch outcome.stopped {
-    case .signal: lines.append("  stopped by a signal; the same command continues")
-    case .deadline: lines.append("  stopped at the deadline; the same command continues")
-    case .failures: lines.append("  stopped: more stores failed than --max-failures allows; look at them first")
+    case .signal: lines.append("  stopped by a signal; run the same command to continue")
+    case .deadline: lines.append("  stopped at the deadline; run the same command to continue")
+    case .failures: lines.append("  stopped: more failures than --max-failures; check them first")
     case .canary:
-      lines.append("  look at these stores with the app; then the same command with --continue does the rest")
+      lines.append("  open these stores with the app; if they are fine, rerun this command with --continue")
     case nil: break
     }
     return lines
@@ -113,10 +113,11 @@ enum FleetText {
       : report.shards.isEmpty ? "only a canary" : "\(ended) of \(count(report.shards.count, "shard", "shards")) done"
     var lines = ["\(count(report.fleet, "store", "stores")), \(shards)"]
     let counts = [
-      ("migrated", report.migrated, ""), ("current already", report.current, ""),
-      ("failed", report.failed, "a person has to look"), ("waiting", report.waiting, "run the workers again"),
+      ("migrated", report.migrated, ""), ("already current", report.current, ""),
+      ("failed", report.failed, "some stores failed and need attention"),
+      ("waiting", report.waiting, "run the workers again"),
       ("without result", report.withoutResult, "run the workers again"),
-      ("migrated twice", report.migratedTwice, "two workers met; see docs/FLEET.md"),
+      ("migrated twice", report.migratedTwice, "two workers processed the same store; see docs/FLEET.md"),
     ]
     lines += MessageFormatter.table(
       counts.filter { $0.1 > 0 || $0.0 == "migrated" }.map { [$0.0, MessageFormatter.count(Int64($0.1)), $0.2] },
@@ -125,8 +126,8 @@ enum FleetText {
     for shard in open.prefix(mostShards) {
       let why =
         switch shard.state {
-        case .missing: "no run of it reported"
-        case .unfinished: "its last run was killed or still runs" + (shard.host.map { " (\($0))" } ?? "")
+        case .missing: "no report"
+        case .unfinished: "its last run was killed or is still running" + (shard.host.map { " (\($0))" } ?? "")
         case .stopped: "its last run stopped early, with exit status \(shard.exit ?? 0)"
         case .ended: ""
         }
@@ -165,8 +166,8 @@ enum FleetText {
     guard report.seconds > 0 else { return [] }
     let rate =
       "\(MessageFormatter.count(report.rowsPerSecond)) objects and "
-      + "\(MessageFormatter.bytes(report.bytesPerSecond)) a second of one job"
-    return ["slowest stores; all together \(rate)"]
+      + "\(MessageFormatter.bytes(report.bytesPerSecond)) a second with one job"
+    return ["slowest stores; in total \(rate)"]
       + MessageFormatter.table(
         report.slowest.prefix(5).map {
           [MessageFormatter.duration($0.seconds), MessageFormatter.bytes($0.bytes ?? 0), $0.store.printableLine]

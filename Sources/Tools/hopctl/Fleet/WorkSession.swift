@@ -85,7 +85,7 @@ struct WorkSession {
           "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
             + (error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
         if tally.failed == Self.reportedFailures {
-          StandardStreams.report("hopctl: further failures are only in the results")
+          StandardStreams.report("hopctl: see the results for further failures")
         }
       }
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)

@@ -44,8 +44,8 @@ struct WorkTemplates: Sendable {
     let name = configuration.flatMap { Self.watch(around: location.database, in: $0) }
     guard var request = common ?? name.flatMap({ byWatch[$0] }) else {
       throw HopdError(
-        .usage, "the store is in no watch of the configuration, or in several", at: Place(store: location.database),
-        hint: "name the watch with --watch, or the models with --models")
+        .usage, "the store is in none or several watches of the configuration", at: Place(store: location.database),
+        hint: "pass --watch or --models")
     }
     request.location = location
     request.job = RequestOptions.jobName()

@@ -15,7 +15,8 @@ struct BackupsCommand: HopctlCommand {
       --config, --keep or --keep-for; default keep = 1), or only hopctl prune. Other columns: store, backup. Read-only.
       """)
 
-  @Argument(help: "A store, which may be gone, or a folder of stores; else this folder.", completion: .file())
+  @Argument(
+    help: "A store, even a deleted one, or a directory of stores (default: this directory)", completion: .file())
   var path = "."
 
   @OptionGroup var options: BackupOptions
@@ -43,8 +44,8 @@ struct BackupsCommand: HopctlCommand {
       _ = try add(backups)
       guard try !stores.isEmpty || !problems.isEmpty || backups.isStoreThere() else {
         throw HopdError(
-          .notFound, "there is neither such a store or folder nor a backup of it", at: Place(file: FilePath(path)),
-          hint: "check the path; hopctl backups DIR lists the backups of all stores of a folder, also of lost ones")
+          .notFound, "no such store, directory or backup", at: Place(file: FilePath(path)),
+          hint: "check the path, or list all backups of a directory: hopctl backups DIR")
       }
     }
     stores.sort { $0.store < $1.store }

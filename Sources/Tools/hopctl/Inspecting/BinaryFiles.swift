@@ -63,7 +63,7 @@ struct BinaryFiles: BinaryValueFiles {
       default: .inputOutput
       }
     return HopdError(
-      kind, "a binary value cannot be written", at: Place(file: directory), cause: code,
-      hint: "name a directory that you may write to, on a disk with room")
+      kind, "cannot write a binary value", at: Place(file: directory), cause: code,
+      hint: "choose a writable directory with enough free space")
   }
 }

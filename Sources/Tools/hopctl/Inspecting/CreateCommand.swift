@@ -13,18 +13,18 @@ import SystemPackage
 struct CreateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Create a store, empty or with sample data",
-    discussion: "Without --model-version the store has the current version of the model, or its only one.")
+    discussion: "Without --model-version, uses the current version of the model, or its only one.")
 
   @OptionGroup var store: StoreArgument
   @OptionGroup(title: "Model options") var models: ModelOptions
 
-  @Option(name: .customLong("model-version"), help: "The version of the model (default: the current one).")
+  @Option(name: .customLong("model-version"), help: "Model version (default: the current one)")
   var modelVersion: String?
 
-  @Option(help: "Sample objects, spread over the entities: values of every type, limits and nulls included.")
+  @Option(help: "Number of sample objects, with values of every type, limits and nulls")
   var rows: Int64 = 0
 
-  @Option(help: "The same seed makes the same store.")
+  @Option(help: "Seed of the sample data")
   var seed: UInt64?
 
   @OptionGroup(title: "Layout options") var layout: LayoutOptions
@@ -32,7 +32,7 @@ struct CreateCommand: HopctlCommand {
 
   func validate() throws {
     guard (0...100_000_000_000).contains(rows) else {
-      throw ValidationError("--rows is a number from 0 to 100000000000.")
+      throw ValidationError("--rows expects a number from 0 to 100000000000.")
     }
   }
 
@@ -61,8 +61,8 @@ struct CreateCommand: HopctlCommand {
     throw HopdError(
       .usage,
       found.isEmpty
-        ? "a store has one version, and this names several" : "\(found.count) models have a version “\(modelVersion)”",
-      at: Place(file: found.first?.path ?? catalog.bundles.first?.path), hint: "name one model with --models")
+        ? "a store has one version, and several match" : "\(found.count) models have a version “\(modelVersion)”",
+      at: Place(file: found.first?.path ?? catalog.bundles.first?.path), hint: "pass one model with --models")
   }
 
   /// The current version, or the only one.

@@ -12,18 +12,18 @@ struct DumpCommand: HopctlCommand {
     commandName: "dump",
     abstract: "Print all objects of a store as JSON lines",
     discussion:
-      "Output order depends only on the contents. Read-only. The output contains user data. Parts that are missing "
-      + "from it are named on standard error, and then the exit status is 65.")
+      "Output order depends only on the contents. Read-only. The output contains user data. Missing parts are "
+      + "reported on standard error, with exit status 65.")
 
   @OptionGroup var store: StoreArgument
   @Option(
     help: ArgumentHelp(
-      "Binary values of more than 64 bytes: digest (their length and SHA-256), base64, or files (see --files).",
+      "Binary values of more than 64 bytes: digest (length and SHA-256), base64, or files",
       valueName: "form"))
   var binary = BinaryArgument.digest
   @Option(
     help: ArgumentHelp(
-      "Directory for --binary files; it is made if missing. Each value is a file named by its SHA-256.",
+      "Directory for --binary files, each named by its SHA-256; created if missing",
       valueName: "directory"))
   var files: String?
   @OptionGroup(title: "Model options") var models: ModelOptions
@@ -32,7 +32,7 @@ struct DumpCommand: HopctlCommand {
 
   func validate() throws {
     guard (binary == .files) == (files != nil) else {
-      throw ValidationError("--binary files and --files DIRECTORY go together: give both, or neither")
+      throw ValidationError("--binary files and --files DIRECTORY require each other")
     }
   }
 
@@ -74,23 +74,24 @@ struct DumpCommand: HopctlCommand {
       if written.shortened > 0, !output.quiet {
         let values = MessageFormatter.count(written.shortened, "binary value", "binary values")
         StandardStreams.report(
-          "note: \(values) of more than 64 bytes stand there by length and SHA-256: --binary base64 writes them whole")
+          "note: \(values) of more than 64 bytes are replaced by length and SHA-256 (see --binary base64)"
+        )
       }
       if written.missingFiles > 0 {
         output.warn([
           HopdError(
             .externalDataMissing,
             "the external data of \(MessageFormatter.count(written.missingFiles, "value", "values")) is missing; "
-              + "the dump has the names of the files alone",
+              + "the dump contains only the file names",
             at: Place(file: location.database),
-            hint: "bring the store's directory \(location.externalDataDirectory.printable) along")
+            hint: "copy the directory \(location.externalDataDirectory.printable) of the store too")
         ])
       }
       guard written.leftOut.isEmpty else {
         throw HopdError(
-          .dumpIncomplete, "the dump is not the whole store: it lacks \(written.leftOut.count) of its parts",
+          .dumpIncomplete, "the dump is incomplete: \(written.leftOut.count) parts of the store are missing",
           at: Place(file: location.database),
-          hint: "the objects that are there were written; look at the reasons, and at `hopctl verify`",
+          hint: "the other objects were written; check the reasons and run `hopctl verify`",
           reasons: written.leftOut)
       }
     }

@@ -20,35 +20,35 @@ struct ExportCommand: HopctlCommand {
       """)
 
   @OptionGroup var store: StoreArgument
-  @Option(name: .customLong("to"), help: "The form of the output.")
+  @Option(name: .customLong("to"), help: "Output format")
   var format: ExportFormat
   @Option(
     name: .customLong("output"),
-    help: ArgumentHelp("The new file, or folder of csv (default for text: standard output).", valueName: "path"),
+    help: ArgumentHelp("New file, or directory for csv (default for text: standard output)", valueName: "path"),
     completion: .file())
   var path: String?
   @Option(
     name: .customLong("entity"),
-    help: ArgumentHelp("Export only this entity and those below it; may be repeated.", valueName: "entity"))
+    help: ArgumentHelp("Export only this entity and its subentities; repeatable", valueName: "entity"))
   var entities: [String] = []
   @Option(
     name: .customLong("where"),
-    help: ArgumentHelp("Export only the objects of --entity for which this is true.", valueName: "predicate"))
+    help: ArgumentHelp("Export only the objects of --entity that match this predicate", valueName: "predicate"))
   var predicate: String?
   @Option(
     help: ArgumentHelp(
-      "Export only objects changed after this transaction of the persistent history, in ndjson.",
-      discussion: "Deleted objects have a line with `deleted`. 0 takes the whole history.", valueName: "transaction"))
+      "Export only objects changed after this history transaction (ndjson)",
+      discussion: "Deleted objects have a line with `deleted`. 0 = the complete history.", valueName: "transaction"))
   var since: Int64?
-  @Option(help: "Dates in csv and sqlite: iso (RFC 3339) or unix (seconds since 1970).")
+  @Option(help: "Dates in csv and sqlite: iso (RFC 3339) or unix (seconds since 1970)")
   var dates = DateForm.iso
-  @Option(help: "UUIDs in sqlite: text or blob.")
+  @Option(help: "UUIDs in sqlite: text or blob")
   var uuids = UUIDForm.text
-  @Option(help: "Texts in csv that a spreadsheet takes for formulas: keep, or escape with an apostrophe.")
+  @Option(help: "Strings in csv that a spreadsheet reads as formulas: keep, or escape with an apostrophe")
   var formulas = FormulaForm.keep
   @Option(
     help: ArgumentHelp(
-      "Directory for binary values of more than 64 bytes in ndjson; each is a file named by its SHA-256.",
+      "Directory for binary values of more than 64 bytes in ndjson, each named by its SHA-256",
       valueName: "directory"))
   var files: String?
   @OptionGroup var models: ModelOptions
@@ -57,15 +57,15 @@ struct ExportCommand: HopctlCommand {
 
   func validate() throws {
     if predicate != nil, entities.count != 1 {
-      throw ValidationError("--where needs one --entity, whose objects it selects")
+      throw ValidationError("--where requires one --entity")
     }
-    if uuids == .blob, format == .csv { throw ValidationError("--uuids blob belongs to --to sqlite") }
-    if since != nil, format != .ndjson { throw ValidationError("--since belongs to --to ndjson") }
-    if let since, since < 0 { throw ValidationError("--since takes a number from 0") }
-    if files != nil, format != .ndjson { throw ValidationError("--files belongs to --to ndjson") }
-    if path == nil, !format.isText { throw ValidationError("--to \(format.rawValue) needs --output PATH") }
+    if uuids == .blob, format == .csv { throw ValidationError("--uuids blob requires --to sqlite") }
+    if since != nil, format != .ndjson { throw ValidationError("--since requires --to ndjson") }
+    if let since, since < 0 { throw ValidationError("--since expects a number from 0") }
+    if files != nil, format != .ndjson { throw ValidationError("--files requires --to ndjson") }
+    if path == nil, !format.isText { throw ValidationError("--to \(format.rawValue) requires --output PATH") }
     if path == nil, output.json {
-      throw ValidationError("--json needs --output PATH: the export goes to standard output")
+      throw ValidationError("--json requires --output PATH, because the export is written to standard output")
     }
   }
 
@@ -160,7 +160,7 @@ struct ExportCommand: HopctlCommand {
       try write(SchemaCode(of: clean, options: options).text(in: format.language ?? .sql), to: target)
       return Written(objects: 0, leftOut: clean.missingParts)
     case .csv, .sqlite:
-      guard let target else { throw HopdError(.usage, "an output is needed", hint: "pass --output PATH") }
+      guard let target else { throw HopdError(.usage, "no output specified", hint: "pass --output PATH") }
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
       if format == .csv {
         let written = try CSVExport(of: clean, in: reader, options: options, external: external)
@@ -206,8 +206,8 @@ struct ExportCommand: HopctlCommand {
     return [
       HopdError(
         .externalDataMissing,
-        "the external data of \(MessageFormatter.count(count, "value", "values")) is missing; the lines have the names "
-          + "of the files alone", hint: "bring the store's directory of external data along")
+        "the external data of \(MessageFormatter.count(count, "value", "values")) is missing; the export contains only "
+          + "the file names", hint: "copy the store's external data directory too")
     ]
   }
 
@@ -222,13 +222,14 @@ struct ExportCommand: HopctlCommand {
           : "exported \(store.text) to \(FilePath(path).printable): \(objects)\(pairs)")
     }
     if let transaction = written.transaction, !output.quiet {
-      StandardStreams.report("note: the newest transaction is \(transaction): pass --since \(transaction) next time")
+      StandardStreams.report(
+        "note: the newest transaction is \(transaction): pass --since \(transaction) for the next export")
     }
     guard written.leftOut.isEmpty else {
       throw HopdError(
-        .dumpIncomplete, "the export is not the whole store: it lacks \(written.leftOut.count) of its parts",
+        .dumpIncomplete, "the export is incomplete: \(written.leftOut.count) parts of the store are missing",
         at: Place(file: location.database),
-        hint: "the objects that are there were written; look at the reasons, and at `hopctl verify`",
+        hint: "the other objects were written; check the reasons and run `hopctl verify`",
         reasons: written.leftOut)
     }
     return [

@@ -19,7 +19,7 @@ struct IdentifyCommand: HopctlCommand {
       `stores`. For directories use hopctl fleet scan.
       """)
 
-  @Argument(help: "The stores' SQLite files.", completion: .file())
+  @Argument(help: "SQLite files of the stores", completion: .file())
   var stores: [String]
 
   @OptionGroup(title: "Model options") var models: ModelOptions
@@ -72,7 +72,7 @@ struct IdentifyCommand: HopctlCommand {
     let isSwiftData =
       found.metadata != nil
       && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
-    if isSwiftData { try output.line("  made by SwiftData") }
+    if isSwiftData { try output.line("  created by SwiftData") }
     let app = KnownApp.of(found.version?.model.entities.map(\.name) ?? found.entities.map(\.name))
     if let app { try output.line("  by its entities, a store of \(app.name): usually \(app.store)") }
     let rows = found.entities.sorted { $0.number < $1.number }
@@ -117,8 +117,8 @@ struct IdentifyCommand: HopctlCommand {
     case (.notAStore, _): return TerminalText("not a Core Data store", .bad)
     case (.damaged, _): return TerminalText("damaged", .bad)
     case (.xmlStore, _): return TerminalText("a Core Data XML store", .bad)
-    case (.binaryStore, _): return TerminalText("a Core Data binary store, as it seems", .bad)
-    case (.encrypted, _): return TerminalText("encrypted, as it seems", .bad)
+    case (.binaryStore, _): return TerminalText("probably a Core Data binary store", .bad)
+    case (.encrypted, _): return TerminalText("probably encrypted", .bad)
     case (.current, nil), (.behind, nil), (.newer, nil): return TerminalText(found.state.rawValue)
     }
   }

@@ -15,55 +15,55 @@ import SystemPackage
 /// `hopctl import DATA --models … --output STORE`.
 struct ImportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Make a store from JSON lines, CSV or SQLite",
+    commandName: "import", abstract: "Create a store from JSON lines, CSV or SQLite",
     discussion: """
       DATA is a file of `hopctl export --to ndjson`, a folder of `hopctl export --to csv`, or a file, folder or SQLite \
       database with a mapping (docs/SEED.md). The store is verified before it gets its name; an interrupted import \
       leaves nothing.
       """)
 
-  @Argument(help: "A file, a folder of files, or a SQLite database.", completion: .file())
+  @Argument(help: "A file, a directory of files, or a SQLite database", completion: .file())
   var data: String
   @OptionGroup var models: ModelOptions
   @Option(
     name: .customLong("model-version"),
-    help: ArgumentHelp("Version of the store (default: the model's current version).", valueName: "version"))
+    help: ArgumentHelp("Version of the store (default: the model's current version)", valueName: "version"))
   var modelVersion: String?
   @Option(
-    name: .customLong("output"), help: ArgumentHelp("The new store.", valueName: "store"), completion: .file())
+    name: .customLong("output"), help: ArgumentHelp("Path of the new store", valueName: "store"), completion: .file())
   var path: String?
   @Option(
-    help: ArgumentHelp("Add the objects to this store, and keep a backup of it.", valueName: "store"),
+    help: ArgumentHelp("Add the objects to this store and keep a backup", valueName: "store"),
     completion: .file())
   var into: String?
   @Option(
-    help: ArgumentHelp("Which columns become which attributes and relationships.", valueName: "file"),
+    help: ArgumentHelp("File that maps columns to attributes and relationships", valueName: "file"),
     completion: .file(extensions: ["toml"]))
   var mapping: String?
   @Option(
     help: ArgumentHelp(
-      "Directory with the binary values of hopctl's own lines, as of the export.", valueName: "directory"),
+      "Directory of binary values written by hopctl export", valueName: "directory"),
     completion: .directory)
   var files: String?
   @Option(
     name: .customLong("invalid-rows"),
-    help: ArgumentHelp("Rows that break a rule of the model: fail, skip, default or keep.", valueName: "rule"))
+    help: ArgumentHelp("How to handle rows that fail validation: fail, skip, default or keep", valueName: "rule"))
   var invalidRows = ImportRowsRule.fail
-  @Flag(name: .customLong("dry-run"), help: "Read and check everything, and make no store.")
+  @Flag(name: .customLong("dry-run"), help: "Read and check everything without creating a store")
   var dryRun = false
   @OptionGroup var layout: LayoutOptions
   @OptionGroup var replacement: ReplaceOptions
-  @Option(help: ArgumentHelp("Old stores that --into keeps, or none (default: 1).", valueName: "keep|none"))
+  @Option(help: ArgumentHelp("Number of backups that --into keeps, or none (default: 1)", valueName: "keep|none"))
   var backup: BackupCount?
   @OptionGroup var state: StateOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if into != nil, path != nil { throw ValidationError("Give either --output or --into, not both.") }
+    if into != nil, path != nil { throw ValidationError("Pass either --output or --into, not both.") }
     guard dryRun || path != nil || into != nil else {
-      throw ValidationError("--output STORE names the new store, or --into STORE the one to add to")
+      throw ValidationError("pass --output STORE for a new store, or --into STORE to add to one")
     }
-    if into != nil, modelVersion != nil { throw ValidationError("--model-version belongs to --output") }
+    if into != nil, modelVersion != nil { throw ValidationError("--model-version requires --output") }
   }
 
   func execute() throws {
@@ -122,7 +122,7 @@ struct ImportCommand: HopctlCommand {
         progress: { share, _ in
           bar.show(rows: Int64(share * 1000), of: 1000)
           guard !stop.isStopping else {
-            throw HopdError(.interrupted, "stopped on request; no store was made", hint: "run it again")
+            throw HopdError(.interrupted, "stopped on request; no store was created", hint: "run it again")
           }
         })
       bar.end()
@@ -148,7 +148,7 @@ struct ImportCommand: HopctlCommand {
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the new store failed \(failed.count) checks; it was removed",
-        at: Place(store: location.database), hint: "please report this with the data, if it may be shown",
+        at: Place(store: location.database), hint: "please report this bug, with the data if possible",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
   }
@@ -169,7 +169,7 @@ struct ImportCommand: HopctlCommand {
       try IntentStore(stateDirectory: stateDirectory, files: LinuxFileSystem()).remove(location)
       if outcome.intent?.planFingerprint == StoreAddition.fingerprint(of: work) {
         try output.line(
-          "imported \(FilePath(data).printable) into \(location.database.printable); an interrupted run was complete")
+          "imported \(FilePath(data).printable) into \(location.database.printable); completed by the interrupted run")
         return try output.object(["data": data, "store": location.database.string, "completedBeforeCrash": true])
       }
     }
@@ -187,14 +187,14 @@ struct ImportCommand: HopctlCommand {
       progress: { share in
         bar.show(rows: Int64(share * 1000), of: 1000)
         guard !stop.isStopping else {
-          throw HopdError(.interrupted, "stopped on request; the store is as it was", hint: "run it again")
+          throw HopdError(.interrupted, "stopped on request; the store is unchanged", hint: "run it again")
         }
       })
     bar.end()
     output.warn(replaced.warnings)
     guard let version else { throw HopdError(.internalError, "the store has no version, without a reason") }
     try report(imported, version, into: path, ["backup": replaced.backup?.string])
-    if let kept = replaced.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
+    if let kept = replaced.backup { try output.line("  backup: \(kept.printable)") }
   }
 
   private func identify(
@@ -236,7 +236,7 @@ struct ImportCommand: HopctlCommand {
       output.warn(imported.problems)
       let parts = [
         imported.leftOut > 0
-          ? "\(MessageFormatter.count(imported.leftOut, "problem", "problems")) left out" : nil,
+          ? "\(MessageFormatter.count(imported.leftOut, "problem", "problems")) skipped" : nil,
         imported.corrected > 0
           ? "\(MessageFormatter.count(imported.corrected, "value", "values")) set to the default" : nil,
       ].compactMap(\.self)

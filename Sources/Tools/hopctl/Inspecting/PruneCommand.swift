@@ -16,38 +16,38 @@ struct PruneCommand: HopctlCommand {
       Without --dry-run and --yes it says what would go, and asks.
       """)
 
-  @Argument(help: "Backups, stores (which may be gone), or folders of stores.", completion: .file())
+  @Argument(help: "Backups, stores (even deleted ones), or directories of stores", completion: .file())
   var paths: [String] = []
 
-  @Flag(name: .customLong("dry-run"), help: "Say what would be removed; change nothing.")
+  @Flag(name: .customLong("dry-run"), help: "Show what would be deleted")
   var dryRun = false
 
-  @Flag(help: "Do not ask. Needed without a terminal.")
+  @Flag(help: "Do not ask for confirmation")
   var yes = false
 
-  @Flag(help: "Also all backups of stores that are gone, or have another store under their name.")
+  @Flag(help: "Also delete all backups of deleted or replaced stores")
   var orphans = false
 
   @OptionGroup var options: BackupOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if paths.isEmpty { throw ValidationError("Name backups, stores, or folders of stores.") }
-    if dryRun, yes { throw ValidationError("Give either --dry-run or --yes, not both.") }
+    if paths.isEmpty { throw ValidationError("Pass backups, stores, or directories of stores.") }
+    if dryRun, yes { throw ValidationError("Pass either --dry-run or --yes, not both.") }
   }
 
   func execute() throws {
     if dryRun || yes { return try finish(try run(removes: yes), removes: yes) }
     guard Confirmation.isPossible else {
       throw HopdError(
-        .usage, "removing backups needs --yes where there is no terminal to ask",
-        hint: "give --dry-run to see what would be removed, or --yes to remove it")
+        .usage, "refusing to delete backups without confirmation: standard input is not a terminal",
+        hint: "pass --dry-run to list them, or --yes to delete them")
     }
     let asked = try run(removes: false)
     guard !asked.removed.isEmpty else { return try finish(asked, removes: false) }
     try tell(asked.removed, removes: false)
     try Confirmation.require(
-      "Remove them? Nothing brings them back.", refusal: "no backup is removed, as you answered")
+      "Delete them? This cannot be undone.", refusal: "cancelled; no backup was deleted")
     try finish(try run(removes: true), removes: true)
   }
 
@@ -67,8 +67,8 @@ struct PruneCommand: HopctlCommand {
       if case .generation(let folder, _) = target { named = folder }
       guard named != nil || options.hasRule || orphans else {
         throw HopdError(
-          .usage, "nothing says which backups to remove", at: Place(file: FilePath(path)),
-          hint: "give --keep, --keep-for or --orphans, or name a backup; hopctl backups lists them")
+          .usage, "no backups selected", at: Place(file: FilePath(path)),
+          hint: "pass --keep, --keep-for or --orphans, or a backup from `hopctl backups`")
       }
       let treat: (BackupSet) throws -> Bool = { backups in
         removed += try prune(backups, rule, named, removes: removes).map { (backups.location, $0) }
@@ -113,8 +113,8 @@ struct PruneCommand: HopctlCommand {
       if let named {
         guard let found = generations.first(where: { $0.directory == named }) else {
           throw HopdError(
-            .notFound, "there is no complete backup of this name", at: Place(file: named),
-            hint: "hopctl backups lists backups; hopctl recover completes or removes unfinished ones")
+            .notFound, "no complete backup of this name", at: Place(file: named),
+            hint: "list backups with `hopctl backups`, repair unfinished ones with `hopctl recover`")
         }
         return [BackupRemoval(generation: found, reason: .named)]
       }
@@ -147,14 +147,15 @@ struct PruneCommand: HopctlCommand {
     let count = MessageFormatter.count(removed.count, "backup", "backups")
     let bytes = MessageFormatter.bytes(Self.bytes(removed))
     try output.line(
-      removes ? "\(count) removed, \(bytes)" : "\(count) would go, \(bytes)" + (dryRun ? "; --yes removes" : ""))
+      removes ? "\(count) removed, \(bytes)" : "\(count) would be deleted, \(bytes)" + (dryRun ? "; --yes deletes" : "")
+    )
   }
 
   private static func reason(_ reason: BackupRemovalReason) -> String {
     switch reason {
     case .keep: "--keep"
     case .keepFor: "--keep-for"
-    case .orphaned: "its store is gone"
+    case .orphaned: "its store no longer exists"
     case .named: "named"
     }
   }

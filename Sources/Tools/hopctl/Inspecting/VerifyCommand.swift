@@ -16,13 +16,13 @@ struct VerifyCommand: HopctlCommand {
   @OptionGroup var store: StoreArgument
   @OptionGroup(title: "Model options") var models: ModelOptions
 
-  @Option(name: .customLong("verify"), help: "How thoroughly; full compares every index with its table.")
+  @Option(name: .customLong("verify"), help: "Depth of verification; full compares every index with its table")
   var depth: VerificationDepth = .quick
 
   @Flag(
     help: ArgumentHelp(
-      "Require exactly the schema of a new store, without traces of older versions.",
-      discussion: "A store that was migrated by altering a copy has such traces: columns that came later are last."))
+      "Require exactly the schema of a new store",
+      discussion: "In a store migrated by altering a copy, later columns are last."))
   var exact = false
 
   @OptionGroup var evidence: EvidenceOptions
@@ -56,8 +56,8 @@ struct VerifyCommand: HopctlCommand {
       "\(store.text): \(version.model.name), "
         + (failed.isEmpty
           ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed")
-        + (checks.contains(where: \.isNoted) ? ", see the notes" : "")
-        + (depth == .quick ? " (quick: entries of indexes are not compared with the rows; --verify full does it)" : ""))
+        + (checks.contains(where: \.isNoted) ? ", with notes" : "")
+        + (depth == .quick ? " (quick check; --verify full also compares index entries with rows)" : ""))
     let rows: [[TerminalText]] = checks.map { check in
       let mood = !check.passed ? Mood.bad : check.isNoted ? .attention : .good
       return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
@@ -83,7 +83,7 @@ struct VerifyCommand: HopctlCommand {
     return HopdError(
       .checksFailed, "the store failed \(failed.count) of \(count) checks", at: Place(store: location.database),
       hint: isOld
-        ? "set these references right with the app; the backup of a migration has them too"
+        ? "repair these references with the app; the backup of a migration has them too"
         : "restore a backup (hopctl restore STORE), or repair the store with its app",
       reasons: failed.map { HopdError(.checksFailed, "\($0.name): \($0.detail)") })
   }

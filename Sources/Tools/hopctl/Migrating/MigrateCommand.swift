@@ -26,19 +26,20 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup(title: "Model options") var models: ModelOptions
   @OptionGroup(title: "Migration options") var options: RequestOptions
 
-  @Option(name: .customLong("output"), help: "Write a migrated copy here and only read the store.", completion: .file())
+  @Option(
+    name: .customLong("output"), help: "Write a migrated copy to this path; only read the store", completion: .file())
   var copy: String?
 
-  @Flag(name: .customLong("dry-run"), help: "Print what the migration would do; change nothing.")
+  @Flag(name: .customLong("dry-run"), help: "Show what the migration would do")
   var dryRun = false
 
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions
   @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
-  @Option(help: ArgumentHelp("How many old stores are kept, or none.", valueName: "keep|none"))
+  @Option(help: ArgumentHelp("Number of backups to keep, or none", valueName: "keep|none"))
   var backup: BackupCount?
 
-  @Option(help: "How thoroughly the result is verified.")
+  @Option(help: "Depth of verification")
   var verify: VerificationDepth?
 
   @OptionGroup var state: StateOptions
@@ -46,7 +47,7 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if scratch.directory != nil, !dryRun { throw ValidationError("--scratch belongs to --dry-run.") }
+    if scratch.directory != nil, !dryRun { throw ValidationError("--scratch requires --dry-run.") }
   }
 
   func execute() throws {
@@ -58,7 +59,7 @@ struct MigrateCommand: HopctlCommand {
     if ConvertedStore.isNeeded(for: location.store) {
       guard copy != nil else {
         throw HopdError(
-          .storeOfXML, "the store is a Core Data XML store, which cannot be migrated in its place",
+          .storeOfXML, "the store is a Core Data XML store, which cannot be migrated in place",
           at: Place(store: location.store.database),
           hint: "hopctl migrate \(store.text.quotedForShell) \(models.words) --output NEW.sqlite")
       }
@@ -77,8 +78,8 @@ struct MigrateCommand: HopctlCommand {
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     try MigrationOutput(output: output, named: named).run(
       request, remarks, bar, verb: "migrated", isCopy: copy != nil,
-      interrupted: "the store is as it was; run the same command again: "
-        + (copy == nil ? "it continues from the last checkpoint" : "a copy starts over")
+      interrupted: "the store is unchanged; run the same command again: "
+        + (copy == nil ? "it resumes at the last checkpoint" : "a copy starts over")
     ) { show throws(MigrationFailure) in
       try MigrationPipeline().run(request, stop: StopOnSignals.start(), observer: show)
     }

@@ -18,24 +18,24 @@ struct PlanCommand: HopctlCommand {
 
   @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
-  @Flag(help: "Exit with 10 if there is work to do.")
+  @Flag(help: "Exit with 10 if there is work to do")
   var check = false
 
   @Flag(
     name: .customLong("no-scan"),
     help: ArgumentHelp(
-      "Leave out the trial of a chain with mapping models.",
+      "Do not run chains with mapping models in a scratch directory",
       discussion: """
-        Such a chain is run up to its first policy into a scratch folder, because only then its rows can be looked at.
+        Such a chain is run up to its first policy into a scratch folder, because its rows can be inspected only then.
         """))
   var noScan = false
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions
 
   @Flag(
     help: ArgumentHelp(
-      "Leave out what differs from machine to machine: sizes, times, folders.",
+      "Omit values that differ between machines: sizes, times, directories",
       discussion:
-        "With --json the same plan is the same text, spread over lines, fit to be kept and compared in reviews."))
+        "With --json, an unchanged plan has the same output, one value per line, for reviews."))
   var stable = false
 
   @OptionGroup(title: "Output options") var output: OutputOptions

@@ -103,7 +103,7 @@ struct PlanReport {
       guard error.error.code.exit == .dataError else {
         var hindrance = error.error
         if hindrance.code == .noSpace {
-          hindrance.hint = "name another folder for the trial with --scratch DIR, or leave it out with --no-scan"
+          hindrance.hint = "pass another directory with --scratch DIR, or skip the trial run with --no-scan"
         }
         throw hindrance
       }

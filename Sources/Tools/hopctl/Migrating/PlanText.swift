@@ -38,7 +38,7 @@ struct PlanText {
     }
     for policy in shape.policies {
       let what = hop.hook == nil ? "policy \(policy.name)" : "then the program \(policy.name) changes objects"
-      let program = policy.bound ? TerminalText("bound") : TerminalText("no program", .bad) + "; give one with --policy"
+      let program = policy.bound ? TerminalText("bound") : TerminalText("no program", .bad) + "; pass one with --policy"
       lines.append("  \(what): " + program)
     }
     for drop in drops where drop.hop == hop.index {
@@ -86,7 +86,7 @@ struct PlanText {
   /// How the new store replaces the old one, if not by a rename.
   var replacement: String? {
     guard request.replacement == .inPlace else { return nil }
-    return "replace: in-place (the file stays; SQLite writes the new store into it in one transaction)"
+    return "replace: in-place (SQLite writes the new store into the same file in one transaction)"
   }
 
   /// Bytes of free disk that the migration needs.

@@ -21,21 +21,21 @@ struct RecoverCommand: HopctlCommand {
       continue; 65 a store needs you; 66 there is nothing at this path; 69 a store is in use.
       """)
 
-  @Argument(help: "A folder of stores, or one store.", completion: .directory)
+  @Argument(help: "A directory of stores, or one store", completion: .directory)
   var directory: String
 
   @Option(
-    name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the stores.",
+    name: .customLong("backup-directory"), help: "Backup directory (default: next to the stores)",
     completion: .directory)
   var backupDirectory: String?
 
-  @Flag(help: "Repair what can be repaired; without --yes nothing changes.")
+  @Flag(help: "Repair (default: only show what would be done)")
   var yes = false
 
   @Flag(
     help: ArgumentHelp(
-      "Also remove the checkpoints of migrations that could continue, with --yes.",
-      discussion: "Only what was staged goes: the next migration begins with the store as it is."))
+      "Also discard the checkpoints of resumable migrations",
+      discussion: "Removes only staged files: the next migration starts over."))
   var discard = false
 
   @OptionGroup var state: StateOptions
@@ -52,7 +52,7 @@ struct RecoverCommand: HopctlCommand {
     let stores = survey.stores.filter { only == nil || $0.location.database == only }
     if let only, stores.isEmpty, try files.status(only) == nil {
       throw HopdError(
-        .notFound, "there is no such file or folder, and no trace of a store that was here", at: Place(file: only),
+        .notFound, "no such file or directory, and no files of an interrupted migration", at: Place(file: only),
         hint: "check the path")
     }
 
@@ -66,10 +66,10 @@ struct RecoverCommand: HopctlCommand {
     }
     let orphans = only == nil ? survey.orphans : []
     for orphan in orphans {
-      try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
+      try output.line("\(orphan.printable): belongs to no known store: a running migration or a temporary file")
     }
     if results.isEmpty, orphans.isEmpty {
-      try output.line("\((only ?? folder.path).printable): no trace of an interrupted job")
+      try output.line("\((only ?? folder.path).printable): nothing to recover")
     }
     try output.object([
       "directory": folder.path.string, "stores": results.map(\.json), "orphans": orphans.map(\.string),
@@ -137,22 +137,24 @@ struct RecoverCommand: HopctlCommand {
       case .nothingToDo:
         let why =
           traces.isThere
-          ? "no trace of an interrupted job" : "there is no store; hopctl restore puts a backup in its place"
+          ? "nothing to recover" : "no store; restore a backup with `hopctl restore`"
         return result("clean", outcome, why: why)
       case .startAgain(let actions):
         let why =
-          outcome.renamed.map { "the store is \($0.printable) now: what was staged under its old name is of no use" }
+          outcome.renamed.map {
+            "the store was renamed to \($0.printable): files staged under its old name are unusable"
+          }
           ?? (outcome.findings?.intent == .readable
-            ? "it was interrupted before its new version got its name: the store is the old one, and complete"
-            : "the store is complete; the files beside it are from a job that will not be continued")
+            ? "interrupted before the swap: the old store is in place and intact"
+            : "the store is intact; the files next to it are from a job that will not be resumed")
         return result(yes ? "repaired" : "needs-repair", outcome, why: why, actions: actions)
       case .resume(let actions):
         let why =
-          "it was interrupted while its new version was built: the next migration continues from the last checkpoint"
+          "interrupted during the migration: the next one resumes at the last checkpoint"
         return result(actions.isEmpty || yes ? "resumes" : "needs-repair", outcome, why: why, actions: actions)
       case .completed(let actions):
         if yes { try intents.remove(outcome.location) }
-        let why = "it was interrupted after its new version got its name: the new store is in place, and complete"
+        let why = "interrupted after the swap: the new store is in place and intact"
         return result(yes ? "repaired" : "needs-repair", outcome, why: why, actions: actions + [.removeIntent])
       case .quarantine:
         let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
@@ -179,21 +181,21 @@ struct RecoverCommand: HopctlCommand {
     try output.lines(
       store.actions.map { "  \(store.state == "needs-repair" ? "to do" : "done"): \(RecoverCommand.sentence($0))" })
     switch store.state {
-    case "needs-repair" where discard: try output.line("  --discard --yes does it")
-    case "needs-repair": try output.line("  --yes does it; so does the next migration")
-    case "resumes": try output.line("  to begin again instead: --discard --yes removes the staged files")
+    case "needs-repair" where discard: try output.line("  run with --discard --yes to repair this now")
+    case "needs-repair": try output.line("  run with --yes to repair this now, or let the next migration do it")
+    case "resumes": try output.line("  to start over instead, run with --discard --yes")
     default: break
     }
   }
 
   private static func sentence(_ action: RecoveryAction) -> String {
     switch action {
-    case .syncDirectory: "make the new store's name durable"
-    case .dropStaged: "remove what was staged"
+    case .syncDirectory: "sync the directory of the new store"
+    case .dropStaged: "remove staged files"
     case .dropUnfinishedBackup: "remove the unfinished backup"
-    case .dropJobBackup: "remove the backup of the job, which is not needed"
+    case .dropJobBackup: "remove the unneeded backup of the job"
     case .moveBackup: "move the backup of the job to the backup directory"
-    case .makeContentDurable: "make the new content durable"
+    case .makeContentDurable: "sync the new store"
     case .setJournalMode: "set the requested journal mode"
     case .restoreWriteAheadLogMode: "set the store back to WAL mode"
     case .removeIntent: "remove the record of the job"

@@ -19,7 +19,7 @@ struct RehearseCommand: HopctlCommand {
   @OptionGroup(title: "Migration options") var options: RequestOptions
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions
 
-  @Option(help: "How thoroughly the result is verified.")
+  @Option(help: "Depth of verification")
   var verify: VerificationDepth?
 
   @OptionGroup(title: "Output options") var progress: ProgressOptions
@@ -33,7 +33,7 @@ struct RehearseCommand: HopctlCommand {
     if let verify { request.verification = verify }
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     try MigrationOutput(output: output).run(
-      request, remarks, bar, verb: "rehearsed", interrupted: "the store is as it was, and nothing is left of the copy"
+      request, remarks, bar, verb: "rehearsed", interrupted: "the store is unchanged, and the copy was deleted"
     ) { [request] show throws(MigrationFailure) in
       try MigrationPipeline().rehearse(
         request, scratch: scratch.directory, stop: StopOnSignals.start(), observer: show)

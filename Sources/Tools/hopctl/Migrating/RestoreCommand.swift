@@ -24,26 +24,26 @@ struct RestoreCommand: HopctlCommand {
       same command continues (stopped, or stores in use).
       """)
 
-  @Argument(help: ArgumentHelp("The store's SQLite file.", valueName: "store"), completion: .file())
+  @Argument(help: ArgumentHelp("SQLite file of the store", valueName: "store"), completion: .file())
   var path: String?
 
   @OptionGroup(title: "Options for a set") var set: RestoreSetOptions
 
-  @Option(help: "The backup: its database file or its folder; else the newest one.", completion: .file())
+  @Option(help: "The backup: its database file or its directory (default: the newest one)", completion: .file())
   var backup: String?
 
   @Option(
-    name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the store.",
+    name: .customLong("backup-directory"), help: "Backup directory (default: next to the store)",
     completion: .directory)
   var backupDirectory: String?
 
-  @Flag(help: "Do not ask. Needed without a terminal.")
+  @Flag(help: "Do not ask for confirmation")
   var yes = false
 
-  @Flag(name: .customLong("dry-run"), help: "Print which backup would replace the store; change nothing.")
+  @Flag(name: .customLong("dry-run"), help: "Show which backup would replace the store")
   var dryRun = false
 
-  @Flag(name: .customLong("no-pin"), help: "Let hopd migrate the restored store again.")
+  @Flag(name: .customLong("no-pin"), help: "Do not pin the restored store: hopd migrates it again")
   var noPin = false
 
   @Flag(
@@ -66,12 +66,12 @@ struct RestoreCommand: HopctlCommand {
 
   /// Throws if options contradict each other (see `RestoreSetOptions.requireConsistent`).
   private func requireConsistent() throws(HopdError) {
-    if dryRun, yes { throw HopdError(.usage, "give either --dry-run or --yes, not both") }
+    if dryRun, yes { throw HopdError(.usage, "pass either --dry-run or --yes, not both") }
     if (path == nil) == (set.watch == nil) {
-      throw HopdError(.usage, "give either a store, or --watch for a set of stores", hint: "hopctl restore --help")
+      throw HopdError(.usage, "pass either a store, or --watch for a set of stores", hint: "hopctl restore --help")
     }
     try set.requireConsistent()
-    if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway are for one store") }
+    if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway require one store") }
   }
 
   func execute() throws {
@@ -81,8 +81,8 @@ struct RestoreCommand: HopctlCommand {
     let files = LinuxFileSystem()
     if try files.status(location.database)?.kind == .directory {
       throw HopdError(
-        .notAStore, "this is a folder, and a restore takes one store", at: Place(store: location.database),
-        hint: "hopctl backups \(location.database.quotedForShell) lists the backups of the stores in it")
+        .notAStore, "is a directory; restore requires a store", at: Place(store: location.database),
+        hint: "list the backups of its stores: hopctl backups \(location.database.quotedForShell)")
     }
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     func choose() throws -> Choice {
@@ -103,7 +103,7 @@ struct RestoreCommand: HopctlCommand {
     let warnings = result.warnings + differences(restored.differingFiles, location)
     output.warn(warnings)
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")
-    if let kept = result.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
+    if let kept = result.backup { try output.line("  backup: \(kept.printable)") }
     try report(restored.pin)
     try output.object([
       "store": location.database.string, "restored": chosen.database.string, "version": result.version.name,
@@ -117,7 +117,7 @@ struct RestoreCommand: HopctlCommand {
     let version = choice.version.map { ": \($0)" } ?? ""
     try output.line("would restore \(store.text)\(version), from \(choice.database.printable)")
     try output.line(
-      "  the present store would be kept as a backup"
+      "  the current store would be kept as a backup"
         + (noPin ? "" : ", and the restored one pinned until hopctl migrate or hopctl resume"))
     try output.object([
       "store": location.database.string, "restored": choice.database.string, "version": choice.version,
@@ -135,7 +135,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   private func report(_ pin: RestorePin?) throws {
-    guard let pin else { return try output.line("  not pinned: hopd migrates it again where its directory is watched") }
+    guard let pin else { return try output.line("  not pinned: hopd migrates it again if its directory is watched") }
     try output.line("  pinned: \(pin.sentence)")
     try output.line("  \(pin.release(FilePath(store.store)))")
   }
@@ -157,8 +157,8 @@ struct RestoreCommand: HopctlCommand {
   /// Reports that an interrupted restore was already complete.
   private func reportFinished(_ location: CanonicalStoreLocation, _ outcome: RecoveryOutcome) throws {
     let version = outcome.intent?.to.name ?? "the backup"
-    try output.line("restored \(store.text): \(version); an interrupted restore was complete")
-    if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
+    try output.line("restored \(store.text): \(version); completed by the interrupted run")
+    if let kept = outcome.backups.first { try output.line("  backup: \(kept.printable)") }
     let pin = try PinStore(location: location, files: LinuxFileSystem()).read()
     try report(pin)
     try output.object([
@@ -183,15 +183,16 @@ struct RestoreCommand: HopctlCommand {
     guard let backup else {
       guard let newest = generations.first else {
         throw HopdError(
-          .notFound, "no backup of this store is kept", at: Place(store: location.database),
-          hint: "name one with --backup FILE, or the folder of backups with --backup-directory; "
-            + "hopctl backups \(location.directory.quotedForShell) lists those of all stores, also of renamed ones")
+          .notFound, "no backup of this store", at: Place(store: location.database),
+          hint: "pass --backup FILE or --backup-directory; "
+            + "hopctl backups \(location.directory.quotedForShell) lists all backups, including those of renamed stores"
+        )
       }
       if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
         throw HopdError(
-          .recordUnreadable, "hopctl cannot tell which backup is the newest: the label of one cannot be read",
+          .recordUnreadable, "cannot determine the newest backup: the label of one is unreadable",
           at: error.place, cause: error.cause,
-          hint: "name the backup with --backup; hopctl backups \(location.database.quotedForShell) lists them")
+          hint: "pass --backup with one from: hopctl backups \(location.database.quotedForShell)")
       }
       return Choice(database: newest.database, version: newest.record?.from.name)
     }
@@ -202,8 +203,8 @@ struct RestoreCommand: HopctlCommand {
     guard kind == .regular else {
       throw HopdError(
         .notFound,
-        kind == .symbolicLink ? "this is a symbolic link, which is not followed" : "there is no store in the backup",
-        at: Place(file: database), hint: "name the backup's database file")
+        kind == .symbolicLink ? "is a symbolic link, which is not followed" : "no store in the backup",
+        at: Place(file: database), hint: "pass the database file of the backup")
     }
     let known = generations.first { $0.database == database }
     return Choice(database: database, version: known?.record?.from.name)
@@ -228,8 +229,8 @@ struct RestoreCommand: HopctlCommand {
     let version = choice.version.map { " (\($0))" } ?? ""
     guard Confirmation.isPossible else {
       throw HopdError(
-        .usage, "restoring replaces the store by its backup\(version): without a terminal it needs --yes",
-        at: Place(store: location.database), hint: "give --yes; the present store is kept as a backup")
+        .usage, "refusing to restore\(version) without confirmation: standard input is not a terminal",
+        at: Place(store: location.database), hint: "pass --yes; the current store is kept as a backup")
     }
   }
 
@@ -239,8 +240,8 @@ struct RestoreCommand: HopctlCommand {
     // With --anyway the file may be another version than its label says.
     let version = choice.version.map { anyway ? " (\($0) by its label)" : " (\($0))" } ?? ""
     try Confirmation.require(
-      "Replace \(store.text) by \(choice.database.printable)\(version)? The app loses what was changed since; the "
-        + "present store is kept as a backup.",
-      refusal: "\(store.text) is not restored, as you answered; nothing was changed")
+      "Restore \(store.text) from \(choice.database.printable)\(version)? Later changes are lost; the "
+        + "current store is kept as a backup.",
+      refusal: "restore cancelled; nothing was changed")
   }
 }

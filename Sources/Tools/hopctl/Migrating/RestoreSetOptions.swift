@@ -15,34 +15,34 @@ import SystemPackage
 struct RestoreSetOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Restore stores of this watch or folder instead of one store.",
-      discussion: "It needs --since, --from-version or --to-version; if several are given, all must hold.",
+      "Restore the stores of this watch or directory",
+      discussion: "Requires --since, --from-version or --to-version; all that are given must match.",
       valueName: "name|dir"), completion: .directory)
   var watch: String?
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Stores that were migrated since then.",
+      "Select stores that were migrated since then",
       discussion: "In local time: \(PointInTime.forms).", valueName: "time"))
   var since: String?
 
   @Option(
     name: .customLong("from-version"),
-    help: ArgumentHelp("Stores that had this version before their migration.", valueName: "version"))
+    help: ArgumentHelp("Select stores that had this version before their migration", valueName: "version"))
   var fromVersion: String?
 
   @Option(
     name: .customLong("to-version"),
-    help: ArgumentHelp("Stores that were migrated to this version.", valueName: "version"))
+    help: ArgumentHelp("Select stores that were migrated to this version", valueName: "version"))
   var toVersion: String?
 
   @Option(
-    help: "The configuration file with the watch, instead of the installed ones.",
+    help: "Configuration file with the watch (default: the installed ones)",
     completion: .file(extensions: ["toml"]))
   var config: String?
 
-  @Flag(help: "Search the folders below, too.")
+  @Flag(help: "Also search subdirectories")
   var recursive = false
 
   /// Whether backups are selected.
@@ -53,12 +53,13 @@ struct RestoreSetOptions: ParsableArguments {
   func requireConsistent() throws(HopdError) {
     if watch == nil, selects || config != nil || recursive {
       throw HopdError(
-        .usage, "--since, --from-version, --to-version, --config and --recursive are for a set of stores",
+        .usage, "--since, --from-version, --to-version, --config and --recursive require --watch",
         hint: "add --watch NAME or --watch DIRECTORY")
     }
     if watch != nil, !selects {
       throw HopdError(
-        .usage, "--watch needs --since, --from-version or --to-version", hint: "hopctl restore --watch NAME --since -1h"
+        .usage, "--watch requires --since, --from-version or --to-version",
+        hint: "hopctl restore --watch NAME --since -1h"
       )
     }
   }
@@ -69,8 +70,8 @@ struct RestoreSetOptions: ParsableArguments {
     let moment = since.flatMap { PointInTime.seconds($0, now: now) }
     if let since, moment == nil {
       throw HopdError(
-        .usage, "--since takes a time, not \"\(since.printableLine)\"",
-        hint: "write it like one of \(PointInTime.forms)")
+        .usage, "--since expects a time, not \"\(since.printableLine)\"",
+        hint: "pass one of the forms \(PointInTime.forms)")
     }
     if let moment, moment > now {
       throw HopdError(
@@ -97,8 +98,9 @@ struct RestoreSetOptions: ParsableArguments {
     else {
       let names = configuration?.watches.map(\.name.printableLine).joined(separator: ", ") ?? ""
       throw HopdError(
-        .usage, "there is neither a watch nor a folder \"\(name.printableLine)\"",
-        hint: names.isEmpty ? "pass a folder, or --config FILE" : "pass a folder, or one of the watches: \(names)")
+        .usage, "no such watch or directory: \(name.printableLine)",
+        hint: names.isEmpty ? "pass a directory, or --config FILE" : "pass a directory, or one of the watches: \(names)"
+      )
     }
     let around = configuration?.watches(around: directory.path) ?? []
     let watch = around.count == 1 ? around.first : nil

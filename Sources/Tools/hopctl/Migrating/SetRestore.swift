@@ -27,7 +27,7 @@ struct SetRestore {
       throw HopdError(
         .notFound, "no store of \(place.name.printableLine) has a backup of a migration \(selection.words)",
         at: Place(file: place.directory.path),
-        hint: "`hopctl backups \(place.directory.path.quotedForShell)` lists the backups with their versions")
+        hint: "list the backups with their versions: `hopctl backups \(place.directory.path.quotedForShell)`")
     }
     let count = stores.count { if case .migrated = $0.state { true } else { false } }
     if dryRun {
@@ -91,7 +91,7 @@ struct SetRestore {
       // The recovery may have removed a backup, and another command may have restored the store.
       let backups = try BackupSet(location: location, rule: place.rule, files: LinuxFileSystem())
       guard let found = try SetStore(backups, selection) else {
-        throw HopdError(.notFound, "its backup was removed meanwhile", at: Place(store: known.database))
+        throw HopdError(.notFound, "its backup was removed in the meantime", at: Place(store: known.database))
       }
       store = found
       if finished != nil, case .restored = store.state {
@@ -121,8 +121,8 @@ struct SetRestore {
       let versions = record.map { "\($0.to.name) → \($0.from.name)" } ?? ""
       return switch store.state {
       case .migrated: [path, record?.time ?? "?", versions]
-      case .restored: [path, record?.time ?? "?", "restored already"]
-      case .gone: [path, record?.time ?? "?", "gone: stays away"]
+      case .restored: [path, record?.time ?? "?", "already restored"]
+      case .gone: [path, record?.time ?? "?", "no longer exists: not restored"]
       case .unclear(let error): [path, "", "cannot be restored: \(error.message)"]
       }
     }
@@ -137,7 +137,7 @@ struct SetRestore {
       let versions = result.store.backup.map { "\($0.record.to.name) → \($0.record.from.name)" } ?? ""
       try output.line("restored \(path): \(versions)")
     case .failed, .waiting: if let error = result.error { ErrorReport.report(error) }
-    case .gone: try output.line("gone \(path): its backup stays")
+    case .gone: try output.line("missing \(path): its backup is kept")
     case .already, .untried, .toRestore: break
     }
   }
@@ -145,18 +145,18 @@ struct SetRestore {
   private func finish(_ results: [SetResult], group: String?, dryRun: Bool) throws {
     func count(_ outcome: SetResult.Outcome) -> Int { results.count { $0.outcome == outcome } }
     let counts: [(SetResult.Outcome, String)] = [
-      (.toRestore, "to restore"), (.restored, "restored"), (.already, "restored already"), (.gone, "gone"),
-      (.waiting, "waiting"), (.failed, "failed"), (.untried, "not tried"),
+      (.toRestore, "to restore"), (.restored, "restored"), (.already, "already restored"), (.gone, "missing"),
+      (.waiting, "waiting"), (.failed, "failed"), (.untried, "not processed"),
     ]
     let parts = counts.filter { count($0.0) > 0 }.map { "\(MessageFormatter.count(count($0.0))) \($0.1)" }
     try output.line(parts.joined(separator: ", "))
     let pinned = results.contains { $0.pin?.group != nil && $0.pin?.group == group }
     if let group, pinned {
-      try output.line("  pinned as the group \(group): hopd does not migrate them until it is released")
-      try output.line("  `\(PinGroup(group).command)` releases it")
+      try output.line("  pinned as the group \(group): hopd does not migrate them until the group is unpinned")
+      try output.line("  `\(PinGroup(group).command)` unpins it")
     }
     let isOpen = count(.waiting) + count(.untried) > 0
-    if isOpen { try output.line("  the same command continues") }
+    if isOpen { try output.line("  run the same command to continue") }
     try output.object([
       "set": place.name, "directory": place.directory.path.string, "dryRun": dryRun, "group": pinned ? group : nil,
       "stores": results.map(\.json),
@@ -170,16 +170,16 @@ struct SetRestore {
     guard Confirmation.isPossible else {
       throw HopdError(
         .usage,
-        "restoring replaces \(MessageFormatter.count(count, "store", "stores")) by backups: without a terminal it "
+        "refusing to restore \(MessageFormatter.count(count, "store", "stores")) by backups: without a terminal it "
           + "needs --yes", at: Place(file: place.directory.path),
-        hint: "pass --dry-run to list them, or --yes; each present store is kept as a backup")
+        hint: "pass --dry-run to list them, or --yes; each current store is kept as a backup")
     }
   }
 
   private func ask(_ count: Int) throws {
     try Confirmation.require(
       "Replace \(MessageFormatter.count(count, "store by its backup", "stores by their backups"))? The app loses what "
-        + "was changed since; each present store is kept as a backup.",
-      refusal: "no store is restored, as you answered; nothing was changed")
+        + "later changes; each current store is kept as a backup.",
+      refusal: "restore cancelled; nothing was changed")
   }
 }

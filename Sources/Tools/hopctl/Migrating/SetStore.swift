@@ -58,10 +58,10 @@ struct SetStore {
       state = .unclear(
         HopdError(
           .otherVersion,
-          "the store is no longer of \(backup.record.to.name), to which the migration from "
+          "the store does not have the version \(backup.record.to.name) any more, to which the migration from "
             + "\(backup.record.from.name) led",
           at: Place(store: database),
-          hint: "`hopctl restore \(database.quotedForShell) --backup \(file)` restores it all the same"))
+          hint: "`hopctl restore \(database.quotedForShell) --backup \(file)` restores it anyway"))
     }
   }
 
@@ -75,7 +75,7 @@ struct SetStore {
       } else if selection.mayTake(generation) {
         throw try backups.unreadableLabels().first { $0.place.file == generation.label }
           ?? HopdError(
-            .recordUnreadable, "the label of a backup cannot be read",
+            .recordUnreadable, "cannot read the label of a backup",
             at: Place(store: backups.location.database, file: generation.label))
       }
     }

@@ -15,21 +15,21 @@ struct MappingInferCommand: HopctlCommand {
       mapping model that differs from it. docs/MAPPINGS.md says how to continue.
       """)
 
-  @Argument(help: "The model that has both versions.", completion: .file())
+  @Argument(help: "Model with both versions", completion: .file())
   var path: String
 
-  @Argument(help: "The version to begin at.")
+  @Argument(help: "Source version")
   var from: String
 
-  @Argument(help: "The version to end at.")
+  @Argument(help: "Destination version")
   var to: String
 
   @Option(
-    name: .customLong("output"), help: "Write to this file, which must not exist yet; else to standard output.",
+    name: .customLong("output"), help: "Write to this new file (default: standard output)",
     completion: .file())
   var file: String?
 
-  @Flag(help: "Write also what cannot be inferred, as comments that begin with TODO.")
+  @Flag(help: "Also write what cannot be inferred, as TODO comments")
   var skeleton = false
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -37,7 +37,7 @@ struct MappingInferCommand: HopctlCommand {
 
   func validate() throws {
     if let file, !file.hasSuffix(TextMapping.fileNameEnd) {
-      throw ValidationError("--output takes a name that ends with \(TextMapping.fileNameEnd).")
+      throw ValidationError("--output expects a name that ends with \(TextMapping.fileNameEnd).")
     }
   }
 
@@ -66,10 +66,10 @@ struct MappingInferCommand: HopctlCommand {
       let isThere = code == .fileExists
       throw HopdError(
         known?.code == .noSpace ? .noSpace : .cannotCreateMapping,
-        isThere ? "the file is there already" : "the file cannot be written", at: Place(file: file),
+        isThere ? "file already exists" : "cannot write the file", at: Place(file: file),
         // The name in the error of a system call is that of the hidden file.
         cause: isThere ? nil : code.map { $0 as any Error } ?? error,
-        hint: isThere ? "give another name, or remove it first" : known?.hint)
+        hint: isThere ? "choose another name, or remove the file" : known?.hint)
     }
   }
 

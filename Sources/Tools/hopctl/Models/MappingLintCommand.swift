@@ -17,27 +17,27 @@ struct MappingLintCommand: HopctlCommand {
       no hop. With --strict every finding makes it 65.
       """)
 
-  @Argument(help: "A .xcmappingmodel, .cdm or .hopmap.toml, or a folder that holds one.", completion: .file())
+  @Argument(help: "Mapping model (.xcmappingmodel, .cdm, .hopmap.toml) or its directory", completion: .file())
   var file: String
 
   @Option(
     name: .customLong("models"),
-    help: "The model with both versions: a .xcdatamodeld, .momd, versions one by one, or a folder; may be repeated.",
+    help: "Model with both versions (.xcdatamodeld, .momd), single versions, or a directory; repeatable",
     completion: .file())
   var models: [String] = []
 
   @Option(
-    name: .customLong("mappings"), help: "Other mapping models of the same hop; may be repeated.", completion: .file())
+    name: .customLong("mappings"), help: "Other mapping models of the same hop; repeatable", completion: .file())
   var mappings: [String] = []
 
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "A policy class that has a program, as in --policy of migrate; may be repeated.",
+      "Policy class that has a program; repeatable",
       valueName: "class[=command]"))
   var policies: [String] = []
 
-  @Flag(help: "Any finding makes the exit status 65.")
+  @Flag(help: "Exit with 65 if there is any finding")
   var strict = false
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -76,9 +76,9 @@ struct MappingLintCommand: HopctlCommand {
     try output.line(
       "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → "
         + "\(mapping.destinationVersion.printableLine)"
-        + (subject.serves ? "" : " (the nearest versions; it serves no hop)") + ", "
+        + (subject.serves ? "" : " (the closest versions; no hop uses it)") + ", "
         + (findings.isEmpty
-          ? "nothing found" : MessageFormatter.count(findings.count, "finding", "findings")))
+          ? "no findings" : MessageFormatter.count(findings.count, "finding", "findings")))
     for finding in findings {
       let place = [finding.mapping.map { "“\($0)”" }, finding.entity, finding.property].compactMap(\.self)
       try output.line("")

@@ -16,22 +16,22 @@ struct MappingShowCommand: HopctlCommand {
       nearest two; entity mappings without effect there are called dead.
       """)
 
-  @Argument(help: "A .xcmappingmodel, .cdm or .hopmap.toml, or a folder that holds one.", completion: .file())
+  @Argument(help: "Mapping model (.xcmappingmodel, .cdm, .hopmap.toml) or its directory", completion: .file())
   var file: String
 
   @Option(
     name: .customLong("models"),
-    help: "The model with both versions: a .xcdatamodeld, .momd, versions one by one, or a folder; may be repeated.",
+    help: "Model with both versions (.xcdatamodeld, .momd), single versions, or a directory; repeatable",
     completion: .file())
   var models: [String] = []
 
   @Option(
     name: .customLong("mappings"),
-    help: "Other mapping models of the same hop, whose objects its relationships look for; may be repeated.",
+    help: "Other mapping models of the same hop; repeatable",
     completion: .file())
   var mappings: [String] = []
 
-  @Flag(help: "Show it as a text mapping, which hopd follows in the same way.")
+  @Flag(help: "Print an equivalent text mapping")
   var text = false
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -57,7 +57,7 @@ struct MappingShowCommand: HopctlCommand {
   }
 
   /// Throws if hopd would refuse the text: a mapping model that hopd refuses is refused as text too, and a name may
-  /// mean something else in a text.
+  /// have another meaning in a text.
   private func requireAccepted(_ text: String, _ subject: MappingSubject) throws {
     var reasons = subject.findings
     // The text is checked alone, so it is not checked if it may look up objects of the hop's other mapping models.
@@ -74,8 +74,8 @@ struct MappingShowCommand: HopctlCommand {
     }
     guard !reasons.isEmpty else { return }
     throw HopdError(
-      .invalidMapping, "hopd would refuse this text, as it refuses the mapping model",
-      at: Place(file: FilePath(file)), hint: "mend what is named here in the text, then: hopctl mapping lint",
+      .invalidMapping, "hopd cannot run the mapping model, so it would refuse this text too",
+      at: Place(file: FilePath(file)), hint: "fix these problems in the text mapping, then run `hopctl mapping lint`",
       reasons: reasons)
   }
 

@@ -25,9 +25,9 @@ struct MappingSubject {
   init(file: String, models: [String], mappings: [String], _ reader: any SourceModelReader) throws {
     let path = try ModelCommand.only(
       MappingFileSearch.find(at: FilePath(file)), "mapping model", at: file,
-      hint: "name a .xcmappingmodel, .cdm or .hopmap.toml")
+      hint: "pass a .xcmappingmodel, .cdm or .hopmap.toml")
     guard !models.isEmpty else {
-      throw MissingModel(directories: [path.removingLastComponent()], place: "beside the mapping model").error
+      throw MissingModel(directories: [path.removingLastComponent()], place: "next to the mapping model").error
     }
     let file = try MappingReader.read(at: path)
     let catalog = try ModelCatalog.load(models.map { FilePath($0) }, source: reader)
@@ -67,7 +67,7 @@ struct MappingSubject {
       for hops in catalog.bundles.map({ MappingCatalog(files: [file]).hops(among: versions(of: $0, in: catalog)) }) {
         guard let pair = hops.idle.first?.pair else { continue }
         let remark = HopdError(
-          .mappingRemark, "no store follows the mapping model: its two versions have the same hashes", at: place)
+          .mappingRemark, "the mapping model is never used: its two versions have the same hashes", at: place)
         return (hops, pair, nil, [remark])
       }
       if let nearest = misfits.first { return (nearest.hops, nearest.misfit.pair, nearest.misfit, []) }
@@ -75,13 +75,13 @@ struct MappingSubject {
         "\(bundle.name) (\(bundle.versions.map(\.name).joined(separator: ", ")))"
       }
       throw HopdError(
-        .staleMapping, "the mapping model fits no two versions of the models that were given", at: place,
-        hint: "give the model it was made for; given were: \(names.joined(separator: "; "))")
+        .staleMapping, "the mapping model matches no two versions of the given models", at: place,
+        hint: "pass the model it was made for; given: \(names.joined(separator: "; "))")
     }
     guard fitting.count == 1 else {
       throw HopdError(
-        .ambiguousMapping, "the mapping model fits versions of \(fitting.count) models", at: place,
-        hint: "name one with --models: \(fitting.map(\.bundle.path.printable).joined(separator: ", "))")
+        .ambiguousMapping, "the mapping model matches versions of \(fitting.count) models", at: place,
+        hint: "pass one with --models: \(fitting.map(\.bundle.path.printable).joined(separator: ", "))")
     }
     func distance(_ pair: MappingHops.Pair) -> (Int, Int) {
       pair.destination > pair.source
@@ -99,7 +99,7 @@ struct MappingSubject {
     if !alternatives.isEmpty {
       remarks.append(
         HopdError(
-          .mappingRemark, "the mapping model also fits \(alternatives.joined(separator: ", "))", at: place))
+          .mappingRemark, "the mapping model also matches \(alternatives.joined(separator: ", "))", at: place))
     }
     guard !mappings.isEmpty else { return (first.hops, pair, nil, remarks) }
     let others = try MappingCatalog.load(mappings.map { FilePath($0) }).files.filter { $0.path != file.path }

@@ -13,20 +13,20 @@ struct ModelCalibrateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "calibrate", abstract: "Settle unproven forms of Swift source by known hashes",
     discussion: """
-      It tries what each form could be until the version hashes are those of a store that the app made, or those that \
-      its tests pin, and keeps what was found in hop.calibration.toml in the folder. One entity with the form is \
-      enough. Where no hash decides between two ways to store a collection, rows of the store do.
+      Tries each possible meaning of a form until the version hashes match those of a store that the app created, or \
+      those that its tests pin, and writes the result to hop.calibration.toml in the directory. One entity with the \
+      form is enough. If no hash decides between two ways to store a collection, rows of the store do.
       """)
 
-  @Argument(help: "A folder of Swift source.", completion: .file())
+  @Argument(help: "Directory of Swift source", completion: .file())
   var path: String
 
-  @Option(help: "A store that the app made with a version of this source.", completion: .file())
+  @Option(help: "Store that the app created with a version of this source", completion: .file())
   var store: String?
 
   @Option(
     help: ArgumentHelp(
-      "A file or folder with version hashes, such as the app's tests; may be repeated.",
+      "File or directory with version hashes, e.g. tests of the app; repeatable",
       discussion: """
         Any text in which hashes, checksums or digests are written, in base64 or hexadecimal: dictionaries, \
         assertions, JSON, hop.lock.
@@ -34,7 +34,7 @@ struct ModelCalibrateCommand: HopctlCommand {
     completion: .file())
   var pinned: [String] = []
 
-  @Option(help: ArgumentHelp("NSManagedObjectModel.versionChecksum of such a version.", valueName: "base64"))
+  @Option(help: ArgumentHelp("NSManagedObjectModel.versionChecksum of such a version", valueName: "base64"))
   var checksum: String?
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -42,7 +42,7 @@ struct ModelCalibrateCommand: HopctlCommand {
 
   func validate() throws {
     guard [store != nil, !pinned.isEmpty, checksum != nil].count(where: { $0 }) == 1 else {
-      throw ValidationError("Give one of --store, --pinned and --checksum.")
+      throw ValidationError("Pass one of --store, --pinned and --checksum.")
     }
   }
 

@@ -14,7 +14,7 @@ struct ModelCommand: ParsableCommand {
     ])
 
   /// Reads the only model at or below `path`: a model, a store that holds its own, Swift source, or a folder of any. In
-  /// a folder with both, the source of SwiftData models comes before model files, which can be named by themselves.
+  /// a folder with both, the source of SwiftData models comes before model files, which can be passed individually.
   static func bundle(at path: String, _ source: any SourceModelReader) throws(HopdError) -> ModelBundle {
     let given = FilePath(path)
     if StoreModels.isStore(given) { return try StoreModels.bundle(ofStoreAt: given) }
@@ -43,9 +43,9 @@ struct ModelCommand: ParsableCommand {
   ) throws(HopdError) -> FilePath {
     if let first = found.first, found.count == 1 { return first }
     throw HopdError(
-      .usage, found.isEmpty ? "there is no \(what) here" : "there are \(found.count) \(what)s here",
+      .usage, found.isEmpty ? "found no \(what)" : "found \(found.count) \(what)s",
       at: Place(file: FilePath(path)),
-      hint: found.isEmpty ? hint : "name one of: \(found.map(\.printable).joined(separator: ", "))")
+      hint: found.isEmpty ? hint : "pass one of: \(found.map(\.printable).joined(separator: ", "))")
   }
 
   /// Returns the version of that name.

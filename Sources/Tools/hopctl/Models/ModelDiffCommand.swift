@@ -15,17 +15,17 @@ struct ModelDiffCommand: HopctlCommand {
       the current version. With three words the first is a model, and the others are two of its versions.
       """)
 
-  @Argument(help: "Two models, or a model and two of its versions.", completion: .file())
+  @Argument(help: "Two models, or a model and two of its versions", completion: .file())
   var words: [String]
 
-  @Flag(help: "A section of Markdown.")
+  @Flag(help: "Print Markdown")
   var markdown = false
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    guard (2...3).contains(words.count) else { throw ValidationError("Give two models, or a model and two versions.") }
+    guard (2...3).contains(words.count) else { throw ValidationError("Pass two models, or a model and two versions.") }
   }
 
   func execute() throws {
@@ -56,6 +56,6 @@ struct ModelDiffCommand: HopctlCommand {
   private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {
     let bundle = try ModelCommand.bundle(at: path, source.reader)
     return try ModelCommand.only(
-      of: bundle, remedy: "name two of them: hopctl model diff \(path.quotedForShell) FROM TO")
+      of: bundle, remedy: "pass two of them: hopctl model diff \(path.quotedForShell) FROM TO")
   }
 }

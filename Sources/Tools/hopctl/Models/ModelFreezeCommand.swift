@@ -14,13 +14,13 @@ struct ModelFreezeCommand: HopctlCommand {
       and change it no more.
       """)
 
-  @Argument(help: "A folder of Swift source.", completion: .file())
+  @Argument(help: "Directory of Swift source", completion: .file())
   var path: String
 
-  @Option(help: "The tag, branch or commit of git; else the source as it is.")
+  @Option(help: "Git tag, branch or commit (default: the working tree)")
   var tag: String?
 
-  @Option(help: "The name of the VersionedSchema.")
+  @Option(help: "Name of the VersionedSchema")
   var name: String
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -28,7 +28,7 @@ struct ModelFreezeCommand: HopctlCommand {
 
   func validate() throws {
     guard let first = name.first, first.isLetter, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" }) else {
-      throw ValidationError("--name is a name of Swift, such as SchemaV1.")
+      throw ValidationError("--name expects a Swift identifier, e.g. SchemaV1.")
     }
   }
 
@@ -43,7 +43,7 @@ struct ModelFreezeCommand: HopctlCommand {
     let calibrated = try CalibrationFile.read(besides: folder)
     let models = try SourceModels(target, schema: source.schema, calibrated: calibrated)
     guard let (version, derived) = models.versions.last else {
-      throw HopdError(.noSourceModels, "there is no version in this source", at: Place(file: folder))
+      throw HopdError(.noSourceModels, "no version in this source", at: Place(file: folder))
     }
     let text = try FrozenSchema(version, derived, of: target).text(name: name, origin: tag ?? "this source")
     if !output.json { try StandardStreams.write(text, to: .output) }

@@ -7,7 +7,7 @@ struct ModelHashCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "hash", abstract: "Print the version hashes of each model version")
 
-  @Argument(help: "A model.", completion: .file())
+  @Argument(help: "A model", completion: .file())
   var path: String
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions

@@ -8,9 +8,9 @@ import SystemPackage
 struct ModelListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List models and their versions, oldest first",
-    discussion: "It takes whatever --models takes; versions that are named one by one are one model.")
+    discussion: "Accepts the same arguments as --models; single versions form one model.")
 
-  @Argument(help: "Models, stores that hold their model, or folders of them.", completion: .file())
+  @Argument(help: "Models, stores that contain their model, or directories of them", completion: .file())
   var paths: [String]
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions

@@ -11,10 +11,10 @@ struct ModelSchemaCommand: HopctlCommand {
     commandName: "schema", abstract: "Print the SQL schema of an empty store",
     discussion: "Without --json the output is a script for sqlite3.")
 
-  @Argument(help: "A model.", completion: .file())
+  @Argument(help: "A model", completion: .file())
   var path: String
 
-  @Option(name: .customLong("model-version"), help: "The version; else the current one, or the only one.")
+  @Option(name: .customLong("model-version"), help: "Model version (default: the current or only one)")
   var modelVersion: String?
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
@@ -27,7 +27,7 @@ struct ModelSchemaCommand: HopctlCommand {
       try modelVersion.map { name throws(HopdError) in
         try ModelCommand.refuse(omitted: name, of: bundle)
         return try ModelCommand.version(name, of: bundle)
-      } ?? ModelCommand.only(of: bundle, remedy: "name one with --model-version")
+      } ?? ModelCommand.only(of: bundle, remedy: "pass one with --model-version")
     let schema = try layout.schema(of: try layout.part(of: model, at: bundle.path), at: bundle.path)
     output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
     try output.lines(schema.createStatements.map { $0 + ";" })

@@ -13,32 +13,32 @@ import SystemPackage
 /// The options for the backup rule.
 struct BackupOptions: ParsableArguments {
   @Option(
-    name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the stores.",
+    name: .customLong("backup-directory"), help: "Backup directory (default: next to the stores)",
     completion: .directory)
   var backupDirectory: String?
 
-  @Option(help: "How many backups of migrations are kept; those of restores are not counted.")
+  @Option(help: "Number of migration backups to keep; backups by a restore do not count")
   var keep: Int?
 
-  @Option(name: .customLong("keep-for"), help: "How long backups are kept, as 30d or 12h; 0s keeps them for ever.")
+  @Option(name: .customLong("keep-for"), help: "Maximum age of backups, e.g. 30d or 12h; 0s = no limit")
   var keepFor: String?
 
   @Option(
-    help: "Take directory and rule from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
+    help: "Use the directory and rules of a watch in this file", completion: .file(extensions: ["toml"]))
   var config: String?
 
-  @Option(help: "The watch of --config, where it has several.")
+  @Option(help: "Watch of --config, if it has several")
   var watch: String?
 
-  @Flag(help: "Search the folders below, too.")
+  @Flag(help: "Also search subdirectories")
   var recursive = false
 
   func validate() throws {
-    if let keep, keep < 0 { throw ValidationError("--keep takes a number from 0.") }
+    if let keep, keep < 0 { throw ValidationError("--keep expects a number from 0.") }
     if let keepFor, Quantity.duration(keepFor) == nil {
-      throw ValidationError("--keep-for takes a time as 30d, 12h or 5min, not \"\(keepFor)\".")
+      throw ValidationError("--keep-for expects a time, e.g. 30d, 12h or 5min, not \"\(keepFor)\".")
     }
-    if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
+    if watch != nil, config == nil { throw ValidationError("--watch requires --config.") }
   }
 
   /// Whether the command line gives a rule for removing backups.
@@ -61,7 +61,8 @@ struct BackupOptions: ParsableArguments {
     if let found = try configuration.watch(watch, around: directory, file: config) { return found }
     let names = configuration.watches.map(\.name).joined(separator: ", ")
     throw HopdError(
-      .usage, "which watch is meant?", at: Place(file: FilePath(config)), hint: "name it with --watch: \(names)")
+      .usage, "the configuration has several watches", at: Place(file: FilePath(config)),
+      hint: "choose one with --watch: \(names)")
   }
 }
 
@@ -87,8 +88,8 @@ enum BackupTarget {
       guard folder.removingLastComponent().lastComponent?.string.hasSuffix(".hopd-backups") == true else { continue }
       guard let store = BackupSet.store(ofGeneration: folder, files: files) else {
         throw HopdError(
-          .notFound, "this is not a backup, or its label cannot be read", at: Place(file: folder),
-          hint: "hopctl backups lists backups")
+          .notFound, "not a backup, or its label is unreadable", at: Place(file: folder),
+          hint: "list backups with `hopctl backups`")
       }
       self = .generation(folder, of: store)
       return

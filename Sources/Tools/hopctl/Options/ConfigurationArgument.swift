@@ -7,7 +7,7 @@ import SystemPackage
 
 /// `[FILE]`: one configuration file instead of the installed configuration.
 struct ConfigurationArgument: ParsableArguments {
-  @Argument(help: "A configuration file; its own drop-ins (FILE.d) belong to it.", completion: .file())
+  @Argument(help: "Configuration file, with its drop-ins (FILE.d)", completion: .file())
   var file: String?
 
   /// Loads the named file, or the installed configuration.

@@ -45,7 +45,7 @@ enum ConvertedStore {
     }.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
-        .xmlStoreInvalid, "the SQLite store that was made of the XML store is not whole; it was removed", at: place,
+        .xmlStoreInvalid, "the SQLite store created from the XML store is incomplete; it was removed", at: place,
         hint: "let the app convert it: migratePersistentStore with NSSQLiteStoreType",
         reasons: failed.map { HopdError(.xmlStoreInvalid, "\($0.name): \($0.detail)") })
     }

@@ -12,8 +12,8 @@ struct EvidenceOptions: ParsableArguments {
   @Flag(
     name: .customLong("read-only"),
     help: ArgumentHelp(
-      "Print the SHA-256 of the store and of its -wal before and after, and fail if they differ.",
-      discussion: "The command writes nothing there with or without it; this states it for a report."))
+      "Print the SHA-256 of the store and its -wal before and after; fail if they differ",
+      discussion: "The command never writes to the store; this proves it in a report."))
   var readOnly = false
 
   /// Digests the files; nil without the option.
@@ -54,7 +54,7 @@ final class Evidence {
       throw HopdError(
         .evidenceChanged, "the store changed while it was read: \(changed.joined(separator: ", "))",
         at: Place(store: paths.first),
-        hint: "hopctl writes nothing there; end the program that has it open, or work on a copy or a read-only mount")
+        hint: "stop the program that has the store open, or use a copy or a read-only mount")
     }
     if isTold { StandardStreams.report("read-only: the store is unchanged") }
     let files = zip(paths, zip(before, after)).compactMap { path, digests -> JSONObject? in
@@ -85,7 +85,7 @@ final class Evidence {
       guard count >= 0 else {
         throw HopdError(
           .inputOutput, "cannot be read", at: Place(store: path), cause: Errno(rawValue: errno),
-          hint: "look at the kernel's log: dmesg")
+          hint: "check the kernel log: dmesg")
       }
       if count == 0 { return digest.sha256() }
       digest.add(buffer[..<count])

@@ -13,24 +13,24 @@ struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("framework-version"),
     help: ArgumentHelp(
-      "Core Data's own version (NSPersistenceFrameworkVersion), which decides the layout.",
+      "NSPersistenceFrameworkVersion, which determines the layout",
       discussion:
-        "Stores of 241 to 1526 were measured; for another number hopd takes the nearest known one."
+        "Versions 241 to 1526 were measured; for others hopd uses the nearest known one."
     ))
   var frameworkVersion: Int64 = 1344
 
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The end that names a many-to-many table of an entity with itself, if hopd cannot determine it; may be repeated.",
+      "Relationship that names the join table of a self-referencing many-to-many; repeatable",
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
-  @Option(help: "A named configuration of the model: only its entities are in the store.")
+  @Option(help: "Model configuration whose entities the store has")
   var configuration: String?
 
   func validate() throws {
-    if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+    if frameworkVersion < 1 { throw ValidationError("--framework-version expects a number above 0, e.g. 1344.") }
   }
 
   /// The model, reduced to the entities of `--configuration` if that is given.
@@ -52,7 +52,7 @@ struct LayoutOptions: ParsableArguments {
       throw missing.count == 1
         ? first.located(Place(file: path))
         : HopdError(
-          .layoutUnsupported, "the layout of \(missing.count) parts of \(model.name) is not known",
+          .layoutUnsupported, "the layout of \(missing.count) parts of \(model.name) is unknown",
           at: Place(file: path), hint: first.hint, reasons: missing)
     }
     return schema
@@ -66,7 +66,7 @@ struct LayoutOptions: ParsableArguments {
         "the table of this many-to-many with its own entity is named after \($0.computed) by a guess; it may be "
           + "\($0.alternative), for \($0.doubt?.words ?? "")",
         at: Place(file: path, entity: $0.entity, property: $0.computed),
-        hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.computed) or "
+        hint: "check a store that the app created, then pass --join-table \($0.entity).\($0.computed) or "
           + "\($0.entity).\($0.alternative)")
     }
       + schema.contradictedJoinTables.map {
@@ -74,7 +74,7 @@ struct LayoutOptions: ParsableArguments {
           .joinTableNameUnexpected,
           "the table of this many-to-many is named after \($0.alternative), as configured; Core Data's rule names it "
             + "after \($0.computed)", at: Place(file: path, entity: $0.entity, property: $0.alternative),
-          hint: "remove --join-table, unless a store that the app made has that name")
+          hint: "remove --join-table, unless a store that the app created has that name")
       } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
       + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
   }

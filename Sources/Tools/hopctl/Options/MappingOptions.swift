@@ -22,28 +22,27 @@ struct MappingOptions: ParsableArguments {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "A program for a migration policy class; may be repeated.",
-      discussion: "hopctl splits COMMAND into words as a shell does, with quotes and backslashes, and expands nothing.",
+      "Program for a migration policy class; repeatable",
+      discussion: "COMMAND is split as in a shell, with quotes and backslashes, but without expansion.",
       valueName: "class=command"))
   var policies: [PolicyArgument] = []
 
   @Option(
     name: .customLong("invalid-rows"),
     help: ArgumentHelp(
-      "What becomes of rows that break the new version's rules: fail, skip, default or quarantine. May be repeated, "
-        + "for entities.",
+      "How to handle rows that fail validation: fail, skip, default or quarantine; repeatable",
       valueName: "rule|entity=rule"))
   var invalidRows: [InvalidRowsArgument] = []
 
   @Option(
     name: .customLong("unmapped-entities"),
-    help: "What becomes of the rows of an entity that both versions have, without an entity mapping.")
+    help: "How to handle rows of entities without an entity mapping: fail or drop")
   var unmappedEntities: UnmappedEntitiesRule?
 
   func validate() throws {
     var seen: Set<String> = []
     for binding in policies where !seen.insert(binding.name).inserted {
-      throw ValidationError("--policy names \(binding.name) twice.")
+      throw ValidationError("--policy has \(binding.name) twice.")
     }
   }
 
@@ -78,9 +77,9 @@ struct MappingOptions: ParsableArguments {
       let near = NearestName.among(known, to: name)
       let names = known.sorted().map(\.printableLine).joined(separator: ", ")
       return HopdError(
-        .unusedPolicy, "--policy binds \(name.printableLine), which no mapping model and no stage names",
-        hint: near.map { "do you mean \($0.printableLine)?" }
-          ?? (known.isEmpty ? "the mapping models that were given name no policy" : "they name: \(names)"))
+        .unusedPolicy, "--policy: no mapping model or stage uses \(name.printableLine)",
+        hint: near.map { "did you mean \($0.printableLine)?" }
+          ?? (known.isEmpty ? "the given mapping models use no policy" : "they use: \(names)"))
     }
   }
 
@@ -88,7 +87,7 @@ struct MappingOptions: ParsableArguments {
   func requireKnownEntities(of catalog: ModelCatalog) throws(HopdError) {
     guard let unknown = catalog.unknownEntity(among: invalidRows.compactMap(\.entity)) else { return }
     throw HopdError(
-      .usage, "--invalid-rows names the entity \(unknown.name.printableLine), which no version of the models has",
+      .usage, "--invalid-rows: no version of the models has the entity \(unknown.name.printableLine)",
       hint: unknown.hint)
   }
 }

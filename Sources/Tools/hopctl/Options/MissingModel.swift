@@ -5,14 +5,14 @@ import MigrationPlanning
 import PersistentStore
 import SystemPackage
 
-/// What a command without models has looked at.
+/// Where a command without models has searched.
 struct MissingModel {
   /// The store that the command is about.
   var store: StoreLocation?
   /// The directories where a model may lie.
   var directories: [FilePath] = []
-  /// The words for these directories, such as "beside the store".
-  var place = "beside the store"
+  /// The words for these directories, such as "next to the store".
+  var place = "next to the store"
   /// The watch of the installed configuration that contains the store.
   var watch: FoundModels?
   /// Whether the store was searched for its own copy of the model.
@@ -23,20 +23,20 @@ struct MissingModel {
   /// The error, with a hint to paste.
   var error: HopdError {
     let beside = directories.flatMap { FoundModels.inside($0)?.paths ?? [] }
-    var message = "no model was given"
+    var message = "no model specified"
     var hint =
-      "pass --models PATH: a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder"
+      "pass --models PATH: a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store with its model, or a directory"
     if let first = beside.first {
       let names = beside.prefix(3).map { $0.lastComponent?.string.printableLine ?? $0.printable }
       message += "; \(place) \(beside.count == 1 ? "lies" : "lie") \(names.joined(separator: ", "))"
       hint = "pass --models \(first.quotedForShell)"
     } else if let watch {
-      message += "; the watch \((watch.watch ?? "").printableLine) of hopd serves the store"
+      message += "; the watch \((watch.watch ?? "").printableLine) of hopd includes the store"
       hint = "pass \(watch.words)"
     } else {
-      message += directories.isEmpty ? "" : ", none lies \(place)"
-      if store != nil { message += ", no watch of hopd serves it" }
-      if isStoreSearched { message += ", and it holds no copy of its own" }
+      message += directories.isEmpty ? "" : ", none found \(place)"
+      if store != nil { message += ", no watch of hopd includes it" }
+      if isStoreSearched { message += ", and it contains no copy of its model" }
     }
     return HopdError(.noModels, message, at: Place(store: store?.database), hint: hint, reasons: remarks)
   }

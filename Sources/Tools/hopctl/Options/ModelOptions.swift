@@ -38,31 +38,31 @@ struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("order"), parsing: .upToNextOption,
     help: ArgumentHelp(
-      "All versions of the model, oldest first.",
+      "Declare the order of all model versions, oldest first",
       discussion:
-        "Without it, stages give the order, else the Xcode project beside the model, else the names. "
+        "Default: from stages, then the Xcode project, then by name. "
         + "`hopctl model list` shows it.",
       valueName: "version"))
   var order: [String] = []
 
   @Option(
-    help: "Take models and rules from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
+    help: "Use the models and rules of a watch in this file", completion: .file(extensions: ["toml"]))
   var config: String?
 
   @Option(
-    help: "The watch of --config, if there are several and the store is in none.",
+    help: "Watch of --config, if there are several and the store is in none",
     completion: .custom { words, _, _ in ModelOptions.watches(of: words) })
   var watch: String?
 
   @OptionGroup(title: "Swift source options") var source: SourceOptions
 
   func validate() throws {
-    if config != nil, !models.isEmpty { throw ValidationError("Give either --models or --config, not both.") }
-    if config != nil, !mappings.isEmpty { throw ValidationError("Give either --mappings or --config, not both.") }
+    if config != nil, !models.isEmpty { throw ValidationError("Pass either --models or --config, not both.") }
+    if config != nil, !mappings.isEmpty { throw ValidationError("Pass either --mappings or --config, not both.") }
     if config != nil, !order.isEmpty {
-      throw ValidationError("Give either --order or --config, whose watch has the key `versions`, not both.")
+      throw ValidationError("Pass either --order or --config, whose watch has the key `versions`, not both.")
     }
-    if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
+    if watch != nil, config == nil { throw ValidationError("--watch requires --config.") }
   }
 
   /// Names of the watches of --config, for shell completion.
@@ -169,7 +169,7 @@ struct ModelOptions: ParsableArguments {
         result = beside
       } catch let error as HopdError {
         let place = Place(store: store.database)
-        remarks.append(HopdError(.modelRemark, "the models beside the store are not used", at: place, cause: error))
+        remarks.append(HopdError(.modelRemark, "the models next to the store are not used", at: place, cause: error))
       }
     }
     let missing = MissingModel(
@@ -191,8 +191,8 @@ struct ModelOptions: ParsableArguments {
       found: catalog.bundles.isEmpty ? nil : FoundModels(origin: .store, paths: [store.database]))
   }
 
-  /// The watch of the installed configuration that serves a store. A configuration that cannot be read is told, and
-  /// then the search goes on.
+  /// The watch of the installed configuration that includes a store. An unreadable configuration is reported, and
+  /// the search continues.
   private func serving(
     _ store: StoreLocation, _ remarks: inout [HopdError]
   ) throws(HopdError) -> (Configuration.Watch, LoadedConfiguration)? {
@@ -202,7 +202,7 @@ struct ModelOptions: ParsableArguments {
     } catch {
       remarks.append(
         HopdError(
-          .modelRemark, "the configuration of hopd cannot be read, so no watch was looked for", cause: error))
+          .modelRemark, "cannot read the configuration of hopd; its watches are ignored", cause: error))
       return nil
     }
     let around = installed.configuration.watches(around: store.directory)
@@ -210,10 +210,10 @@ struct ModelOptions: ParsableArguments {
     guard around.count == 1 else {
       throw HopdError(
         .usage,
-        "\(around.count) watches serve the folder of the store: "
+        "\(around.count) watches include the directory of the store: "
           + around.map(\.name.printableLine).joined(separator: ", "), at: Place(store: store.database),
         hint:
-          "name one: --config FILE --watch NAME; the files are "
+          "pass one: --config FILE --watch NAME; the files are "
           + installed.files.map(\.printable).joined(separator: ", ")
       )
     }
@@ -234,9 +234,9 @@ struct ModelOptions: ParsableArguments {
     if let found = try configuration.watch(watch, around: store?.directory, file: file) { return found }
     let names = configuration.watches.map(\.name).joined(separator: ", ")
     throw HopdError(
-      .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch",
+      .usage, configuration.isConfigured ? "the configuration has several watches" : "the configuration has no watch",
       at: Place(file: FilePath(file)),
-      hint: configuration.isConfigured ? "name it with --watch: \(names)" : "add a [[watch]] or use --models")
+      hint: configuration.isConfigured ? "choose one with --watch: \(names)" : "add a [[watch]], or pass --models")
   }
 }
 
@@ -257,14 +257,14 @@ extension Configuration {
 
 /// `--to`, `--allow-older`.
 struct WantedVersion: ParsableArguments {
-  @Option(help: "The version to reach; else the model's current one.")
+  @Option(help: "Target version (default: the model's current version)")
   var to: String?
 
   @Flag(
     name: .customLong("allow-older"),
     help: ArgumentHelp(
-      "Go back to an older version by inference.",
-      discussion: "It drops what only the later version has; the plan says how much."))
+      "Allow migration to an older version",
+      discussion: "Drops data that only the newer version has; see `hopctl plan`."))
   var allowOlder = false
 
   func target(_ watch: Configuration.Watch?) -> TargetVersion {
@@ -280,17 +280,17 @@ struct TargetOptions: ParsableArguments {
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The end that names a many-to-many table of an entity with itself, if hopd cannot determine it; may be repeated.",
+      "Relationship that names the join table of a self-referencing many-to-many; repeatable",
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
   @Option(
-    help: "A store that the app made with the version to reach; it shows the names of tables.", completion: .file())
+    help: "Store of the target version, created by the app, from which to take table names", completion: .file())
   var reference: String?
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of persistent history: migrate, clear or refuse.",
+      "How to handle persistent history: migrate, clear or refuse",
       discussion: """
         migrate, the default, keeps its rows, so that tokens stay valid; it refuses a store with such rows if the \
         chain has a mapping model. clear drops the rows. refuse refuses every store with such rows.
@@ -300,7 +300,7 @@ struct TargetOptions: ParsableArguments {
   @Option(
     name: .customLong("rename"),
     help: ArgumentHelp(
-      "What a name becomes where renaming identifiers contradict it; may be repeated.",
+      "Declare a rename that renaming identifiers contradict; repeatable",
       discussion:
         "Entity.old=new for a property, Old=New for an entity. Entity.old= drops the property's values, and a new "
         + "property of that name starts empty.",
@@ -309,12 +309,12 @@ struct TargetOptions: ParsableArguments {
 
   @Flag(
     name: .customLong("no-rename"),
-    help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
+    help: "Match by name and ignore renaming identifiers")
   var noRename = false
 
   @Option(
     help: ArgumentHelp(
-      "The chain through the versions: progressive, direct or shortest.",
+      "Route through the versions: progressive, direct or shortest",
       discussion: """
         progressive takes every version in its turn, and skips one only if no hop leads through it. direct takes one \
         hop. shortest takes the fewest hops.
@@ -331,15 +331,15 @@ struct TargetOptions: ParsableArguments {
 
   @Option(
     name: .customLong("cloudkit"),
-    help: "What becomes of a store mirrored with CloudKit: refuse (the default), or migrate it with its mirroring.")
+    help: "How to handle a store mirrored with CloudKit: refuse, or migrate with its mirroring (default: refuse)")
   var cloudKit: CloudKitRule?
 
   func validate() throws {
     for text in renames where RenameRules.parse(text) == nil {
-      throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
+      throw ValidationError("--rename expects ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
     }
     for name in joinTables where name.split(separator: ".", omittingEmptySubsequences: false).count != 2 {
-      throw ValidationError("--join-table takes ENTITY.RELATIONSHIP, not \"\(name)\".")
+      throw ValidationError("--join-table expects ENTITY.RELATIONSHIP, not \"\(name)\".")
     }
   }
 

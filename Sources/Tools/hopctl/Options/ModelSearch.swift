@@ -8,7 +8,7 @@ import MigrationPlanning
 import PersistentStore
 import SystemPackage
 
-/// Where a command without --models and --config looks for them.
+/// Where a command without --models and --config searches for models.
 enum ModelSearch {
   /// Nowhere: a command that writes takes the models that were named.
   case nowhere
@@ -36,9 +36,9 @@ struct FoundModels {
   var sentence: String {
     let names = paths.map(\.printable).joined(separator: ", ")
     return switch origin {
-    case .watch: "models and rules are those of the watch \((watch ?? "").printableLine), which serves the store"
-    case .beside: "the models are those beside the store: \(names)"
-    case .store: "the model is the one that the store itself holds"
+    case .watch: "using the models and rules of the watch \((watch ?? "").printableLine), which includes the store"
+    case .beside: "using the models next to the store: \(names)"
+    case .store: "using the model in the store itself"
     }
   }
 
@@ -60,7 +60,7 @@ struct FoundModels {
 }
 
 extension FoundModels {
-  /// The most entries of a folder that are looked at.
+  /// The maximum number of directory entries that are inspected.
   private static let most = 20_000
 
   /// Returns the models and mapping models directly in the folder of a store; nil if there is no model.

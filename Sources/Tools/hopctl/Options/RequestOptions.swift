@@ -76,9 +76,9 @@ struct RequestOptions: ParsableArguments {
 struct ReplaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "How the new store takes the old one's place: rename or in-place.",
+      "How to replace the store: rename or in-place",
       discussion: """
-        rename puts a new file there. It is the default where the system can tell which programs have the store open. \
+        rename puts a new file there. It is the default if hopd can determine which programs have the store open. \
         in-place writes into the file itself, in one transaction of SQLite, and keeps its links, owner, attributes and \
         mounts; it needs free space of about three times the store's size.
         """))
@@ -91,8 +91,8 @@ extension ReplacementMode: ExpressibleByArgument {}
 struct ScratchOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where the temporary copy is built, in a private folder.",
-      discussion: "Without it: $TMPDIR or /var/tmp. It needs about as much space as the migration."),
+      "Directory for the temporary copy (default: $TMPDIR or /var/tmp)",
+      discussion: "The copy needs about as much space as the migration."),
     completion: .directory)
   var scratch: String?
 
@@ -113,7 +113,7 @@ extension MappingOptions {
           throw HopdError(
             .notFound, "the program of the policy \(policy.name.printableLine) does not exist",
             at: Place(file: FilePath(program)),
-            hint: "check the path in --policy \(policy.name.quotedForShell)=COMMAND: it is relative to this folder")
+            hint: "check the path in --policy \(policy.name.quotedForShell)=COMMAND: it is relative to this directory")
         }
       }
       bindings[policy.name] = PolicyBinding(command: command)

@@ -8,19 +8,19 @@ import SwiftDataReading
 struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The target of Swift source: of an Xcode project, a package, or a folder.",
-      discussion: "Without it, the app of the project that the folder belongs to, or the folder itself."))
+      "Target of Swift source: of an Xcode project, a package, or a directory",
+      discussion: "Default: the app of the project that contains the directory, or the directory itself."))
   var target: String?
 
   @Option(
     help: ArgumentHelp(
-      "The schema of Swift source: a VersionedSchema, classes as A,B, or FILE:LINE of a call that names them.",
-      discussion: "Without it, every VersionedSchema, or the schema that the app passes to its container."))
+      "Schema of Swift source: a VersionedSchema, classes as A,B, or FILE:LINE of a call that lists them",
+      discussion: "Default: every VersionedSchema, or the schema that the app passes to its container."))
   var schema: String?
 
   @Option(
     help: ArgumentHelp(
-      "Take the models of Swift source from the releases in git whose tags fit the pattern, such as 'v*'.",
+      "Read Swift source from git tags that match the pattern, e.g. 'v*'",
       discussion: """
         Every shape that was released is a version, named after its first tag, and the source of the folder is the \
         current one. No VersionedSchema is needed, and nothing is checked out.
@@ -30,7 +30,7 @@ struct SourceOptions: ParsableArguments {
 
   @Option(
     name: .customLong("define"),
-    help: ArgumentHelp("A condition of #if in Swift source, as DEBUG or DEBUG=0; may be repeated.", valueName: "name"))
+    help: ArgumentHelp("Condition of #if in Swift source, e.g. DEBUG or DEBUG=0; repeatable", valueName: "name"))
   var definitions: [String] = []
 
   /// The options as typed.

@@ -13,7 +13,7 @@ struct StateOptions: ParsableArguments {
   @Option(
     name: .customLong("state-directory"),
     help: ArgumentHelp(
-      "The directory for locks and for the records of running migrations.",
+      "Directory for locks and records of running migrations",
       discussion: """
         Without it: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd if you may write there, \
         $XDG_STATE_HOME/hopd, or .local/state/hopd in $HOME or in the user's home directory.
@@ -26,7 +26,7 @@ struct StateOptions: ParsableArguments {
     do {
       return try made(path)
     } catch var error as HopdError where error.hint == nil {
-      error.hint = "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY"
+      error.hint = "pass a writable directory: --state-directory DIR, or $HOPD_STATE_DIRECTORY"
       throw error
     }
   }
@@ -75,8 +75,8 @@ struct StateOptions: ParsableArguments {
     }
     throw HopdError(
       .usage,
-      "there is no directory for the record of the migration: $HOME is not set, and this user has no home directory",
-      hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
+      "cannot choose a state directory: $HOME is not set and the user has no home directory",
+      hint: "pass a writable directory: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
 }
 

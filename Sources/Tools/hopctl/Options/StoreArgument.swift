@@ -9,7 +9,7 @@ import SystemPackage
 
 /// STORE.
 struct StoreArgument: ParsableArguments {
-  @Argument(help: "The store's SQLite file.", completion: .file())
+  @Argument(help: "SQLite file of the store", completion: .file())
   var store: String
 
   /// The path as typed, safe for a terminal.
@@ -23,13 +23,14 @@ struct StoreArgument: ParsableArguments {
   static func location(of path: String) throws -> CanonicalStoreLocation {
     let given = FilePath(path)
     guard given.lastComponent?.kind == .regular else {
-      throw HopdError(.usage, "this names no file", at: Place(file: given), hint: "name the store's SQLite file")
+      throw HopdError(
+        .usage, "not a file name", at: Place(file: given), hint: "pass the path of the store's SQLite file")
     }
     do {
       return try CanonicalStoreLocation(resolving: given)
     } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
-        .notFound, "there is no such folder", at: Place(store: given), cause: error.cause, hint: "check the path")
+        .notFound, "directory does not exist", at: Place(store: given), cause: error.cause, hint: "check the path")
     }
   }
 }

@@ -4,7 +4,7 @@ import ArgumentParser
 struct ColumnsOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Print only a table of these columns, in this order.",
+      "Print a table of these columns, in this order",
       discussion: """
         Names are the titles in lower case, with - for a space; a wrong name lists all of them. --json has everything.
         """,
@@ -15,6 +15,6 @@ struct ColumnsOption: ParsableArguments {
   var names: [String]? { columns.map { $0.split(separator: ",").map { String($0) } } }
 
   func validate() throws {
-    if let names, names.isEmpty { throw ValidationError("--columns takes names, as state,store.") }
+    if let names, names.isEmpty { throw ValidationError("--columns expects names, e.g. state,store.") }
   }
 }

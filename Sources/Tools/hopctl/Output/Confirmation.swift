@@ -5,7 +5,7 @@ import Glibc
 
 /// Asks the person at the terminal.
 enum Confirmation {
-  /// Whether somebody is there to answer.
+  /// Whether a user can answer.
   static var isPossible: Bool { isatty(0) == 1 && StandardStreams.Stream.error.isTerminal }
 
   /// Returns if the answer is yes. Otherwise prints `refusal` and ends the command with status 1.

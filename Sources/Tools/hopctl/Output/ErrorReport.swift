@@ -13,8 +13,11 @@ enum ErrorReport {
     case let failure as MigrationFailure: failure.error
     case let error as SQLiteError where error.isFull: HopdError(.noSpace, "the disk is full", cause: error)
     case let error as SQLiteError where error.isInputOutput:
-      HopdError(.inputOutput, "the disk failed", cause: error, hint: error.inputOutputHint)
-    default: HopdError(.internalError, "an unexpected error", cause: error, hint: "please report this")
+      HopdError(.inputOutput, "I/O error", cause: error, hint: error.inputOutputHint)
+    default:
+      HopdError(
+        .internalError, "internal error", cause: error,
+        hint: "please report this bug and attach the output of `hopctl doctor`")
     }
   }
 

@@ -43,12 +43,12 @@ struct MigrationOutput {
       try output.line(
         !isCopy
           ? "current \(path): \(report.to), nothing to do"
-          : "current \(path): a copy of the store, which is \(report.to) already")
+          : "current \(path): a copy of the store, which is already \(report.to)")
     case .migrated, .completedBeforeCrash:
       let rows = report.rows.values.reduce(0, &+)
       let how =
         report.result == .completedBeforeCrash
-        ? "finished by the run before" : MessageFormatter.duration(report.seconds)
+        ? "completed by the previous run" : MessageFormatter.duration(report.seconds)
       try output.line(
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
@@ -61,7 +61,7 @@ struct MigrationOutput {
       }
       for hop in report.hops { for line in MigrationOutput.lines(hop.tallies) { try output.line("  \(line)") } }
       if let quarantine = report.quarantine {
-        try output.line("  the quarantined objects are kept: \(quarantine.printable)")
+        try output.line("  quarantine: \(quarantine.printable)")
       }
       try reportBackups(report)
     }
@@ -95,13 +95,13 @@ struct MigrationOutput {
 
   /// Prints the path of the backup, the removed older backups, and whether a restored store is released.
   private func reportBackups(_ report: MigrationReport) throws {
-    if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
+    if let backup = report.backup { try output.line("  backup: \(backup.printable)") }
     for removal in report.prunedBackups {
-      let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
-      try output.line("  an older backup is removed, \(why): \(removal.generation.directory.printable)")
+      let why = removal.reason == .keep ? "exceeds --backup or `keep`" : "older than `keep_for`"
+      try output.line("  deleted backup (\(why)): \(removal.generation.directory.printable)")
     }
     if let pin = report.releasedPin {
-      try output.line("  released: the store was \(pin.account); it is pinned no longer")
+      try output.line("  unpinned: the store was \(pin.account)")
     }
   }
 
@@ -111,13 +111,13 @@ struct MigrationOutput {
       "merged \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
     }
       + tallies.dropped.sorted { $0.key < $1.key }.map {
-        "left out \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
+        "skipped \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
       }
       + tallies.invalidRows.flatMap { rows in
         let what =
           switch rows.rule {
           case .fail, .skip: "skipped"
-          case .default: "gave the default to"
+          case .default: "set the default in"
           case .quarantine: "quarantined"
           }
         return [

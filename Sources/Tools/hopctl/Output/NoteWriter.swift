@@ -12,7 +12,7 @@ import MigrationPipeline
 struct VerboseOptions: ParsableArguments {
   @Flag(
     name: [.customShort("v"), .long],
-    help: "Show statements and timings on standard error; HOPD_LOG=trace shows each decision too.")
+    help: "Print statements and timings to standard error (HOPD_LOG=trace: also decisions)")
   var verbose = false
 
   /// The level of detail.

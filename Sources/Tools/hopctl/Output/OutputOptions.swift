@@ -3,13 +3,13 @@ import Diagnostics
 
 /// The output options of a command.
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "One JSON object on standard output.")
+  @Flag(help: "Print JSON")
   var json = false
 
-  @Flag(name: [.customShort("q"), .long], help: "Only errors.")
+  @Flag(name: [.customShort("q"), .long], help: "Print only errors")
   var quiet = false
 
-  @Flag(name: .customLong("no-progress"), help: "No progress bar, also on a terminal.")
+  @Flag(name: .customLong("no-progress"), help: "Hide the progress bar")
   var noProgress = false
 
   /// Prints a line of the result; nothing with `--quiet` or `--json`. Names in it may come from untrusted files, so

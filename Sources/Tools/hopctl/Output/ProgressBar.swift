@@ -29,7 +29,7 @@ final class ProgressBar {
     // Until the plan is complete nothing says how much there is to do.
     case .identified: draw(fraction: 0, subject: WorkPart.planning.rawValue)
     case .recovered(let sentence): note(sentence)
-    case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
+    case .resumed(let hop, let hops): note("resuming at hop \(hop + 1) of \(hops)")
     case .note(let note):
       guard let text = noteWriter.line(note) else { return }
       end()
@@ -75,7 +75,7 @@ final class ProgressBar {
     let share = max(0, min(1, fraction.isFinite ? fraction : 0))
     var line = FittedLine()
     line.add(bar(share, width: 24), bar(share, width: 10), rank: 3)
-    line.add("\(Int(share * 100)) %", rank: 0)
+    line.add("\(Int(share * 100))%", rank: 0)
     line.add(hop.map { "\($0) \(subject)" }, subject, rank: 2, isCut: true)
     if let pace, pace.isFinite, pace < 1e12 {
       line.add("\(MessageFormatter.count(Int64(pace))) rows/s", rank: 4)

@@ -16,7 +16,7 @@ enum ProgressForm: String, CaseIterable, ExpressibleByArgument {
 struct ProgressOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "How far it is, on standard error: bar (on a terminal), json (for programs), or none.",
+      "Progress on standard error: bar, json or none (default: bar on a terminal)",
       discussion: """
         json: a line of JSON at most ten times a second, with part (planning, copying, indexing, verifying, replacing, \
         done), fraction (of the work: it never falls, and is 1 only at the end), elapsed and remaining (seconds), hop, \

@@ -31,7 +31,7 @@ struct Table<Row> {
   /// Makes a table of these columns.
   init(_ columns: [Column]) { (self.columns, isChosen) = (columns, false) }
 
-  /// Makes a table of the columns named by `--columns`, else of those in `shown`. Throws if a name is none of a column.
+  /// Creates a table of the columns in `--columns`, by default those in `shown`. Throws for an unknown name.
   init(_ all: [Column], shown: [String], _ options: ColumnsOption) throws(HopdError) {
     let names = options.names ?? shown
     var columns: [Column] = []
@@ -40,7 +40,7 @@ struct Table<Row> {
         let known = all.map(\.name)
         let near = NearestName.among(known, to: name).map { "did you mean \($0)? " } ?? ""
         throw HopdError(
-          .usage, "there is no column \"\(name.printableLine)\"",
+          .usage, "unknown column '\(name.printableLine)'",
           hint: near + "columns: \(known.joined(separator: ", "))")
       }
       columns.append(column)

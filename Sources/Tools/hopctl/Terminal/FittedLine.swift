@@ -22,7 +22,7 @@ struct FittedLine {
   /// Makes an empty line.
   init(separator: String = "  ") { self.separator = separator }
 
-  /// Adds a part; empty forms are no part. Where no form fits, the last one is cut if `isCut`.
+  /// Adds a part; empty forms are skipped. Where no form fits, the last one is cut if `isCut`.
   mutating func add(_ forms: String?..., rank: Int, isCut: Bool = false) {
     let forms = forms.compactMap { $0.flatMap { $0.isEmpty ? nil : $0.escapingControls(keepingNewlines: false) } }
     if !forms.isEmpty { parts.append(Part(forms: forms, rank: rank, isCut: isCut)) }

@@ -33,7 +33,7 @@ enum StandardStreams {
         if errno == EINTR { continue }
         let code = errno
         throw HopdError(
-          code == ENOSPC ? .noSpace : .inputOutput, "the output cannot be written", cause: Errno(rawValue: code))
+          code == ENOSPC ? .noSpace : .inputOutput, "cannot write the output", cause: Errno(rawValue: code))
       }
       start += count
     }
