@@ -117,25 +117,25 @@ package struct SchemaFilteredCount: Sendable, Hashable {
     return [
       trigger(
         "INSERT_INCREMENT", "INSERT", on: countedTable, when: row + "WHEN \(holds("NEW.")) ", set: increment,
-        where: "NEW.Z_PK = \(key)", tell: "\(key) = NEW.Z_PK"),
+        where: "NEW.Z_PK = \(key)", notify: "\(key) = NEW.Z_PK"),
       trigger(
         "UPDATE_INCREMENT", change, on: countedTable, when: row + "WHEN (\(holds("NEW."))) AND (\(test)) ",
-        set: increment, where: "NEW.Z_PK = \(key)", tell: "\(key) = NEW.Z_PK"),
+        set: increment, where: "NEW.Z_PK = \(key)", notify: "\(key) = NEW.Z_PK"),
       trigger(
         "UPDATE_DECREMENT", change, on: countedTable, when: row + "WHEN (\(holds("OLD."))) AND (\(test)) ",
-        set: decrement, where: "OLD.Z_PK = \(key)", tell: "\(key) = NEW.Z_PK"),
+        set: decrement, where: "OLD.Z_PK = \(key)", notify: "\(key) = NEW.Z_PK"),
       trigger(
         "DELETE_DECREMENT", "DELETE", on: countedTable, when: row + "WHEN \(holds("OLD.")) ", set: decrement,
-        where: "OLD.Z_PK = \(key)", tell: "\(key) = OLD.Z_PK"),
+        where: "OLD.Z_PK = \(key)", notify: "\(key) = OLD.Z_PK"),
       trigger(
         "\(table)_INSERT_INCREMENT", "INSERT", on: table, when: row, set: count("(Z_PK = NEW.\(key))"), where: own,
-        tell: own),
+        notify: own),
       trigger(
         "\(keyColumn)_UPDATE_TO_NULL", "UPDATE OF \(key)", on: table,
-        when: "WHEN (NEW.\(key) IS NULL AND OLD.\(key) IS NOT NULL) ", set: "0", where: own, tell: own),
+        when: "WHEN (NEW.\(key) IS NULL AND OLD.\(key) IS NOT NULL) ", set: "0", where: own, notify: own),
       trigger(
         "\(keyColumn)_UPDATE_INCREMENT", "UPDATE OF \(key)", on: table, when: "WHEN \(came(key)) ",
-        set: count("Z_PK = NEW.\(key)"), where: own, tell: own),
+        set: count("Z_PK = NEW.\(key)"), where: own, notify: own),
     ].compactMap(\.self)
   }
 
@@ -146,30 +146,30 @@ package struct SchemaFilteredCount: Sendable, Hashable {
     return [
       trigger(
         "INSERT_INCREMENT", "INSERT", on: countedTable, when: row + "WHEN \(holds("NEW.")) ", set: increment,
-        where: "NEW.\(key) = Z_PK", tell: "Z_PK = NEW.\(key)"),
+        where: "NEW.\(key) = Z_PK", notify: "Z_PK = NEW.\(key)"),
       trigger(
         "UPDATE_INCREMENT", change, on: countedTable,
         when: row + "WHEN (\(holds("NEW."))) AND (\(test)) AND (NEW.\(key) == OLD.\(key)) ", set: increment,
-        where: "NEW.\(key) = Z_PK", tell: "Z_PK = NEW.\(key)"),
+        where: "NEW.\(key) = Z_PK", notify: "Z_PK = NEW.\(key)"),
       trigger(
         "UPDATE_DECREMENT", change, on: countedTable,
         when: row + "WHEN (\(holds("OLD."))) AND (\(test)) AND (OLD.\(key) == NEW.\(key)) ", set: decrement,
-        where: "OLD.\(key) = Z_PK", tell: "Z_PK = NEW.\(key)"),
+        where: "OLD.\(key) = Z_PK", notify: "Z_PK = NEW.\(key)"),
       trigger(
         "DELETE_DECREMENT", "DELETE", on: countedTable, when: row + "WHEN \(holds("OLD.")) ", set: decrement,
-        where: "OLD.\(key) = Z_PK", tell: "Z_PK = OLD.\(key)"),
+        where: "OLD.\(key) = Z_PK", notify: "Z_PK = OLD.\(key)"),
       trigger(
         "\(table)_INSERT_INCREMENT", "INSERT", on: table, when: row,
         set: "(SELECT COUNT(Z_PK) FROM \(bare(countedTable)) WHERE (\(key) = NEW.Z_PK) AND (\(holds(""))))", where: own,
-        tell: own),
+        notify: own),
       trigger(
         "\(keyColumn)_UPDATE_INCREMENT", "UPDATE OF \(key)", on: countedTable,
         when: "WHEN (\(holds("NEW."))) AND \(came(key)) ", set: increment, where: "Z_PK = NEW.\(key)",
-        tell: "Z_PK = NEW.\(key)"),
+        notify: "Z_PK = NEW.\(key)"),
       trigger(
         "\(keyColumn)_UPDATE_DECREMENT", "UPDATE OF \(key)", on: countedTable,
         when: "WHEN (\(holds("OLD."))) AND \(left) ", set: decrement, where: "Z_PK = OLD.\(key)",
-        tell: "Z_PK = OLD.\(key)"),
+        notify: "Z_PK = OLD.\(key)"),
     ].compactMap(\.self)
   }
 }

@@ -15,11 +15,11 @@ struct CheckCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Test migrations from every model version",
     discussion: """
-      For each version, check makes a store with rows of every kind in a scratch folder, migrates one copy at once and \
-      one hop by hop, verifies both and compares them. It writes nothing else.
+      Creates a sample store of each version in a scratch directory, migrates one copy directly and one hop by hop, \
+      verifies both results and compares them. Writes nothing else.
 
-      Exit status: 0 every version that could be tried reaches the current one; 65 one does not, a shipped version was \
-      changed, or with --fail-on-drop data go that may not; 78 a policy without a program, or a broken lock.
+      Exit status: 0 all tested versions reach the current one; 65 some do not, a shipped version was changed, or with \
+      --fail-on-drop a hop drops data without permission; 78 a policy without a program, or an invalid lock.
       """)
 
   @OptionGroup var subject: CheckSubject

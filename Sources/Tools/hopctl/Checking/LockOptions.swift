@@ -37,8 +37,8 @@ struct LockOptions: ParsableArguments {
     help: ArgumentHelp(
       "Git commit, tag or branch that contains the shipped versions",
       discussion: """
-        The lock there decides over the one here, and a changed version is compared with the one there. Without a \
-        lock, all versions there count as shipped.
+        The lock of that commit takes precedence over the local one, and changed versions are compared with that \
+        commit. Without a lock, all its versions count as shipped.
         """,
       valueName: "ref"))
   var base: String?

@@ -12,19 +12,20 @@ struct CheckConfigCommand: HopctlCommand {
     commandName: "check-config",
     abstract: "Validate the daemon's configuration",
     discussion: """
-      It opens models, mapping models, policy programs and directories; directories must exist, the service must be \
-      able to write them, and to read the models. Without FILE it checks what is installed: /usr/lib/hopd and \
-      /etc/hopd with their drop-ins, and what hopd.service may read and write. It checks /etc/hopd/NAME.toml for \
-      hopd@NAME.service. Status 6: there is no watch.
+      Opens models, mapping models, policy programs and directories; checks that directories exist, that the service \
+      can write to them, and that it can read the models. Without FILE, checks the installed files in /usr/lib/hopd \
+      and /etc/hopd with their drop-ins, and the permissions of hopd.service. /etc/hopd/NAME.toml is checked for \
+      hopd@NAME.service. Exit status 6: no watch.
 
-      With --print it shows the files instead, like systemd-analyze cat-config: a comment line with the path, then the \
-      file. Later files win. These are the files on the disk; hopctl status names those that the running hopd uses. \
-      What hopctl set has changed in the running hopd follows as comments.
+      With --print, prints the files instead, each after a comment with its path, like systemd-analyze cat-config. \
+      Later files take precedence. Settings changed by hopctl set follow as comments. hopctl status lists the files \
+      that the running hopd uses.
 
-      hopd.service may write only where its unit says so. With --drop-in it prints the settings that allow it to \
-      write the watched directories and those of backups and of the metrics file (ReadWritePaths=) and make it wait \
-      for their mounts (RequiresMountsFor=). With --install it writes them to \
-      /etc/systemd/system/hopd.service.d/watches.conf or, for /etc/hopd/NAME.toml, to that of hopd@NAME.service.
+      hopd.service can write only where its unit permits it. With --drop-in, prints the settings that let it write to \
+      the watched directories, the backup directories and the directory of the metrics file (ReadWritePaths=) and wait \
+      for their mounts (RequiresMountsFor=). With --install, writes them to \
+      /etc/systemd/system/hopd.service.d/watches.conf or, for /etc/hopd/NAME.toml, to the directory of \
+      hopd@NAME.service.
       """)
 
   @OptionGroup var source: ConfigurationArgument

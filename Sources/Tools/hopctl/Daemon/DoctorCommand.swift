@@ -14,8 +14,8 @@ struct DoctorCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "Print a diagnostic report for bug reports",
     discussion: """
-      It has versions, limits, file systems, rights and counts, but no name of a store, watch, directory or user, and \
-      no value. A ! marks each finding; the status is 1 if there are any.
+      Contains versions, limits, file systems, permissions and counts, but no store, watch, directory or user names \
+      and no data. Findings are marked with !; exit status 1 if there are any.
       """)
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions

@@ -10,7 +10,7 @@ struct HistoryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "List finished jobs, newest first",
     discussion: """
-      hopd keeps the last 20,000 jobs, for 400 days; the journal has their entries (HOPD_JOB). Other columns: began, \
+      hopd keeps the last 20,000 jobs for 400 days; the journal has their entries (HOPD_JOB). Other columns: started, \
       watch, job, code, reason, backup.
       """)
 

@@ -9,10 +9,10 @@ struct ListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List watched stores and their states",
     discussion: """
-      States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying (it \
-      failed; hopd retries); failed (no retry until something changes); pinned (by a restore); \
-      paused. The next attempt of a store that waits for the window of its watch is the opening of the window. Other \
-      columns: watch, code, reason, attempts, command.
+      States: current; waiting (to be inspected or migrated); migrating; busy (another program uses it); retrying \
+      (failed; hopd retries); failed (no retry until something changes); pinned (by a restore); paused. A store that \
+      waits for the window of its watch is retried when the window opens. Other columns: watch, code, reason, \
+      attempts, command.
       """)
 
   @Option(

@@ -28,8 +28,8 @@ struct RetryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Retry failed stores now",
     discussion: """
-      hopd inspects a refused store again; a store that waits for its next attempt gets it now. With --first the store \
-      goes to the front of the queue, whether or not it has failed.
+      Inspects refused stores again, and starts the next attempt of waiting ones now. With --first, moves the store to \
+      the front of the queue, even if it has not failed.
       """)
 
   @Argument(help: ArgumentHelp("Stores in watched directories", valueName: "store"), completion: .file())
@@ -109,8 +109,8 @@ struct PauseCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause", abstract: "Pause migrations",
     discussion: """
-      No migration starts, and running ones pause after the current chunk. A store whose migration is paused stays \
-      locked; with --now its migration stops at the next checkpoint and the store is unlocked and unchanged. A pause \
+      No migration starts, and running ones pause after the current chunk. The store of a paused migration remains \
+      locked; with --now, its migration stops at the next checkpoint and the store is unlocked and unchanged. A pause \
       persists across restarts until `hopctl resume`, which continues from the checkpoint. While /run/hopd/pause \
       exists, all migrations are paused.
       """)
@@ -153,10 +153,9 @@ struct ResumeCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume", abstract: "Resume paused migrations, unpin restored stores",
     discussion: """
-      Without a name, ends all pauses. With STORE, ends the pause of that store and removes the pin that `hopctl \
-      restore` has set; a pin is removed even if hopd is not running. --group removes the pins that one `hopctl \
-      restore --watch` has set, in all watches or in the named watch or directory. Prints what changed and what is \
-      still paused.
+      Without a name, ends all pauses. With STORE, ends the pause of that store and removes the pin set by `hopctl \
+      restore`, even if hopd is not running. With --group, removes the pins set by one `hopctl restore --watch`, in \
+      all watches or in the given watch or directory. Prints what changed and what is still paused.
       """)
 
   @Argument(
@@ -281,8 +280,8 @@ struct ReloadCommand: HopctlCommand {
     commandName: "reload",
     abstract: "Reload the configuration and models",
     discussion: """
-      If anything is wrong, hopd keeps the old configuration, and the exit status is not 0. Warnings name unknown \
-      keys, directories that the service cannot write, and missing programs.
+      If the configuration is invalid, hopd keeps the old one, and the exit status is not 0. Warns about unknown keys, \
+      directories that the service cannot write to, and missing programs.
       """)
 
   @OptionGroup(title: "Daemon options") var daemon: DaemonOptions
@@ -306,9 +305,8 @@ struct SetCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change a setting until the daemon restarts",
     discussion: """
-      Keys: jobs (stores migrated at once), memory_limit (for the chunks of all jobs together; applies to migrations \
-      that begin later), log_level, io_pressure, cpu_pressure and memory_pressure (as in [throttle]), throttle (on, or \
-      off: no pressure halts migrations). A reload keeps what was set; a restart returns to the configuration.
+      Keys: jobs, memory_limit (applies to new migrations), log_level, io_pressure, cpu_pressure, memory_pressure, \
+      throttle (on or off). A reload keeps the value; a restart restores the configured one.
       """)
 
   @Argument(

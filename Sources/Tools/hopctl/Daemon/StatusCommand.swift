@@ -10,9 +10,9 @@ struct StatusCommand: HopctlCommand {
     commandName: "status",
     abstract: "Show daemon status and stores that need attention",
     discussion: """
-      With STORE, shows that store and its latest jobs; otherwise stores that failed for the same cause are one entry. \
-      Works while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE \
-      those of history. Exit status 7: hopd is not running; 75: it does not answer within five seconds; 66: no state \
+      With STORE, shows that store and its latest jobs; otherwise groups stores that failed for the same cause. Works \
+      while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE those of \
+      history. Exit status 7: hopd is not running; 75: it does not respond within five seconds; 66: no state \
       directory, or no such store in it.
       """)
 

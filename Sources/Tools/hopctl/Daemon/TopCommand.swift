@@ -10,8 +10,8 @@ struct TopCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "top", abstract: "Show running migrations, updated every second",
     discussion: """
-      On a terminal it shows a screen until you press q or Ctrl-C; elsewhere, or with --once, it prints the tables \
-      once. With --json each status is a line.
+      On a terminal, updates the screen until you press q or Ctrl-C; otherwise, or with --once, prints the tables \
+      once. With --json, prints one line for each status.
       """)
 
   @Flag(help: "Print once and exit")

@@ -8,8 +8,8 @@ struct FleetReportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "report", abstract: "Summarize the results of all workers",
     discussion: """
-      Exit status: 0 every store is current; 65 some failed and need you; 75 some wait or have no result, or a \
-      shard or all workers never reported: run the workers again.
+      Exit status: 0 all stores are current; 65 some failed and need attention; 75 some are waiting or have no result, \
+      or shards did not report: run the workers again.
       """)
 
   @Argument(

@@ -18,8 +18,8 @@ struct FleetRunCommand: HopctlCommand {
     commandName: "run", abstract: "Migrate one shard of a fleet of stores",
     discussion: """
       Migrates the stores of a manifest (`hopctl fleet scan --output`) that belong to this shard. Current stores are \
-      skipped, so the command can be repeated at any time: after a kill, after SIGTERM, or on another machine. Every \
-      result is a line in --results. On a terminal it lists what it would migrate and asks; scripts are not asked.
+      skipped, so the command can be repeated at any time: after a kill, after SIGTERM, or on another machine. Writes \
+      a line for each result to --results. On a terminal, lists the stores and asks for confirmation.
 
       Exit status: 0 all stores are current; 65 some stores failed; 75 incomplete, run again (stopped, busy stores, no \
       space); 10 canary finished, run again with --continue.
@@ -135,9 +135,9 @@ struct ShareOptions: ParsableArguments {
     help: ArgumentHelp(
       "Shard of this worker: I of N, from 1, or auto",
       discussion: """
-        auto reads $HOPD_SHARD, or what Slurm (array jobs), AWS Batch or Kubernetes (Indexed Jobs, with the number in \
-        $HOPD_SHARDS) pass to a task. The shard depends only on a store's UUID or path: with one more worker each \
-        store stays where it is or goes to the new one.
+        auto reads $HOPD_SHARD, or the variables of Slurm (array jobs), AWS Batch or Kubernetes (Indexed Jobs, with \
+        the number of shards in $HOPD_SHARDS). The shard depends only on the UUID or path of a store: another worker \
+        takes over some stores, and all others keep theirs.
         """, valueName: "i/n|auto"))
   var shard = ShardArgument.fixed(.whole)
 

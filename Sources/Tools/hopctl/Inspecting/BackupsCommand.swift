@@ -11,8 +11,9 @@ struct BackupsCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "backups", abstract: "List backups",
     discussion: """
-      Includes backups of deleted stores. The last column shows what will remove a backup: a retention rule (from \
-      --config, --keep or --keep-for; default keep = 1), or only hopctl prune. Other columns: store, backup. Read-only.
+      Includes backups of deleted stores. The last column shows what will delete a backup: a retention rule (from \
+      --config, --keep or --keep-for; default keep = 1), or only `hopctl prune`. Other columns: store, backup. \
+      Read-only.
       """)
 
   @Argument(

@@ -13,10 +13,10 @@ struct ExportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Write a store as JSON lines, CSV or SQLite",
     discussion: """
-      Read-only. ndjson has every value whole, in the form of `hopctl dump`; `hopctl import` makes the same store of \
-      it. csv is a folder with a file for each entity and each many-to-many relationship. sqlite is a database with \
-      the model's names: foreign keys, join tables, constraints, and a view for each entity below another. These \
-      contain user data. sql, grdb-swift and room-kotlin are code for that database, without data.
+      Read-only. ndjson contains every value in full, in the format of `hopctl dump`; `hopctl import` creates an equal \
+      store from it. csv is a directory with a file for each entity and each many-to-many relationship. sqlite is a \
+      database with the names of the model: foreign keys, join tables, constraints, and a view for each subentity. \
+      These contain user data. sql, grdb-swift and room-kotlin are code for that database, without data.
       """)
 
   @OptionGroup var store: StoreArgument

@@ -14,9 +14,9 @@ struct IdentifyCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "identify", abstract: "Show the model version of a store",
     discussion: """
-      Read-only. Exit status: 0 if the store is current or can be migrated, 65 if it cannot be migrated as is. Of \
-      several stores each has its report, and the first status that is not 0 counts; --json prints an object with \
-      `stores`. For directories use hopctl fleet scan.
+      Read-only. Exit status: 0 if the store is current or can be migrated, 65 if it cannot be migrated as is. With \
+      several stores, prints a report for each and exits with the first status that is not 0; --json prints an object \
+      with `stores`. For directories, use `hopctl fleet scan`.
       """)
 
   @Argument(help: "SQLite files of the stores", completion: .file())

@@ -17,9 +17,9 @@ struct ImportCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Create a store from JSON lines, CSV or SQLite",
     discussion: """
-      DATA is a file of `hopctl export --to ndjson`, a folder of `hopctl export --to csv`, or a file, folder or SQLite \
-      database with a mapping (docs/SEED.md). The store is verified before it gets its name; an interrupted import \
-      leaves nothing.
+      DATA is a file written by `hopctl export --to ndjson`, a directory written by `hopctl export --to csv`, or a \
+      file, directory or SQLite database with a mapping (docs/SEED.md). The store is verified before it is renamed \
+      into place; an interrupted import leaves no files.
       """)
 
   @Argument(help: "A file, a directory of files, or a SQLite database", completion: .file())

@@ -11,9 +11,9 @@ struct PruneCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Delete backups",
     discussion: """
-      Name a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
-      only backups of migrations, of stores that still exist; backups of restores go by --keep-for or by name. \
-      Without --dry-run and --yes it says what would go, and asks.
+      Pass a backup by its directory, or stores and directories of stores with --keep, --keep-for or --orphans. --keep \
+      counts only migration backups of existing stores; backups by a restore are deleted by --keep-for or by name. \
+      Without --dry-run and --yes, lists the backups and asks for confirmation.
       """)
 
   @Argument(help: "Backups, stores (even deleted ones), or directories of stores", completion: .file())

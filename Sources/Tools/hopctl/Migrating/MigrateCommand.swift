@@ -18,8 +18,8 @@ struct MigrateCommand: HopctlCommand {
     discussion: """
       Replaces the store once the new one is complete, verified and synced to disk, and keeps the old one as a backup. \
       If interrupted, the store is unchanged and the next run continues from the last checkpoint. Also unpins the \
-      store. With --dry-run it prints the plan, as hopctl plan does, and changes nothing. With --output it also makes \
-      a SQLite store of a Core Data XML store.
+      store. With --dry-run, prints the plan like `hopctl plan`. With --output, also converts a Core Data XML store to \
+      SQLite.
       """)
 
   @OptionGroup var store: StoreArgument

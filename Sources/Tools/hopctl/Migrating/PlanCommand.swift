@@ -26,7 +26,8 @@ struct PlanCommand: HopctlCommand {
     help: ArgumentHelp(
       "Do not run chains with mapping models in a scratch directory",
       discussion: """
-        Such a chain is run up to its first policy into a scratch folder, because its rows can be inspected only then.
+        Such a chain is run up to its first policy in a scratch directory, because its rows can be inspected only \
+        then.
         """))
   var noScan = false
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions

@@ -14,11 +14,11 @@ struct RecoverCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover", abstract: "Inspect and repair interrupted migrations",
     discussion: """
-      You need it only to see what happened: hopd does the same at its start, and every migration begins with it. \
-      Stores without traces of an interrupted job are not listed.
+      Optional: hopd recovers when it starts, and every migration begins with recovery. Without --yes, only shows what \
+      would be done. Lists only stores with an interrupted job.
 
-      Exit status: 0 nothing was interrupted, or all is repaired; 10 there is something to repair, or a migration to \
-      continue; 65 a store needs you; 66 there is nothing at this path; 69 a store is in use.
+      Exit status: 0 nothing to do; 10 repairs needed, or a migration to resume; 65 a store needs attention; 66 no \
+      such path; 69 store in use.
       """)
 
   @Argument(help: "A directory of stores, or one store", completion: .directory)

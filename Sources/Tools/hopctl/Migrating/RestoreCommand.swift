@@ -14,14 +14,14 @@ struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restore a store from a backup",
     discussion: """
-      The current store becomes a backup, so a restore can be undone. That backup is never removed by `keep`, only by \
-      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run hopctl \
-      migrate or hopctl resume (or the watch gets another target, if release_pins says so).
+      The current store becomes a backup, so a restore can be undone. That backup is never deleted by `keep`, only by \
+      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run `hopctl \
+      migrate` or `hopctl resume`, or, with release_pins = "new-version", the target of the watch changes.
 
-      With --watch it undoes the migrations of many stores: each gets its newest backup that --since, --from-version \
-      and --to-version select, and all are pinned as one group. Stores that are restored already are left alone, so \
-      the same command continues. Exit status: 0 all are restored, 65 some failed, 66 none was migrated so, 75 the \
-      same command continues (stopped, or stores in use).
+      With --watch, restores many stores: each from its newest backup selected by --since, --from-version and \
+      --to-version, pinned as one group. Stores that are already restored are skipped, so the command can be repeated. \
+      Exit status: 0 all are restored; 65 some failed; 66 none was selected; 75 incomplete, run again (stopped, or \
+      stores in use).
       """)
 
   @Argument(help: ArgumentHelp("SQLite file of the store", valueName: "store"), completion: .file())

@@ -11,8 +11,8 @@ struct MappingInferCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "infer", abstract: "Generate a text mapping from an inferred hop",
     discussion: """
-      A hop that can be inferred needs no mapping model. This command shows what inference does, as a start for a \
-      mapping model that differs from it. docs/MAPPINGS.md says how to continue.
+      A hop that can be inferred needs no mapping model. Use the output as the start of a mapping model that differs \
+      from it; see docs/MAPPINGS.md.
       """)
 
   @Argument(help: "Model with both versions", completion: .file())

@@ -8,13 +8,13 @@ struct MappingLintCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint", abstract: "Check a mapping model for data loss and dead rules",
     discussion: """
-      It finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads \
+      Finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads \
       (dropped-value), entities without an entity mapping (unmapped-entity), policies that never run (unused-policy), \
-      and look-ups that never find an object (empty-lookup) or only objects that the relationship cannot hold \
-      (unfit-lookup). It needs no store; `hopctl plan` counts the rows at stake.
+      and lookups that never find an object (empty-lookup) or only objects that the relationship cannot contain \
+      (unfit-lookup). Requires no store; `hopctl plan` counts the affected rows.
 
-      The exit status is 0 if hopd can follow the mapping model, and 65 if it cannot, or if the mapping model serves \
-      no hop. With --strict every finding makes it 65.
+      Exit status: 0 if hopd can run the mapping model; 65 if it cannot, if no hop uses the mapping model, or with \
+      --strict if there is any finding.
       """)
 
   @Argument(help: "Mapping model (.xcmappingmodel, .cdm, .hopmap.toml) or its directory", completion: .file())

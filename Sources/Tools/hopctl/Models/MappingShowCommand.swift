@@ -11,9 +11,9 @@ struct MappingShowCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Print the contents of a mapping model",
     discussion: """
-      It fills in what Xcode's compiler would fill in. It warns of what a migration could not follow: names that lead \
-      nowhere, and expressions that are not supported. A mapping model that fits no two versions is shown for the \
-      nearest two; entity mappings without effect there are called dead.
+      Adds the defaults that Xcode's compiler adds. Warns about unresolved names and unsupported expressions. A \
+      mapping model that matches no two versions is shown for the closest two; entity mappings without effect there \
+      are marked as dead.
       """)
 
   @Argument(help: "Mapping model (.xcmappingmodel, .cdm, .hopmap.toml) or its directory", completion: .file())

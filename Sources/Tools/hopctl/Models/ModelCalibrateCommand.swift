@@ -28,8 +28,8 @@ struct ModelCalibrateCommand: HopctlCommand {
     help: ArgumentHelp(
       "File or directory with version hashes, e.g. tests of the app; repeatable",
       discussion: """
-        Any text in which hashes, checksums or digests are written, in base64 or hexadecimal: dictionaries, \
-        assertions, JSON, hop.lock.
+        Any text that contains hashes, checksums or digests, in base64 or hexadecimal: dictionaries, assertions, JSON, \
+        hop.lock.
         """),
     completion: .file())
   var pinned: [String] = []

@@ -11,8 +11,8 @@ struct ModelDiffCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Compare two model versions",
     discussion: """
-      Two words name a model each: .xcdatamodel, .mom, a store that holds its model, or a bundle, of which diff takes \
-      the current version. With three words the first is a model, and the others are two of its versions.
+      With two arguments, compares two models: .xcdatamodel, .mom, a store that contains its model, or the current \
+      version of a bundle. With three, compares two versions of the first.
       """)
 
   @Argument(help: "Two models, or a model and two of its versions", completion: .file())

@@ -10,8 +10,8 @@ struct ModelFreezeCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "freeze", abstract: "Print a VersionedSchema with the models as shipped",
     discussion: """
-      The copies have the version hashes of the models in the source at that tag. Put the text into the app's source \
-      and change it no more.
+      The copies have the version hashes of the models in the source at that tag. Add the output to the source of the \
+      app, and never change it.
       """)
 
   @Argument(help: "Directory of Swift source", completion: .file())

@@ -292,8 +292,8 @@ struct TargetOptions: ParsableArguments {
     help: ArgumentHelp(
       "How to handle persistent history: migrate, clear or refuse",
       discussion: """
-        migrate, the default, keeps its rows, so that tokens stay valid; it refuses a store with such rows if the \
-        chain has a mapping model. clear drops the rows. refuse refuses every store with such rows.
+        migrate (default) keeps its rows, so that tokens remain valid, and refuses a store that has any if the chain \
+        has a mapping model. clear drops the rows. refuse refuses every store that has any.
         """))
   var history: HistoryRule?
 
@@ -316,8 +316,8 @@ struct TargetOptions: ParsableArguments {
     help: ArgumentHelp(
       "Route through the versions: progressive, direct or shortest",
       discussion: """
-        progressive takes every version in its turn, and skips one only if no hop leads through it. direct takes one \
-        hop. shortest takes the fewest hops.
+        progressive takes every version in turn, and skips one only if no hop leads through it. direct takes one hop. \
+        shortest takes the fewest hops.
         """))
   var route: RouteRule?
 

@@ -78,9 +78,9 @@ struct ReplaceOptions: ParsableArguments {
     help: ArgumentHelp(
       "How to replace the store: rename or in-place",
       discussion: """
-        rename puts a new file there. It is the default if hopd can determine which programs have the store open. \
-        in-place writes into the file itself, in one transaction of SQLite, and keeps its links, owner, attributes and \
-        mounts; it needs free space of about three times the store's size.
+        rename creates a new file; it is the default if hopd can determine which programs have the store open. \
+        in-place writes into the same file in one SQLite transaction and keeps its links, owner, attributes and \
+        mounts; it needs free space of about three times the size of the store.
         """))
   var replace: ReplacementMode?
 }

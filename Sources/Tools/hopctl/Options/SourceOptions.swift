@@ -22,8 +22,8 @@ struct SourceOptions: ParsableArguments {
     help: ArgumentHelp(
       "Read Swift source from git tags that match the pattern, e.g. 'v*'",
       discussion: """
-        Every shape that was released is a version, named after its first tag, and the source of the folder is the \
-        current one. No VersionedSchema is needed, and nothing is checked out.
+        Every released schema is a version, named after its first tag; the source of the directory is the current one. \
+        No VersionedSchema is required, and nothing is checked out.
         """,
       valueName: "pattern"))
   var tags: String?

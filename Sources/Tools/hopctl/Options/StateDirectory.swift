@@ -15,8 +15,8 @@ struct StateOptions: ParsableArguments {
     help: ArgumentHelp(
       "Directory for locks and records of running migrations",
       discussion: """
-        Without it: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd if you may write there, \
-        $XDG_STATE_HOME/hopd, or .local/state/hopd in $HOME or in the user's home directory.
+        Default: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd if writable, $XDG_STATE_HOME/hopd, or \
+        .local/state/hopd in the home directory.
         """), completion: .directory)
   var stateDirectory: String?
 

@@ -6,7 +6,8 @@ struct ColumnsOption: ParsableArguments {
     help: ArgumentHelp(
       "Print a table of these columns, in this order",
       discussion: """
-        Names are the titles in lower case, with - for a space; a wrong name lists all of them. --json has everything.
+        Names are the titles in lower case, with - for a space; an unknown name lists all of them. --json has all \
+        columns.
         """,
       valueName: "a,b,c"))
   var columns: String?

@@ -18,9 +18,9 @@ struct ProgressOptions: ParsableArguments {
     help: ArgumentHelp(
       "Progress on standard error: bar, json or none (default: bar on a terminal)",
       discussion: """
-        json: a line of JSON at most ten times a second, with part (planning, copying, indexing, verifying, replacing, \
-        done), fraction (of the work: it never falls, and is 1 only at the end), elapsed and remaining (seconds), hop, \
-        hops, from, to, subject, rows, totalRows and rowsPerSecond.
+        json: at most ten lines of JSON a second, with part (planning, copying, indexing, verifying, replacing, done), \
+        fraction (of the work: never falls, 1 only at the end), elapsed and remaining (seconds), hop, hops, from, to, \
+        subject, rows, totalRows and rowsPerSecond.
         """, valueName: "form"))
   var progress: ProgressForm = .bar
 }
