@@ -27,7 +27,7 @@ package struct ConfigurationInspection {
   private let unit: UnitFile?
   private let user: ServiceUser
 
-  /// Makes an inspection for the service that `unit` describes; nil for a daemon with the user and rights of this
+  /// Creates an inspection for the service that `unit` describes; nil for a daemon with the user and rights of this
   /// process.
   package init(_ loaded: LoadedConfiguration, unit: UnitFile? = nil) {
     self.loaded = loaded
@@ -93,7 +93,7 @@ package struct ConfigurationInspection {
         + "/usr/lib/hopd/hopd.toml every key")
   }
 
-  // MARK: Inside
+  // MARK: Private helpers
 
   /// Errors for files of a watch that this process can read and the service cannot: models, mapping models and the
   /// reference store.

@@ -28,7 +28,7 @@ extension Configuration {
 }
 
 extension PolicyPrograms {
-  /// Makes the programs of a migration; nil if none is bound.
+  /// Creates the programs of a migration; nil if none is bound.
   package static func maker(_ bindings: [String: PolicyBinding]) -> PolicyMaker? {
     if bindings.isEmpty { return nil }
     return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }

@@ -23,7 +23,7 @@ package struct ModelsMark: Sendable, Hashable {
   /// The deepest nesting of folders, and the most files, to inspect.
   private static let deepest = 16
   private static let most = 20_000
-  /// The most bytes of a file: no model is larger.
+  /// The maximum number of bytes of a file: no model is larger.
   private static let mostBytes = 64 << 20
 
   /// Takes a snapshot of a watch's models. An unreadable folder counts as missing, an unreadable file as empty.

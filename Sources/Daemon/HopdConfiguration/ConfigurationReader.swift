@@ -80,7 +80,7 @@ struct ConfigurationReader {
     }
   }
 
-  // MARK: What is wrong
+  // MARK: Error reporting
 
   /// Reports a mistake. The hint is `hint`, or to write `text`, or the default.
   mutating func report(

@@ -9,7 +9,7 @@ package struct RetryRule: Sendable, Hashable {
   /// The longest pause.
   package var longest: Duration
 
-  /// Makes a rule; the default is that of the configuration.
+  /// Creates a rule; the default is that of the configuration.
   package init(attempts: Int = 5, backoff: Duration = .seconds(30), longest: Duration = .seconds(3600)) {
     (self.attempts, self.backoff, self.longest) = (attempts, backoff, longest)
   }

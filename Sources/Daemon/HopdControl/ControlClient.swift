@@ -9,7 +9,7 @@ package final class ControlClient {
   private let descriptor: Int32
   private let path: FilePath
   private var received: [UInt8] = []
-  /// The most bytes of a reply; the server's own limit is smaller.
+  /// The maximum number of bytes of a reply; the server's own limit is smaller.
   private static let longestAnswer = 16 << 20
   /// How long hopd may take for an answer; an order takes half a second, and a second more while its user has no name.
   package static let patience: Duration = .seconds(5)

@@ -96,7 +96,7 @@ struct ControlLoop {
     return Int32(clamping: max(0, left.seconds &* 1000 &+ left.attoseconds / 1_000_000_000_000_000 &+ 1))
   }
 
-  // MARK: In
+  // MARK: Input
 
   private mutating func acceptAll(_ now: ContinuousClock.Instant) {
     // At most 16 in one turn, so that connected clients are served too.
@@ -165,7 +165,7 @@ struct ControlLoop {
     handler(call, client.peer, ControlAnswer(server: server, client: id, isWanted: !call.oneway))
   }
 
-  // MARK: Out
+  // MARK: Output
 
   private mutating func deliver(
     _ reply: ControlReply, to id: UInt64, isWanted: Bool, _ now: ContinuousClock.Instant

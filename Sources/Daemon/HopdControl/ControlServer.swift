@@ -76,7 +76,7 @@ package final class ControlServer: Sendable {
   private let shared = Mutex(Shared())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// Makes a socket at `path`, or uses the listening socket `activated`.
+  /// Creates a socket at `path`, or uses the listening socket `activated`.
   package init(path: FilePath, activated: Int32? = nil, limits: Limits = Limits()) throws {
     self.limits = limits
     wake = clinux_eventfd()
@@ -121,7 +121,7 @@ package final class ControlServer: Sendable {
     _ = ended.wait(timeout: .now() + .seconds(2))
   }
 
-  // MARK: Answers
+  // MARK: Replies
 
   fileprivate func send(_ reply: ControlReply, to client: UInt64, isWanted: Bool) {
     shared.withLock { $0.outbox.append((client, reply, isWanted)) }

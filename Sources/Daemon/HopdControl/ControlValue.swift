@@ -95,7 +95,7 @@ package struct ControlCall: Sendable, Hashable {
   /// Whether the client wants no reply.
   package var oneway: Bool
 
-  /// Makes a call.
+  /// Creates a call.
   package init(method: String, parameters: ControlValue = .object([:]), more: Bool = false, oneway: Bool = false) {
     self.method = method
     self.parameters = parameters
@@ -133,7 +133,7 @@ package struct ControlReply: Sendable, Hashable {
   /// Whether another reply follows.
   package var continues: Bool
 
-  /// Makes a reply.
+  /// Creates a reply.
   package init(_ parameters: ControlValue, error: String? = nil, continues: Bool = false) {
     self.parameters = parameters
     self.error = error

@@ -26,7 +26,7 @@ package struct ControlPeer: Sendable, Hashable {
   /// Process ID; 0 if it is not visible.
   package let process: Int32
 
-  /// Makes a peer.
+  /// Creates a peer.
   package init(user: UInt32, process: Int32) {
     self.user = user
     self.process = process
@@ -35,7 +35,7 @@ package struct ControlPeer: Sendable, Hashable {
 
 /// System calls on Unix sockets.
 enum UnixSocket {
-  /// Makes a listening socket at `path`, for its owner and its group. A socket without a listener is replaced.
+  /// Creates a listening socket at `path`, for its owner and its group. A socket without a listener is replaced.
   static func listening(at path: FilePath) throws -> Int32 {
     let files = LinuxFileSystem()
     if let there = try files.status(path) {

@@ -16,10 +16,10 @@ package final class StateDatabase: Sendable {
   /// Why an existing file was unusable and recreated; nil otherwise. The old file is kept next to it.
   package let replaced: HopdError?
 
-  /// The most jobs to keep, and the age in seconds after which a job is removed.
+  /// The maximum number of jobs to keep, and the age in seconds after which a job is removed.
   package static let mostJobs: Int64 = 20_000
   package static let longestAge: Int64 = 400 * 86_400
-  /// The most characters of a reason or a hint to keep.
+  /// The maximum number of characters of a reason or a hint to keep.
   static let longestText = 1000
   /// The size of the log from which nothing is written before it has gone into the file. Only a reader that holds a
   /// transaction for hours makes it so long.

@@ -81,10 +81,10 @@ package final class StateReader {
     package var watch: String?
     /// Only stores after this path, in the order of paths.
     package var after: String?
-    /// The most stores to return; nil for all.
+    /// The maximum number of stores to return; nil for all.
     package var limit: Int64?
 
-    /// Makes a filter; without arguments it selects all stores.
+    /// Creates a filter; without arguments it selects all stores.
     package init(
       conditions: [StoreCondition] = [], watch: String? = nil, after: String? = nil, limit: Int64? = nil
     ) {

@@ -60,7 +60,7 @@ package struct StoreFailure: Sendable, Hashable {
   /// first time for the same code.
   package var since: Int64
 
-  /// Makes a failure.
+  /// Creates a failure.
   package init(
     code: String, reason: String, hint: String = "", command: String = "", attempts: Int64 = 0,
     nextAttempt: Int64? = nil, since: Int64 = 0
@@ -92,7 +92,7 @@ package struct StoreRecord: Sendable, Hashable {
   /// Its failure, if it has one.
   package var failure: StoreFailure?
 
-  /// Makes a store's record.
+  /// Creates a store's record.
   package init(
     path: String, watch: String, condition: StoreCondition, since: Int64, version: String? = nil,
     target: String? = nil, failure: StoreFailure? = nil
@@ -145,7 +145,7 @@ package struct JobRecord: Sendable, Hashable {
   /// Path of the backup; nil if none is kept.
   package var backup: String?
 
-  /// Makes a job's record.
+  /// Creates a job's record.
   package init(
     job: String, path: String, watch: String, began: Int64, ended: Int64, from: String? = nil, to: String? = nil,
     rows: Int64 = 0, microseconds: Int64 = 0, requester: String = "hopd", result: String, code: String? = nil,

@@ -20,7 +20,7 @@ struct WatchTable: ~Copyable {
   let descriptor: Int32?
   /// Why the kernel refused an instance.
   let failure: Errno?
-  /// The most watches to add; beyond it, `add` fails as if the kernel had refused.
+  /// The maximum number of watches to add; beyond it, `add` fails as if the kernel had refused.
   let budget: Int
   private(set) var owners: [Int32: [Owner]] = [:]
 
@@ -301,7 +301,7 @@ final class WatchedTree {
     WatchTable.Owner(tree: watch.name, directory: directory)
   }
 
-  // MARK: Trouble
+  // MARK: Errors
 
   /// Handles the loss of the directory itself: its files are lost too, and count as new when it returns.
   private func lose(_ table: inout WatchTable, _ failure: WatchRoot.Failure, now: ContinuousClock.Instant) {

@@ -102,7 +102,8 @@ package struct JournalLogHandler: LogHandler {
     }
   }
 
-  /// The most characters of a field: enough for any path (PATH_MAX), but a limit on an untrusted store's UUID text.
+  /// The maximum number of characters of a field: enough for any path (PATH_MAX), but a limit on an untrusted store's
+  /// UUID text.
   private static let longestField = 4200
 
   private static func clipped(_ value: String) -> String {

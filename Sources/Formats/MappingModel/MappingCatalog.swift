@@ -28,7 +28,7 @@ package struct MappingCatalog: Sendable {
   /// A catalog without mapping models.
   package static let empty = MappingCatalog(files: [])
 
-  /// Makes a catalog of mapping models that were read, in the requested order of execution.
+  /// Creates a catalog of mapping models that were read, in the requested order of execution.
   package init(files: [any MappingFile]) {
     self.init(
       entries: files.enumerated().map { Entry(file: $0.element, position: $0.offset) }, unreadable: [], stages: [])
@@ -89,7 +89,7 @@ package struct MappingHops: Sendable {
     package let source: Int
     package let destination: Int
 
-    /// Makes a pair.
+    /// Creates a pair.
     package init(source: Int, destination: Int) {
       self.source = source
       self.destination = destination

@@ -170,7 +170,7 @@ package struct MappingLint {
           : "check the policy's program"))
   }
 
-  // MARK: Look-ups
+  // MARK: Lookups
 
   private mutating func addLookups() {
     let reach = LookupReach(mappings: hop, source: source, destination: destination)

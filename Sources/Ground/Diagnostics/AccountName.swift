@@ -4,7 +4,7 @@ import Glibc
 
 /// Names of users and groups. The name service may wait for a directory server.
 package enum AccountName {
-  /// The most bytes of an entry: a group may have thousands of members.
+  /// The maximum number of bytes of an entry: a group may have thousands of members.
   private static let longestEntry = 1 << 20
 
   /// The name of a user; the number if it has none.

@@ -17,7 +17,7 @@ package struct HopdError: Error, Sendable {
   /// The single findings of a refusal that has several reasons: all of them, not only the first.
   package var reasons: [HopdError]
 
-  /// Makes an error; `place`, `cause`, `hint` and `reasons` are optional.
+  /// Creates an error; `place`, `cause`, `hint` and `reasons` are optional.
   package init(
     _ code: Code, _ message: String, at place: Place = Place(), cause: (any Error)? = nil, hint: String? = nil,
     reasons: [HopdError] = []

@@ -8,7 +8,7 @@ package enum NearestName {
       .filter { $0.1 <= max(1, name.utf8.count / 3) }.min { ($0.1, $0.0) < ($1.1, $1.0) }?.0
   }
 
-  /// The number of insertions, deletions, replacements and swaps of neighbours that turn one name into the other.
+  /// The number of insertions, deletions, replacements and swaps of neighbors that turn one name into the other.
   private static func distance(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
     var older: [Int] = []

@@ -22,7 +22,7 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
   /// Primary key (Z_PK) of the row, in `entity`'s table.
   package var row: Int64?
 
-  /// Makes a place from the known parts.
+  /// Creates a place from the known parts.
   package init(
     store: FilePath? = nil, file: FilePath? = nil, line: Int? = nil, column: Int? = nil, key: String? = nil,
     hop: String? = nil, entity: String? = nil, property: String? = nil, row: Int64? = nil

@@ -149,7 +149,7 @@ package final class AppendedFile: Sendable {
     }
   }
 
-  /// Makes all lines durable: some file systems report only here that there was no room for them.
+  /// Creates all lines durable: some file systems report only here that there was no room for them.
   package func finish() throws(HopdError) {
     try state.withLock { state throws(HopdError) in
       if let failure = state.failure { throw failure }

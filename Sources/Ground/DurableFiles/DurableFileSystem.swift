@@ -47,7 +47,7 @@ package protocol DurableFileSystem: Sendable {
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func holder(of path: FilePath) throws -> FileHolder?
 
-  /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the
+  /// Creates a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the
   /// directory.
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
   /// The same without the sync: for scratch, and for what the caller syncs when it is complete.
@@ -67,7 +67,7 @@ package protocol DurableFileSystem: Sendable {
   func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile
   /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
-  /// Makes a directory.
+  /// Creates a directory.
   func makeDirectory(_ path: FilePath, mode: UInt32) throws
   /// A second name for a file.
   func link(_ existing: FilePath, as new: FilePath) throws
@@ -79,9 +79,9 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Makes the content and attributes of a file durable. A failure is final: the caller gives up and never retries.
+  /// Creates the content and attributes of a file durable. A failure is final: the caller gives up and never retries.
   func syncFile(_ path: FilePath) throws
-  /// Makes the names in a directory durable. A failure is final as with `syncFile`.
+  /// Creates the names in a directory durable. A failure is final as with `syncFile`.
   func syncDirectory(_ path: FilePath) throws
 }
 
@@ -149,7 +149,7 @@ extension DurableFileSystem {
     return true
   }
 
-  /// Makes a directory unless it exists, and syncs its parent when it was made.
+  /// Creates a directory unless it exists, and syncs its parent when it was made.
   package func ensureDirectory(_ path: FilePath, mode: UInt32 = 0o700) throws {
     if let found = try status(path) {
       guard found.kind == .directory else {

@@ -52,7 +52,7 @@ extension HopdError {
   }
 #endif
 
-/// Makes a call that returns -1 with errno, repeats it while a signal interrupts it, and throws its error.
+/// Creates a call that returns -1 with errno, repeats it while a signal interrupts it, and throws its error.
 @discardableResult
 func call<Result: FixedWidthInteger & SignedInteger>(
   _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Result

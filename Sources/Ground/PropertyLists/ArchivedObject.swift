@@ -6,7 +6,7 @@ import Diagnostics
 /// An object of a keyed archive. Copies are cheap; two are the same object if their numbers are equal.
 package struct ArchivedObject: Sendable {
   let archive: KeyedArchive
-  /// Its number in the archive, by which a reader recognises an object that it has already converted.
+  /// Its number in the archive, by which a reader recognizes an object that it has already converted.
   package let number: Int
   /// Its class as archived, with the module for Swift classes.
   package let className: String

@@ -48,7 +48,7 @@ package struct KeyedArchive: Sendable {
     try KeyedArchive(try PropertyList.decode(bytes, limits: limits, at: place), at: place)
   }
 
-  /// Makes the archive from its property list.
+  /// Creates the archive from its property list.
   package init(_ list: PropertyListValue, at place: Place = Place()) throws(HopdError) {
     guard let list = list.dictionary, let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
       throw HopdError(.damagedArchive, "the property list is not a keyed archive: it lacks $objects or $top", at: place)

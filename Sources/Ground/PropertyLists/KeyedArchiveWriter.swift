@@ -64,7 +64,7 @@ package struct KeyedArchiveWriter {
 
   private var records: [Record] = []
 
-  /// Makes an empty archive.
+  /// Creates an empty archive.
   package init() {}
 
   /// Adds an object.

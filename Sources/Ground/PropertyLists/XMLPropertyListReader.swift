@@ -20,7 +20,7 @@ package final class XMLPropertyListReader: XMLEventHandler {
   package private(set) var result: PropertyListValue?
   private var values = 0
 
-  /// Makes a reader of the events from `<plist>` to `</plist>`.
+  /// Creates a reader of the events from `<plist>` to `</plist>`.
   package init(limits: PropertyListLimits, place: Place) {
     self.limits = limits
     self.place = place

@@ -22,7 +22,7 @@ package final class Connection {
   package static let cacheKibibytes: Int64 = 6144
 
   /// Memory statistics are off: they take a lock on every allocation, which costs a hundredth of a migration, a
-  /// twenty-fifth of one with policies. Set with the first connection; if SQLite is already initialised, it continues
+  /// twenty-fifth of one with policies. Set with the first connection; if SQLite is already initialized, it continues
   /// to count.
   private static let isConfigured = clinux_sqlite3_without_statistics() == 0
 

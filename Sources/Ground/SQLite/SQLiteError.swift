@@ -11,7 +11,7 @@ package struct SQLiteError: Error, Sendable, Hashable {
   /// What the VFS refused, if that is the reason.
   package let refusal: VFSRefusal?
 
-  /// Makes an error from a result code.
+  /// Creates an error from a result code.
   package init(extendedCode: Int32, message: String, sql: String? = nil, refusal: VFSRefusal? = nil) {
     self.extendedCode = extendedCode
     self.message = message

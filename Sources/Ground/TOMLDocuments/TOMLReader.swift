@@ -43,7 +43,7 @@ struct TOMLReader {
     return finished(root)
   }
 
-  // MARK: Mistakes
+  // MARK: Errors
 
   /// A part of the grammar, as messages name it.
   enum Part: String {

@@ -30,7 +30,7 @@ package struct StoreVerifier {
   /// Called now and then in long checks; returning false stops the verification.
   private let keepAlive: () -> Bool
 
-  /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the verification.
+  /// Creates a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
     depth: VerificationDepth, keepAlive: @escaping () -> Bool = { true }
   ) {

@@ -17,7 +17,7 @@ extension HopdError.Code {
 
 /// Searches watched directories for stores without leases.
 enum LeaseOutlook {
-  /// The most files to check in one directory.
+  /// The maximum number of files to check in one directory.
   private static let mostFiles = 10_000
 
   /// Returns one warning for each watch whose stores hopd cannot lease.

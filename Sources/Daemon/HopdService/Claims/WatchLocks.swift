@@ -102,7 +102,7 @@ package final class WatchLocks: Sendable {
   /// Releases all claims.
   package func release() { held.withLock { $0 = [:] } }
 
-  // MARK: Inside
+  // MARK: Private helpers
 
   private func claim(of watch: WatchedDirectory) -> WatchClaim? {
     // Opened at each call, because the directory may have been replaced.

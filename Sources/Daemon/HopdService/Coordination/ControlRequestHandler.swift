@@ -23,7 +23,7 @@ struct ControlRequestHandler: Sendable {
   private let queries = DispatchQueue(label: "hopd.queries")
   private let names = RequesterNames()
 
-  /// The most stores or jobs in one reply.
+  /// The maximum number of stores or jobs in one reply.
   static let page: Int64 = 200
 
   /// Methods that read the record.

@@ -147,7 +147,7 @@ package struct Daemon: Sendable {
     return status.rawValue
   }
 
-  // MARK: Surroundings
+  // MARK: Environment
 
   /// The exit status of a failed start. An error that lasts until the configuration changes must have a status after
   /// which the service manager does not restart the daemon.

@@ -47,7 +47,7 @@ extension DaemonCoordinator {
     }
   }
 
-  // MARK: Orders
+  // MARK: Commands
 
   private static let unknownHint = "pass a store in a watched directory: `hopctl list` lists them"
 

@@ -117,7 +117,7 @@ extension DaemonCoordinator {
     }
   }
 
-  // MARK: Words
+  // MARK: Messages
 
   /// Reports a store that is quiet while a part of it is still being sent.
   func reportIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {

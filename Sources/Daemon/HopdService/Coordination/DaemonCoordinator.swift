@@ -136,7 +136,7 @@ package actor DaemonCoordinator {
     jobPrefix = String(repeating: "0", count: 6 - digits.count) + digits
   }
 
-  // MARK: Orders from outside
+  // MARK: Commands
 
   /// Orders a reload of the configuration.
   package nonisolated func reload() { inbox.yield(.reload) }

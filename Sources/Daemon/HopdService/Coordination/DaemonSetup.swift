@@ -106,8 +106,8 @@ package struct DaemonSetup: Sendable {
     warnings += loaded.warnings
   }
 
-  /// The most jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1 MiB of it
-  /// takes more. Sixteen are always possible.
+  /// The maximum number of jobs that `override` accepts: the jobs share `memory_limit`, and one that gets less than 1
+  /// MiB of it takes more. Sixteen are always possible.
   var mostJobs: Int { Int(min(256, max(16, configuration.daemon.memoryLimit >> 20))) }
 
   /// Sets a key of `[daemon]` or `[throttle]` for this run. Returns the previous value, or nil if the key cannot be set

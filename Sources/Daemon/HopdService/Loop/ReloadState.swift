@@ -15,7 +15,7 @@ struct ReloadState {
     return !isRunning
   }
 
-  /// Makes a reload follow the start.
+  /// Creates a reload follow the start.
   mutating func postpone() { mustFollow = true }
 
   /// Sends a client the reply at the end of the reload.

@@ -127,7 +127,7 @@ package struct JobScheduler: Sendable {
     self.rules = rules
   }
 
-  // MARK: What is found
+  // MARK: Scheduling
 
   /// Takes in a settled file. Returns true if it was queued.
   ///
@@ -212,7 +212,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  // MARK: What is so
+  // MARK: State queries
 
   /// The state of a store; nil if it is not known.
   package func state(of key: FilePath) -> JobState? { entries[key]?.state ?? resting[key].map { _ in .done } }
@@ -228,7 +228,7 @@ package struct JobScheduler: Sendable {
   /// Migrations begun since the queue was last empty plus those that wait: the 120 of "store 3/120".
   package var batch: Int { lastOrdinal + counts.waiting }
 
-  // MARK: Inside
+  // MARK: Private helpers
 
   func rule(of entry: Entry) -> RetryRule {
     rules[entry.store.watch] ?? RetryRule(attempts: 1, backoff: .seconds(30), longest: .seconds(3600))

@@ -60,7 +60,7 @@ struct ModelFolders: Sendable {
     return String(name[range.upperBound...])
   }
 
-  // MARK: When
+  // MARK: Timing
 
   /// Notes a change of the models: they are inspected when nothing has changed for `quiet`.
   mutating func touched(_ watch: String, quiet: Duration, now: Instant) {

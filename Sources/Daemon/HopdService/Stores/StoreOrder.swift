@@ -12,7 +12,7 @@ import SystemPackage
 package struct StoreOrder: Sendable {
   private let store: FoundStore
   private let root: WatchRoot
-  /// Makes the request for the store at a location.
+  /// Creates the request for the store at a location.
   let make: @Sendable (CanonicalStoreLocation) -> MigrationRequest?
 
   init(

@@ -29,7 +29,7 @@ package final class WorkNotes: Sendable {
   private static let slotSize = 8192
   private static let headerSize = 64
   private static let fileName: FilePath.Component = "at-work"
-  /// The most notes that are read; there are never more than two per job.
+  /// The maximum number of notes that are read; there are never more than two per job.
   private static let mostSlots = 1024
 
   /// Reads the notes of the previous daemon and begins new ones; nil if the state directory cannot be written.
@@ -81,7 +81,7 @@ package final class WorkNotes: Sendable {
   /// Removes the notes, because no work is unfinished.
   package func remove() { _ = path.withPlatformString { unlink($0) } }
 
-  // MARK: Inside
+  // MARK: Private helpers
 
   private static func offset(_ slot: Int) -> off_t { off_t(headerSize &+ slot &* slotSize) }
 

@@ -330,9 +330,9 @@ package struct MigrationReporter: Sendable {
     "next attempt in " + StatusLine.duration(seconds: (until - now).seconds)
   }
 
-  // MARK: Inside
+  // MARK: Private helpers
 
-  /// The most findings in one entry, so that people can read it.
+  /// The maximum number of findings in one entry, so that people can read it.
   private static let mostFindings = 20
 
   /// The warnings as lines below the text of an entry.

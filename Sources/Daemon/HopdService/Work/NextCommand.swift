@@ -9,7 +9,7 @@ import PolicyHost
 import StoreReplacement
 import SystemPackage
 
-/// Makes the command for an error of a store.
+/// Creates the command for an error of a store.
 struct NextCommand {
   /// The store, as the configuration names it.
   var store: FilePath

@@ -34,7 +34,7 @@ package final class StateRecorder: Sendable {
   /// How long changes are collected before a write, and the pause after a failed write.
   private static let delay = DispatchTimeInterval.milliseconds(150)
   private static let delayAfterFailure = DispatchTimeInterval.seconds(5)
-  /// The most changes, other than those of stores, that are kept while nothing can be written.
+  /// The maximum number of changes, other than those of stores, that are kept while nothing can be written.
   private static let mostOthers = 10_000
 
   /// Opens the database of a state directory. Throws only if a newer hopd made it; any other error is logged, and each

@@ -23,12 +23,12 @@ package final class StoreCommands: Sendable {
   private let logger: Logger
   private let stateDirectory: FilePath
   private let limits: ProgramOutput.Limits
-  /// The most commands that run at once, and that wait.
+  /// The maximum number of commands that run at once, and that wait.
   private let (most, mostWaiting): (Int, Int)
   private let state = Mutex(State())
   private let ended = DispatchSemaphore(value: 0)
 
-  /// The most lines of a command that go to the journal.
+  /// The maximum number of lines of a command that go to the journal.
   static let mostLines = 100
 
   /// Creates a queue of commands. The default limits are those of a policy program.

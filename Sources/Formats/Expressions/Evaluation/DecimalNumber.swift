@@ -108,7 +108,7 @@ package struct DecimalNumber: Sendable, Hashable {
       ? -1 : right.digits.lexicographicallyPrecedes(left.digits) ? 1 : 0
   }
 
-  // MARK: Arithmetic: nil if the result is too large
+  // MARK: Overflow-checked arithmetic
 
   /// The number with the opposite sign.
   package var negated: DecimalNumber {

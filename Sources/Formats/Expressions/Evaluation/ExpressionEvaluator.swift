@@ -1,5 +1,5 @@
 // Evaluates expressions and predicates on one object at a time. Its results define their meaning
-// (docs/formats/expressions.md, "One meaning"). SQL is an optimisation that must agree with it, row by row.
+// (docs/formats/expressions.md, "One meaning"). SQL is an optimization that must agree with it, row by row.
 
 import Diagnostics
 import ManagedObjectModel
@@ -18,7 +18,7 @@ package struct ExpressionEvaluator {
   package var policyMethod: ((String, [ExpressionValue]) throws -> ExpressionValue)?
   let patterns = PatternCache()
 
-  /// Makes an evaluator.
+  /// Creates an evaluator.
   package init(scope: ExpressionScope, source: any InstanceSource, moment: Double) {
     self.scope = scope
     self.source = source
@@ -416,7 +416,7 @@ extension ExpressionEvaluator {
     }
   }
 
-  /// Makes one comparison, without modifier (docs/formats/expressions.md, "nil").
+  /// Creates one comparison, without modifier (docs/formats/expressions.md, "nil").
   private func compare(_ comparison: Comparison, _ left: ExpressionValue, _ right: ExpressionValue) throws -> Bool {
     func fold(_ value: ExpressionValue) -> ExpressionValue {
       guard case .string(let text) = value, comparison.folds else { return value }

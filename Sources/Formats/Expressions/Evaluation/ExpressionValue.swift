@@ -8,7 +8,7 @@ package struct InstanceID: Sendable, Hashable {
   /// The primary key, Z_PK.
   package let key: Int64
 
-  /// Makes an id.
+  /// Creates an id.
   package init(entity: String, key: Int64) {
     self.entity = entity
     self.key = key

@@ -48,9 +48,9 @@ package struct RegularPattern: Sendable {
     }
   }
 
-  /// The most instructions of a pattern.
+  /// The maximum number of instructions of a pattern.
   package static let largestProgram = 20_000
-  /// The most steps of a match.
+  /// The maximum number of steps of a match.
   package static let mostSteps = 50_000_000
 
   private let program: [Instruction]

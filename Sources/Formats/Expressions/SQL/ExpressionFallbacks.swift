@@ -43,7 +43,7 @@ package final class ExpressionFallbacks {
   private var source: StoreInstanceSource?
   private var evaluators: [Int: ExpressionEvaluator] = [:]
 
-  /// Makes an empty collection.
+  /// Creates an empty collection.
   package init() {}
 
   /// Whether no expression is evaluated on instances.

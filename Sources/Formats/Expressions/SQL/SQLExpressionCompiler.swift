@@ -1,4 +1,4 @@
-// Compiles expressions to SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. An
+// Compiles expressions to SQL: an optimization of `ExpressionEvaluator` that must agree with it, row by row. An
 // expression without an exact form in SQL is refused with a reason or, with fallbacks, becomes a call that evaluates it
 // on the row's object. The API is here; the rules are in the extensions: paths, values, predicates, storage.
 
@@ -28,7 +28,7 @@ package struct SQLRow: Sendable, Hashable {
   /// Other rows by variable name, without `$`: `each`, and those of SUBQUERY.
   package var variables: [String: SQLRow]
 
-  /// Makes a row.
+  /// Creates a row.
   package init(alias: String, entity: String, variables: [String: SQLRow] = [:]) {
     self.alias = alias
     self.entity = entity

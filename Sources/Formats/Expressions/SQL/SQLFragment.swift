@@ -133,7 +133,7 @@ struct SQLChain {
   var allTables: [SQLExpression] { tables + tail }
   var allConditions: [SQLExpression] { conditions + tailConditions }
 
-  /// Makes the to-ones part of the join: for objects, and before a further to-many.
+  /// Creates the to-ones part of the join: for objects, and before a further to-many.
   mutating func mergeTail() {
     tables += tail
     conditions += tailConditions

@@ -196,7 +196,8 @@ package struct ArchivedExpressionReader {
     }
   }
 
-  /// Makes the error for a shape that is not supported, with the class in the message, or the alternative in the hint.
+  /// Creates the error for a shape that is not supported, with the class in the message, or the alternative in the
+  /// hint.
   func unsupported(_ object: ArchivedObject, _ message: String, hint: String? = nil) -> HopdError {
     var error = object.damaged(message)
     error.code = .expressionUnsupported

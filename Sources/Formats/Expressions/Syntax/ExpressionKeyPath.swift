@@ -33,7 +33,7 @@ struct KeyPathProblem: Error {
   var isUnsupported = false
 }
 
-/// Makes the steps of key paths.
+/// Creates the steps of key paths.
 enum KeyPathSteps {
   /// Returns the steps of a path's components: `objectID.URIRepresentation.path` at its end is one step.
   static func steps(_ components: [String]) throws(KeyPathProblem) -> [KeyPathStep] {

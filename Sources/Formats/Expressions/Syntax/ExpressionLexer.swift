@@ -134,7 +134,7 @@ struct ExpressionLexer {
     return .functionName(source.text(start..<index))
   }
 
-  // MARK: Signs
+  // MARK: Tokens
 
   private mutating func symbol(_ scalar: Unicode.Scalar) throws(HopdError) -> ExpressionToken.Symbol {
     if let second = peek(1), let symbol = try pair(scalar, second) {

@@ -237,10 +237,10 @@ package struct Comparison: Sendable, Hashable {
   package var ignoresCase: Bool
   /// `[d]`: the comparison ignores diacritics.
   package var ignoresDiacritics: Bool
-  /// `[n]`: both sides are normalised already.
+  /// `[n]`: both sides are normalized already.
   package var isNormalized: Bool
 
-  /// Makes a comparison.
+  /// Creates a comparison.
   package init(
     _ left: ExpressionNode, _ operation: Operator, _ right: ExpressionNode, modifier: Modifier = .direct,
     ignoresCase: Bool = false, ignoresDiacritics: Bool = false, isNormalized: Bool = false

@@ -99,7 +99,7 @@ package struct ExpressionParser {
 
   mutating func leave() { nesting -= 1 }
 
-  /// Makes a node above others, with its height.
+  /// Creates a node above others, with its height.
   func build<Node>(_ node: Node, above heights: Int...) throws(HopdError) -> Built<Node> {
     let height = 1 + (heights.max() ?? 0)
     guard height <= ExpressionLimits.height else {

@@ -30,7 +30,7 @@ package struct ExpressionScope: Sendable {
   /// Whether the mapping names a policy, so that its methods may be called.
   package let hasPolicy: Bool
 
-  /// Makes a scope.
+  /// Creates a scope.
   package init(
     model: ManagedObjectModel, sourceEntity: String?, place: Place, variables: [String: String] = [:],
     entityMappings: Set<String>? = nil, hasPolicy: Bool = false

@@ -25,12 +25,12 @@ struct ExpressionSource {
     return String(view)
   }
 
-  /// Makes a syntax error at that character.
+  /// Creates a syntax error at that character.
   func syntax(_ message: String, at offset: Int, hint: String? = nil) -> HopdError {
     error(.expressionSyntax, message, at: offset, hint: hint)
   }
 
-  /// Makes an error for a feature that is refused.
+  /// Creates an error for a feature that is refused.
   func unsupported(_ message: String, at offset: Int, hint: String? = nil) -> HopdError {
     error(.expressionUnsupported, message, at: offset, hint: hint)
   }

@@ -10,7 +10,7 @@ package struct ExpressionChecker: Sendable {
   /// The context of the expressions.
   package let scope: ExpressionScope
 
-  /// Makes a checker for one context.
+  /// Creates a checker for one context.
   package init(_ scope: ExpressionScope) { self.scope = scope }
 
   /// Returns the static type of an expression; `unknown` if it is wrong. `variables` are those of the enclosing

@@ -352,7 +352,7 @@ extension ExpressionTyping {
   }
 
   /// Checks the set that a key path over a collection gives (docs/formats/expressions.md, "Collections"): equal members
-  /// must be recognisable, and members must not be sets themselves.
+  /// must be recognizable, and members must not be sets themselves.
   mutating func checkSet(_ type: ExpressionType, _ node: ExpressionNode, isExternal: Bool) -> Bool {
     if case .values(let value) = type, value.kind == .transformable || isExternal {
       unsupported(

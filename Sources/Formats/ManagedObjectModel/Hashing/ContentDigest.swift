@@ -15,7 +15,7 @@ package enum ContentDigest {
   package struct Running: ~Copyable {
     private var digest = MessageDigest(.sha256)
 
-    /// Makes a digest without bytes.
+    /// Creates a digest without bytes.
     package init() {}
 
     /// Digests more bytes.

@@ -207,7 +207,7 @@ package struct Attribute: Sendable, Hashable {
     set { fields.value.userInfo = newValue }
   }
 
-  /// Makes an attribute; every parameter with a default may be omitted.
+  /// Creates an attribute; every parameter with a default may be omitted.
   package init(
     name: String, type: AttributeType, isOptional: Bool = false, isTransient: Bool = false,
     defaultValue: AttributeDefault? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,

@@ -27,7 +27,7 @@ package final class Cache: Sendable {
   private let limit: Int
   private let values = Mutex(Generations())
 
-  /// Makes an empty cache that holds at most `limit` values.
+  /// Creates an empty cache that holds at most `limit` values.
   package init(limit: Int = 64) { self.limit = max(1, limit) }
 
   /// Returns the value of that key; computes it with `make` if it is unknown. `make` depends only on the key and the

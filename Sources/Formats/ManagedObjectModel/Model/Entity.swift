@@ -102,7 +102,7 @@ package struct Entity: Sendable, Hashable {
     set { fields.value.userInfo = newValue }
   }
 
-  /// Makes an entity; every parameter with a default may be omitted.
+  /// Creates an entity; every parameter with a default may be omitted.
   package init(
     name: String, className: String? = nil, parentName: String? = nil, isAbstract: Bool = false,
     renamingIdentifier: String? = nil, versionHashModifier: String? = nil, attributes: [Attribute] = [],

@@ -44,7 +44,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package var cache: Cache { fields.value.cache.value }
   private var indexByName: [String: Int] { fields.value.indexByName }
 
-  /// Makes a model from entities whose names, parents and destinations are already checked (`ModelValidation`).
+  /// Creates a model from entities whose names, parents and destinations are already checked (`ModelValidation`).
   package init(
     name: String, versionIdentifiers: [String] = [""], entities: [Entity], configurations: [String: [String]] = [:],
     composites: [String: [Attribute]] = [:]

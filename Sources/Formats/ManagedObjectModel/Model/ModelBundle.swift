@@ -10,7 +10,7 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
   /// Where it was found.
   package let place: Place
 
-  /// Makes a warning.
+  /// Creates a warning.
   package init(_ message: String, at place: Place = Place()) {
     self.message = message
     self.place = place
@@ -35,7 +35,7 @@ package struct OmittedVersion: Sendable {
   /// Whether it is the current version of its bundle.
   package var isCurrent = false
 
-  /// Makes the note of a version.
+  /// Creates the note of a version.
   package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
     self.name = name
     self.reason = reason
@@ -95,7 +95,7 @@ package struct ModelBundle: Sendable {
   /// Where the models come from; nil unless they were derived from source.
   package var origin: ModelOrigin?
 
-  /// Makes a bundle.
+  /// Creates a bundle.
   package init(
     name: String, path: FilePath, versions: [ManagedObjectModel], order: VersionOrder = .names,
     currentVersionName: String?, omitted: [OmittedVersion] = [], warnings: [ModelWarning] = []

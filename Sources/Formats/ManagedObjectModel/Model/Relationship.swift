@@ -84,7 +84,7 @@ package struct Relationship: Sendable, Hashable {
     set { fields.value.userInfo = newValue }
   }
 
-  /// Makes a relationship; every parameter with a default may be omitted.
+  /// Creates a relationship; every parameter with a default may be omitted.
   package init(
     name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
     isTransient: Bool = false, isToMany: Bool = false, isOrdered: Bool = false, maxCount: Int64? = nil,
@@ -112,7 +112,7 @@ package struct FetchedProperty: Sendable, Hashable {
   package var renamingIdentifier: String
   package var userInfo: [String: String]
 
-  /// Makes a fetched property.
+  /// Creates a fetched property.
   package init(
     name: String, isOptional: Bool = true, fetchEntityName: String? = nil, predicate: String? = nil,
     renamingIdentifier: String? = nil, userInfo: [String: String] = [:]
@@ -141,7 +141,7 @@ package struct FetchIndex: Sendable, Hashable {
     package var kind = Kind.binary
     package var isAscending = true
 
-    /// Makes an element; it has a property or an expression.
+    /// Creates an element; it has a property or an expression.
     package init(
       propertyName: String? = nil, expression: String? = nil, expressionType: String? = nil, kind: Kind = .binary,
       isAscending: Bool = true
@@ -179,7 +179,7 @@ package struct FetchIndex: Sendable, Hashable {
   package var elements: [Element]
   package var partialPredicate: String?
 
-  /// Makes an index.
+  /// Creates an index.
   package init(name: String, elements: [Element], partialPredicate: String? = nil) {
     self.name = name
     self.elements = elements

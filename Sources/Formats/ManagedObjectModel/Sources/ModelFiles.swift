@@ -9,7 +9,7 @@ import SystemPackage
 package enum ModelFiles {
   /// The kind of object at a path, symbolic links followed.
   package enum Kind: Equatable {
-    /// A folder, with its identity, by which a search recognises one that it has visited.
+    /// A folder, with its identity, by which a search recognizes one that it has visited.
     case folder(device: UInt64, inode: UInt64)
     /// A regular file.
     case file

@@ -33,7 +33,7 @@ package struct ModelSource: Sendable {
     /// Line, if known.
     package var line: Int?
 
-    /// Makes a configuration.
+    /// Creates a configuration.
     package init(name: String, members: [String] = [], line: Int? = nil) {
       self.name = name
       self.members = members
@@ -51,7 +51,7 @@ package struct ModelSource: Sendable {
     package var line: Int?
   }
 
-  /// Makes an empty source.
+  /// Creates an empty source.
   package init(name: String, entities: [Entity] = []) {
     self.name = name
     self.entities = entities

@@ -4,7 +4,7 @@
 import Diagnostics
 import Expressions
 
-/// Makes the names of a hop's entity mappings unique.
+/// Creates the names of a hop's entity mappings unique.
 enum EntityMappingNames {
   /// Returns the mapping models with unique names, and a warning for each change.
   ///

@@ -10,7 +10,7 @@ package struct MappedHop: Sendable, Hashable {
   /// that a program may change its objects, and the hook's entity mapping is the last.
   package let hook: StageHook?
 
-  /// Makes a hop of one or more mappings.
+  /// Creates a hop of one or more mappings.
   package init(mappings: [ExplicitMapping], hook: StageHook? = nil) {
     self.mappings = mappings
     self.hook = hook

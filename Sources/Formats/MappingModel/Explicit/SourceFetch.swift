@@ -5,7 +5,7 @@
 import Diagnostics
 import PropertyLists
 
-/// Recognises `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", "<entity>",
+/// Recognizes `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", "<entity>",
 /// "<predicate>"), $manager.sourceContext, NO)`.
 struct SourceFetch {
   /// The entity that is fetched.
@@ -54,7 +54,7 @@ struct SourceFetch {
   }
 
   /// Whether the fetch only counts. The flag is a bare boolean in every file seen, or an expression, as
-  /// NSFetchRequestExpression's initialiser takes it.
+  /// NSFetchRequestExpression's initializer takes it.
   private static func countsOnly(_ object: ArchivedObject) throws(HopdError) -> Bool {
     guard case .object(let flag) = try object.value("NSCountOnlyFlag") else {
       return try object.boolean("NSCountOnlyFlag")

@@ -13,7 +13,7 @@ package struct MappableVersion: Sendable {
   /// `model.versionHashes`, computed once.
   package let hashes: [String: VersionHash]
 
-  /// Makes a version; computes the hashes if they are not given.
+  /// Creates a version; computes the hashes if they are not given.
   package init(modelName: String, model: ManagedObjectModel, hashes: [String: VersionHash]? = nil) {
     self.modelName = modelName
     self.model = model

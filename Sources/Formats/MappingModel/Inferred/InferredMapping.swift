@@ -13,7 +13,7 @@ package struct InferredMapping: Sendable, Hashable {
   /// What the rows must fulfil if the models alone do not decide.
   package let conditions: [RowCondition]
 
-  /// Makes a mapping.
+  /// Creates a mapping.
   package init(
     sourceVersion: String, destinationVersion: String, entityMappings: [EntityMapping],
     conditions: [RowCondition] = []
@@ -104,7 +104,7 @@ package struct RelationshipMapping: Sendable, Hashable {
     /// its inverse is not), so owner and target are exchanged.
     package let isInverted: Bool
 
-    /// Makes a reference to a source relationship.
+    /// Creates a reference to a source relationship.
     package init(entity: String, relationship: String, isInverted: Bool = false) {
       self.entity = entity
       self.relationship = relationship

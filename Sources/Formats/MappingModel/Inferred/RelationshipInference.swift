@@ -151,7 +151,7 @@ struct RelationshipInference {
     return RelationshipMapping.SourcePairs(entity: key.entity, relationship: key.name, isInverted: true)
   }
 
-  // MARK: Checks of a relationship against the one it continues
+  // MARK: Relationship checks
 
   private func check(
     _ relationship: Relationship, of entity: Entity, against before: Relationship, of origin: Entity,

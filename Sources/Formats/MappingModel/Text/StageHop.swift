@@ -7,7 +7,7 @@ import ManagedObjectModel
 import SystemPackage
 
 extension MappedHop {
-  /// Makes a hop from `model` to itself; at its end the hook's program changes the objects.
+  /// Creates a hop from `model` to itself; at its end the hook's program changes the objects.
   ///
   /// Each source table is copied into the same table, so all objects keep their primary keys.
   package init(hook: StageHook, at model: ManagedObjectModel) {

@@ -193,7 +193,7 @@ struct TextMappingResolver {
     for key in keys + latest { mistakes.collect(place) { () throws(HopdError) in try checker.checkKey(key) } }
   }
 
-  // MARK: Mistakes
+  // MARK: Errors
 
   private func scope(_ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping) -> ExpressionScope {
     ExpressionScope(

@@ -255,7 +255,7 @@ struct TextPropertyResolver {
     destination.isEntity(name, within: relationship.destinationEntityName)
   }
 
-  // MARK: Surroundings
+  // MARK: Environment
 
   private func scope(_ place: ExpressionScope.Place) -> ExpressionScope {
     ExpressionScope(

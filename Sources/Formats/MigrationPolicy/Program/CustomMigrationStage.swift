@@ -3,7 +3,7 @@
 
 /// The hooks of one hop. The program runs once for each hook: keep state between hooks in the manager's tables.
 open class CustomMigrationStage {
-  /// Makes a stage; the program calls it before a hook runs.
+  /// Creates a stage; the program calls it before a hook runs.
   public required init() {}
 
   /// `willMigrateHandler`: runs before the hop; the manager fetches and changes the objects of the old version.

@@ -4,7 +4,7 @@
 /// The hooks of one entity mapping. Each migration makes one instance per entity mapping; it may keep state between
 /// hooks.
 open class EntityMigrationPolicy {
-  /// Makes a policy; the program calls it before the entity mapping's first hook.
+  /// Creates a policy; the program calls it before the entity mapping's first hook.
   public required init() {}
 
   /// `beginEntityMapping:manager:error:`: called before every other hook.

@@ -1,4 +1,4 @@
-// A policy's access to the migration, modelled on NSMigrationManager. It collects changes and sends them with the reply
+// A policy's access to the migration, modeled on NSMigrationManager. It collects changes and sends them with the reply
 // to the call, or before a request whose answer depends on them: a thousand objects cost one message, and every request
 // sees the changes made before it. Confined to the policy's one thread.
 

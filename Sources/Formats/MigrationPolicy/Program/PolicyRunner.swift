@@ -27,7 +27,7 @@ package final class PolicyRunner {
   private let stage: CustomMigrationStage?
   private let manager: MigrationManager
 
-  /// Makes the policy, or the stage, that the introduction names.
+  /// Creates the policy, or the stage, that the introduction names.
   package init(_ introduction: PolicyIntroduction, classes: PolicyClasses) throws {
     if introduction.stage != nil {
       stage = try PolicyClasses.named(introduction.policy, "stage", among: classes.stages).init()

@@ -6,7 +6,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The message, in one sentence.
   public var message: String
 
-  /// Makes an error with a message.
+  /// Creates an error with a message.
   public init(_ message: String) { self.message = message }
 
   public var description: String { message }

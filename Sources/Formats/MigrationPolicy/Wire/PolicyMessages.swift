@@ -13,7 +13,7 @@ public struct PolicyObjectID: Sendable, Hashable {
   /// The primary key, Z_PK.
   public var key: Int64
 
-  /// Makes an id.
+  /// Creates an id.
   public init(side: Side, entity: String, key: Int64) {
     self.side = side
     self.entity = entity
@@ -51,7 +51,7 @@ public enum PolicyVariable: String, Sendable, Hashable, CaseIterable {
   case manager, entityMapping, entityPolicy
 }
 
-/// A key path by which fetched objects are ordered, modelled on NSSortDescriptor.
+/// A key path by which fetched objects are ordered, modeled on NSSortDescriptor.
 public struct PolicySort: Sendable, Hashable {
   /// A key path to a value: `name` or `author.name`.
   public var keyPath: String
@@ -85,7 +85,7 @@ public struct PolicyObject: Sendable, Hashable {
   /// The values by property name: attributes and to-ones always, to-manys if they were requested.
   public var values: [String: PolicyValue]
 
-  /// Makes a snapshot.
+  /// Creates a snapshot.
   public init(id: PolicyObjectID, values: [String: PolicyValue]) {
     self.id = id
     self.values = values
@@ -99,7 +99,7 @@ public struct PolicySourceInstance: Sendable, Hashable {
   /// The object that default creation makes: its id, and the values of the mapping's attribute expressions.
   public var standard: PolicyObject
 
-  /// Makes an instance.
+  /// Creates an instance.
   public init(source: PolicyObject, standard: PolicyObject) {
     self.source = source
     self.standard = standard
@@ -240,7 +240,7 @@ public struct PolicyKeys: Sendable, Hashable {
   /// The next free key, by root entity.
   public var next: [String: Int64]
 
-  /// Makes a set of keys.
+  /// Creates a set of keys.
   public init(next: [String: Int64]) { self.next = next }
 }
 
@@ -315,7 +315,7 @@ public struct PolicyIntroduction: Sendable, Hashable {
   /// the destination entities are those of the one store.
   public var stage: PolicyStage?
 
-  /// Makes an introduction.
+  /// Creates an introduction.
   public init(
     policy: String, mapping: String, mappingType: String, source: String?, destination: String?,
     userInfo: [String: PolicyValue], expressions: [String: String?], sourceVersion: String, destinationVersion: String,

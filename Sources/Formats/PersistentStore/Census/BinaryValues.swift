@@ -19,7 +19,7 @@ package enum BinaryForm {
 
 /// Makes files of binary values.
 package protocol BinaryValueFiles {
-  /// Makes a file of one value, which `produce` passes in portions.
+  /// Creates a file of one value, which `produce` passes in portions.
   func add(_ produce: ((ArraySlice<UInt8>) throws -> Void) throws -> Void) throws -> BinaryValueFile
 }
 
@@ -48,7 +48,7 @@ final class BinaryValues {
   /// Values that are shown by their length and digest alone.
   private(set) var shortened: Int64 = 0
 
-  /// Makes a writer that reads external files from `external`.
+  /// Creates a writer that reads external files from `external`.
   init(form: BinaryForm, external: ExternalDataDirectory?) {
     self.form = form
     self.external = external

@@ -52,7 +52,7 @@ package struct ExternalDataCount: Sendable, Hashable {
   package var malformed: Int64 = 0
   package var malformedRow: Int64?
 
-  /// Makes an empty count.
+  /// Creates an empty count.
   package init() {}
 
   /// All references.

@@ -10,7 +10,7 @@ package struct RowRemoval: Sendable {
   /// The statements in order. Each finds the keys with the given query.
   package let statements: [String]
 
-  /// Makes the statements that remove rows of `table` in the store under `schema`; `keys` is a query for their Z_PK.
+  /// Creates the statements that remove rows of `table` in the store under `schema`; `keys` is a query for their Z_PK.
   package init(table: EntityTable, layout: StoreSchema, schema: String, keys: String) {
     func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
     func qualified(_ name: String) -> String { quoted(schema) + "." + quoted(name) }

@@ -24,7 +24,7 @@ package final class StoreCensus {
     /// Z_ENT of the rows, in order.
     package let entities: [Int64]?
 
-    /// Makes a request about a column.
+    /// Creates a request about a column.
     package init(column: String, entities: [Int64]?) {
       self.column = column
       self.entities = entities
@@ -35,7 +35,7 @@ package final class StoreCensus {
   package struct Subjects: OptionSet, Sendable {
     package let rawValue: Int
 
-    /// Makes a set.
+    /// Creates a set.
     package init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Rows by entity.
@@ -50,14 +50,14 @@ package final class StoreCensus {
     package static let all: Subjects = [.rows, .references, .discriminators, .orderKeys]
   }
 
-  /// Makes a census; it counts nothing before the first call.
+  /// Creates a census; it counts nothing before the first call.
   package init(schema: StoreSchema, reader: StoreReader) {
     self.schema = schema
     self.reader = reader
     counter = RowCounter(reader: reader)
   }
 
-  // MARK: Together
+  // MARK: Combination
 
   /// Takes several counts in one pass over each table; later calls for them cost nothing. `filters` are further
   /// conditions on rows `s`, by table. They must not fail, and the caller has registered the functions that they call.

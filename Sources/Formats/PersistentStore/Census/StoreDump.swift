@@ -20,7 +20,7 @@ package struct StoreDump {
   private let selection: StoreSelection
   private let isExact: Bool
 
-  /// Makes the dump of the objects in `selection` of the store that `reader` has open, with the layout `schema`;
+  /// Creates the dump of the objects in `selection` of the store that `reader` has open, with the layout `schema`;
   /// external files are read from `external`. With `isExact` a date whose text would round it is a number of seconds.
   package init(
     reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil, binary: BinaryForm = .digest,

@@ -53,7 +53,7 @@ package struct KeyOrders {
     let order: KeyOrder
   }
 
-  /// Makes the orders; `numbers` are the entities' numbers.
+  /// Creates the orders; `numbers` are the entities' numbers.
   package init(model: ManagedObjectModel, numbers: [String: Int64]) {
     self.model = model
     self.numbers = numbers

@@ -14,7 +14,7 @@ package enum StoreFileUse {
     /// Inode number on it.
     package let inode: UInt64
 
-    /// Makes the identity of a file.
+    /// Creates the identity of a file.
     package init(device: UInt64, inode: UInt64) {
       self.device = device
       self.inode = inode

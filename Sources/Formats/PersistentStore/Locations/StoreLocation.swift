@@ -14,7 +14,7 @@ package struct StoreLocation: Sendable, Hashable {
   /// files that no other user can move.
   package let folder: CanonicalDirectory?
 
-  /// Makes the location of the store whose database is at `database`.
+  /// Creates the location of the store whose database is at `database`.
   package init(database: FilePath, in folder: CanonicalDirectory? = nil) {
     self.database = database.lexicallyNormalized()
     self.folder = folder

@@ -10,7 +10,7 @@ package final class RowCountCache {
   fileprivate var ends: [String: KeyEnds] = [:]
   private var rows: [String: [Int64: Int64]] = [:]
 
-  /// Makes an empty cache.
+  /// Creates an empty cache.
   package init() {}
 
   /// Drops everything, because the tables may have changed.
@@ -70,7 +70,7 @@ package struct KeyEnds: Sendable, Hashable {
   /// The highest key.
   package let high: Int64?
 
-  /// Makes the ends of a table's keys.
+  /// Creates the ends of a table's keys.
   package init(low: Int64?, high: Int64?) {
     self.low = low
     self.high = high

@@ -1,4 +1,4 @@
-// Reads a store without a change in its folder, and recognises files that are not stores. SQLite opened read-only on a
+// Reads a store without a change in its folder, and recognizes files that are not stores. SQLite opened read-only on a
 // WAL store makes side files in its folder and leaves them, so the mode of opening is chosen here.
 
 import CSQLite
@@ -30,7 +30,7 @@ package struct PrimaryKeyEntry: Sendable, Hashable {
   /// Whether it belongs to history, mirroring or something unknown instead of the model.
   package var isReserved: Bool { PrimaryKeyEntry.reservedNumbers.contains(number) }
 
-  /// Makes an entry.
+  /// Creates an entry.
   package init(number: Int64, name: String, parent: Int64, highWaterMark: Int64) {
     self.number = number
     self.name = name

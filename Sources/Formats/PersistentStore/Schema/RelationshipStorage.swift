@@ -156,7 +156,7 @@ extension StoreSchema {
 /// Order keys, the positions in an ordered relationship: 2048, 3072, 4096 … for the targets of one owner
 /// (docs/formats/store-layout.md, "Order keys").
 package enum OrderKey {
-  /// The difference between neighbours.
+  /// The difference between neighbors.
   package static let step: Int64 = 1024
   /// The value one step below the first key.
   package static let zero: Int64 = 1024

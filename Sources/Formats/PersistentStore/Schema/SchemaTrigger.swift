@@ -14,7 +14,7 @@ package struct SchemaTrigger: Sendable, Hashable {
   /// The text as in sqlite_master.
   package let text: String
 
-  /// Makes a trigger from its text in sqlite_master; nil unless the text is one statement for this trigger.
+  /// Creates a trigger from its text in sqlite_master; nil unless the text is one statement for this trigger.
   package init?(name: String, table: String, text: String) {
     guard Self.isWhole(text, name: name) else { return nil }
     self.name = name

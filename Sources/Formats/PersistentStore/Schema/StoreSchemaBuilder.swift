@@ -12,7 +12,7 @@ extension HopdError.Code {
 }
 
 extension StoreSchema {
-  /// Makes the layout of a model as Core Data of `frameworkVersion` does.
+  /// Creates the layout of a model as Core Data of `frameworkVersion` does.
   ///
   /// `naming` decides the names of self many-to-many tables, `observed` is evidence from a store beyond the rules.
   /// Parts without a known layout are left out and listed in `unsupported`.

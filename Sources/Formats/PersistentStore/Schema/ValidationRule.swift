@@ -101,7 +101,7 @@ extension AttributeType {
   }
 }
 
-/// Makes the rules of one entity.
+/// Creates the rules of one entity.
 private struct RuleBuilder {
   let layout: StoreSchema
   let tables: SourceTables

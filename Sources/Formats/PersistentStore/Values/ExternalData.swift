@@ -24,7 +24,7 @@ package struct ExternalFileName: Sendable, Hashable {
   /// The 36 characters.
   package let text: String
 
-  /// Makes a name; nil unless the bytes are an upper-case UUID.
+  /// Creates a name; nil unless the bytes are an upper-case UUID.
   package init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 36 else { return nil }
     for (place, byte) in bytes.enumerated() {

@@ -13,7 +13,7 @@ package final class ExternalSamples {
   private var count = 0
   private var failure: (any Error)?
 
-  /// Makes an instance that passes every file to `write`.
+  /// Creates an instance that passes every file to `write`.
   package init(write: @escaping (ExternalFileName, [UInt8]) throws -> Void) { self.write = write }
 
   /// Whether another file is allowed.

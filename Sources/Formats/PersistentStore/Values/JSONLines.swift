@@ -9,7 +9,7 @@ package struct JSONLines {
   private let emit: ([UInt8]) throws -> Void
   private static let portion = 64 << 10
 
-  /// Makes a writer; `emit` receives portions of text, and a line may span several.
+  /// Creates a writer; `emit` receives portions of text, and a line may span several.
   package init(emit: @escaping ([UInt8]) throws -> Void) {
     self.emit = emit
     buffer.reserveCapacity(JSONLines.portion + 4096)

@@ -54,7 +54,7 @@ struct Link {
     !relationship.isOptional || relationship.minCount > 0 || (1...1000).contains(relationship.maxCount)
   }
 
-  /// Makes the rule of the owner column of a to-many without inverse; nil if there are no owners.
+  /// Creates the rule of the owner column of a to-many without inverse; nil if there are no owners.
   init?(ownersOf entity: String, plan: FillPlan) {
     targets = plan.population(of: entity)
     guard targets.count > 0 else { return nil }

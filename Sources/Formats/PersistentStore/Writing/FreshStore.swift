@@ -13,7 +13,7 @@ package struct FreshStore {
   /// Z_UUID.
   package let uuid: String
 
-  /// Makes a store with the layout `schema`; throws all parts that have no known layout in one error.
+  /// Creates a store with the layout `schema`; throws all parts that have no known layout in one error.
   package init(schema: StoreSchema, uuid: String) throws(HopdError) {
     let missing = schema.unsupported.filter { $0.code == .layoutUnsupported || $0.code == .derivationUnsupported }
     if let first = missing.first {
@@ -35,7 +35,7 @@ package struct FreshStore {
     return UUIDText.text(of: [high, low].flatMap { word in withUnsafeBytes(of: word.bigEndian, Array.init) })
   }
 
-  /// Makes the file at `path`, which must not exist, with `rows` sample objects.
+  /// Creates the file at `path`, which must not exist, with `rows` sample objects.
   ///
   /// It is written without syncs: a caller that needs it durable syncs the complete file. `external` receives a few
   /// large values with external storage; without it all values are in the columns.
@@ -52,7 +52,7 @@ package struct FreshStore {
     }
   }
 
-  /// Makes the file at `path`, which must not exist, with the rows that `fill` inserts. It returns the highest key of
+  /// Creates the file at `path`, which must not exist, with the rows that `fill` inserts. It returns the highest key of
   /// each root entity.
   package func make(at path: FilePath, metadata: StoreMetadata, fill: (Connection) throws -> [String: Int64]) throws {
     let connection = try Connection(path: path, access: .create)

@@ -166,7 +166,7 @@ struct SampleValues {
     }
   }
 
-  // MARK: Values that differ in every row
+  // MARK: Distinct values
 
   /// Returns a value that no other row `key` of the table has; nil if the type has too few.
   mutating func unique(_ attribute: Attribute, key: Int64) -> SQLiteValue? {

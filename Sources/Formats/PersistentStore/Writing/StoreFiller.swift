@@ -17,7 +17,7 @@ package struct StoreFiller {
   private let plan: FillPlan
   private var values: SampleValues
 
-  /// Makes a filler for the store in `connection`, whose tables exist and are empty.
+  /// Creates a filler for the store in `connection`, whose tables exist and are empty.
   package init(
     connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, kind: SampleRows = .everyKind,
     external: ExternalSamples? = nil

@@ -5,14 +5,14 @@ import ManagedObjectModel
 import PropertyLists
 import SQLite
 
-/// Makes a store's schema and bookkeeping in one schema of a connection.
+/// Creates a store's schema and bookkeeping in one schema of a connection.
 package struct StoreWriter {
   /// The connection; it stays with the task that opened it.
   package let connection: Connection
   /// Schema name in that connection.
   package let schema: String
 
-  /// Makes a writer for `schema` of `connection`.
+  /// Creates a writer for `schema` of `connection`.
   package init(connection: Connection, schema: String) {
     self.connection = connection
     self.schema = schema

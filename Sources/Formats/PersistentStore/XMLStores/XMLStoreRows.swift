@@ -8,7 +8,7 @@ import SQLite
 import SystemPackage
 
 extension XMLStore {
-  /// Makes the SQLite store at `path`, which must not exist: the UUID, the app's metadata and every object stay;
+  /// Creates the SQLite store at `path`, which must not exist: the UUID, the app's metadata and every object stay;
   /// primary keys follow the ids of the objects.
   package func makeStore(at path: FilePath, schema: StoreSchema, file: Place) throws {
     let fresh = try FreshStore(schema: schema, uuid: metadata.uuid)

@@ -45,7 +45,7 @@ package struct Calibration: Sendable {
   /// What stays unproven.
   package private(set) var open: [OpenForm] = []
 
-  /// The most models that are tried for a version.
+  /// The maximum number of models that are tried for a version.
   private static let most = 20_000
 
   /// Tries all readings of the unproven forms in all versions; `calibrated` is what is known already.
@@ -77,7 +77,7 @@ package struct Calibration: Sendable {
 
   private init(found: CalibratedForms) { self.found = found }
 
-  // MARK: Trials
+  // MARK: Test runs
 
   /// One way to read the unproven forms of a version.
   private struct Reading {

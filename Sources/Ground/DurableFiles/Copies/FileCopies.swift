@@ -25,7 +25,7 @@ package struct FileCopies {
     unsynced.append(try files.copyUnsyncedFile(from: source, to: destination))
   }
 
-  /// Makes all copies durable. Their names are not yet safe: sync the directory.
+  /// Creates all copies durable. Their names are not yet safe: sync the directory.
   package mutating func finish() throws {
     defer { unsynced = [] }
     for file in unsynced { try file.sync() }

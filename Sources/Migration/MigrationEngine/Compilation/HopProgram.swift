@@ -87,7 +87,7 @@ package struct HopProgram: Sendable, Hashable {
     /// The INSERT for a range.
     package let insert: String
 
-    /// Makes a step that inserts into the tables of `schema`.
+    /// Creates a step that inserts into the tables of `schema`.
     package init(subject: String, rows: Insertion, schema: String) {
       self.subject = subject
       self.rows = rows
@@ -101,12 +101,12 @@ package struct HopProgram: Sendable, Hashable {
     package let sql: String
     package let effect: Effect
 
-    /// Makes a step.
+    /// Creates a step.
     package init(subject: String, _ effect: Effect, _ sql: SQLExpression) {
       self.init(subject: subject, effect, text: sql.text)
     }
 
-    /// Makes a step from a complete statement.
+    /// Creates a step from a complete statement.
     package init(subject: String, _ effect: Effect, text sql: String) {
       self.subject = subject
       self.effect = effect
@@ -158,7 +158,7 @@ package struct HopProgram: Sendable, Hashable {
     /// The rows that the statement inserts, if it only makes rows of the destination.
     package let rows: Insertion?
 
-    /// Makes an action.
+    /// Creates an action.
     package init(
       _ effect: Effect, _ sql: SQLExpression, isRanged: Bool = false, isCounted: Bool = false, refusal: Refusal? = nil
     ) {
@@ -170,7 +170,7 @@ package struct HopProgram: Sendable, Hashable {
       rows = nil
     }
 
-    /// Makes an action that inserts rows into the tables of `schema`.
+    /// Creates an action that inserts rows into the tables of `schema`.
     package init(_ rows: Insertion, schema: String) {
       sql = rows.statement(into: schema)
       effect = .rows(of: rows.table)

@@ -13,7 +13,7 @@ package struct Insertion: Sendable, Hashable {
     /// An expression over `tables`.
     package let value: SQLExpression
 
-    /// Makes a column.
+    /// Creates a column.
     package init(_ name: String, _ value: SQLExpression) {
       self.name = name
       self.value = value

@@ -240,7 +240,8 @@ package struct HopExecutor {
 // hop before where it stands. Separate from writing rows because the file has rows before the hop begins.
 
 extension HopExecutor {
-  /// Makes the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have begun.
+  /// Creates the staged store of the hop by altering `staged`, which an interrupted run of the same plan may have
+  /// begun.
   ///
   /// With `copies`, `staged` is empty or begun, and the source is copied into it first; an incomplete copy is made
   /// again. Otherwise it is the complete staged store of the hop before, which is the executor's source too. Throws as

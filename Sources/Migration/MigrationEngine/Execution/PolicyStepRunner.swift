@@ -36,5 +36,5 @@ package protocol PolicyStepRunner: AnyObject {
   func close()
 }
 
-/// Makes the runner of one hop's policy steps, with the directory of external files and the taker of notes.
+/// Creates the runner of one hop's policy steps, with the directory of external files and the taker of notes.
 package typealias MakePolicyStepRunner = (ExternalDataDirectory?, HopNote.Taker?) -> any PolicyStepRunner

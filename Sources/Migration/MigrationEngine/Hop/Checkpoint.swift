@@ -21,7 +21,7 @@ package struct Checkpoint: Sendable, Hashable {
     /// /proc/sys/kernel/random/boot_id; empty if it cannot be read, and then no hop is resumed.
     package let boot: String
 
-    /// Makes an identity.
+    /// Creates an identity.
     package init(plan: String, source: String, boot: String) {
       self.plan = plan
       self.source = source

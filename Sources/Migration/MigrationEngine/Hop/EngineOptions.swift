@@ -18,14 +18,14 @@ package enum AlterRule: Sendable, Hashable {
 package struct EngineOptions: Sendable, Hashable {
   /// The time that a chunk should take.
   package var chunkTime: Duration
-  /// The most rows in a chunk.
+  /// The maximum number of rows in a chunk.
   package var chunkRowsMax: Int64
   /// The bytes that a chunk should not exceed; one chunk may exceed them if rows are suddenly wider.
   package var chunkBytesMax: Int64 = 16 << 20
-  /// The most memory for pages, in bytes.
+  /// The maximum memory for pages, in bytes.
   package var memoryLimit: Int64
-  /// The most bytes of one value that is read; nil is SQLite's own limit of a billion. A service sets it so that one
-  /// store cannot use all memory.
+  /// The maximum number of bytes of one value that is read; nil is SQLite's own limit of a billion. A service sets it
+  /// so that one store cannot use all memory.
   package var valueMax: Int64?
   /// The operator's rules for rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules

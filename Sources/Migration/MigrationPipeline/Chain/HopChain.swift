@@ -151,7 +151,7 @@ struct HopChain {
     if isResuming { observer(.resumed(hop: index, hops: plan.hops.count)) }
   }
 
-  /// Makes the staged store of a hop; returns its rows.
+  /// Creates the staged store of a hop; returns its rows.
   private func make(
     _ index: Int, executor: HopExecutor, hasStore: Bool, rowsBefore: Int64,
     into outcome: inout Outcome

@@ -1,4 +1,4 @@
-// How the hops of a plan are carried out, the cost, and the fingerprint by which a run recognises staged stores that
+// How the hops of a plan are carried out, the cost, and the fingerprint by which a run recognizes staged stores that
 // were made in another way.
 
 import Diagnostics

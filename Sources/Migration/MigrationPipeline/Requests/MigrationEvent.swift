@@ -113,7 +113,7 @@ package struct MigrationProgress: Sendable, Hashable {
   /// Share of the work, 0 to 1: it never falls, and is 1 only at the end.
   package let fraction: Double
 
-  /// Makes a progress value; without a fraction it is that of the rows.
+  /// Creates a progress value; without a fraction it is that of the rows.
   package init(
     part: WorkPart = .copying, hop: Int, hops: Int, from: String, to: String, subject: String, rows: Int64,
     totalRows: Int64, rowsPerSecond: Double? = nil, elapsed: Double, fraction: Double? = nil, remaining: Double?

@@ -28,7 +28,7 @@ package struct MigrationRequest: Sendable {
   package var output: FilePath?
   /// How the migration is made.
   package var settings: MigrationSettings
-  /// Makes the policies that mapping models name; nil where no class is bound.
+  /// Creates the policies that mapping models name; nil where no class is bound.
   package var policies: PolicyMaker? = nil
   /// Whether the caller has just found the store behind its target. Then it is locked without another inspection; the
   /// inspection under the lock decides in any case.
@@ -43,7 +43,7 @@ package struct MigrationRequest: Sendable {
   /// Short lower-case hex text that names this job; a resumed job keeps its own name.
   package var job: String
 
-  /// Makes a request.
+  /// Creates a request.
   package init(
     location: CanonicalStoreLocation, name: FilePath? = nil, catalog: ModelCatalog, target: TargetVersion = .current,
     naming: JoinTableNaming = JoinTableNaming(), output: FilePath? = nil,

@@ -4,8 +4,8 @@ import MigrationEngine
 import MigrationPolicy
 import Synchronization
 
-/// Makes the policies of one run: `isStopped` ends waiting for them, `output` gets each line that they write, with the
-/// names of the class and of the entity mapping.
+/// Creates the policies of one run: `isStopped` ends waiting for them, `output` gets each line that they write, with
+/// the names of the class and of the entity mapping.
 package typealias PolicyMaker =
   @Sendable (
     _ isStopped: @escaping @Sendable () -> Bool,

@@ -10,7 +10,7 @@ package final class StopSignal: Sendable {
   private let pauses = Atomic<Bool>(false)
   private let parent: StopSignal?
 
-  /// Makes a signal that is not set; one with a `parent` is set with that, too.
+  /// Creates a signal that is not set; one with a `parent` is set with that, too.
   package init(parent: StopSignal? = nil) { self.parent = parent }
 
   /// Stops the run. A paused run stops at once.

@@ -25,7 +25,7 @@ package struct MigrationPipeline: Sendable {
   let files: any DurableFileSystem
   private let leftovers = LeftoverIndex()
 
-  /// Makes a pipeline on a file system.
+  /// Creates a pipeline on a file system.
   package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
 
   /// Migrates one store to its target, and returns when that is durable.

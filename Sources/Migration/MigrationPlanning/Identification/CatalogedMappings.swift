@@ -31,7 +31,7 @@ package struct CatalogedMappings: MappingSource {
   let named: MappingCatalog
   let found: MappingCatalog
 
-  /// Makes the source; named mapping models take precedence over those found in folders.
+  /// Creates the source; named mapping models take precedence over those found in folders.
   package init(named: MappingCatalog, found: MappingCatalog = .empty) {
     self.named = named
     self.found = found

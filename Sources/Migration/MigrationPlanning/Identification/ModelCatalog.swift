@@ -52,7 +52,7 @@ package struct ModelCatalog: Sendable {
     cache = Self.cache(for: versions)
   }
 
-  /// Makes a cache that holds the results for every version: its match, its chain, its further hops.
+  /// Creates a cache that holds the results for every version: its match, its chain, its further hops.
   private static func cache(for versions: [CatalogedVersion]) -> Cache { Cache(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {

@@ -78,7 +78,7 @@ struct DerivationDecision {
     }
   }
 
-  // MARK: What is replaced
+  // MARK: Replaced values
 
   /// Returns a warning for each attribute whose own values in the store a computed one replaces.
   func replacedValues(census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
@@ -112,7 +112,7 @@ struct DerivationDecision {
     return warnings
   }
 
-  // MARK: May it stay?
+  // MARK: Keeping triggers
 
   /// Returns why the store's values and triggers cannot serve for the attribute at that version; nil if they can.
   private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {

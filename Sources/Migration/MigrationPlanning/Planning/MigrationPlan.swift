@@ -118,7 +118,7 @@ package struct MigrationEstimate: Sendable, Hashable {
   /// Expected seconds, from a rough rate; a report has the measured time.
   package let seconds: Double
 
-  /// Makes an estimate.
+  /// Creates an estimate.
   package init(rows: Int64, bytes: Int64, diskNeeded: Int64, memory: Int64, seconds: Double) {
     self.rows = rows
     self.bytes = bytes

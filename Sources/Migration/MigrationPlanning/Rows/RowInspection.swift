@@ -280,7 +280,7 @@ struct RowInspection {
     }
   }
 
-  // MARK: Walking
+  // MARK: Traversal
 
   /// An entity after a hop that has rows in the store.
   struct LiveEntity {

@@ -5,7 +5,7 @@ import Diagnostics
 import ManagedObjectModel
 import SystemPackage
 
-/// Makes one model from single versions.
+/// Creates one model from single versions.
 enum ModelChain {
   /// Returns stores in the order of their version identifiers, if each has one and no two are equal; otherwise nil.
   ///

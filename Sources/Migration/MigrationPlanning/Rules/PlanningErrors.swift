@@ -87,7 +87,7 @@ struct Findings {
   private(set) var errors: [HopdError] = []
   private var counts: [HopdError.Code: Int] = [:]
 
-  /// The most findings of one kind that are reported.
+  /// The maximum number of findings of one kind that are reported.
   static let most = 100
 
   mutating func add(_ error: HopdError) {

@@ -13,7 +13,7 @@ package enum StoreFolder {
   private static let extensions: Set<String> = ["store", "sqlite"]
   /// The depth of folders that are searched: one folder per version is usual.
   private static let depth = 3
-  /// The most entries that are inspected.
+  /// The maximum number of entries that are inspected.
   private static let most = 20_000
 
   /// Returns the store at a path, or those below a folder, with symbolic links resolved.
@@ -91,7 +91,7 @@ package enum StoreFolder {
     }
   }
 
-  /// Makes one model per app: stores with a common entity belong together. Two stores of one version count once.
+  /// Creates one model per app: stores with a common entity belong together. Two stores of one version count once.
   static func bundles(of parts: [ModelBundle], declaredOrder: [String]) throws(HopdError) -> [ModelBundle] {
     var groups: [(entities: Set<String>, parts: [ModelBundle])] = []
     for part in parts {

@@ -9,9 +9,9 @@ import SQLite
 /// The lookup tables of one hop.
 final class PolicyMemory {
   static let table = "HOPD_LOOKUP"
-  /// The most bytes of a key, and of a value.
+  /// The maximum number of bytes of a key, and of a value.
   static let valueBytes = 1 << 20
-  /// The most bytes of a table's name.
+  /// The maximum number of bytes of a table's name.
   static let nameBytes = 1 << 10
 
   private let connection: Connection

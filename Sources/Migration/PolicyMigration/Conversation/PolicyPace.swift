@@ -28,8 +28,8 @@ struct PolicyPace: Sendable, Hashable {
 }
 
 extension EngineOptions {
-  /// The most bytes of values in one answer to a policy.
+  /// The maximum number of bytes of values in one answer to a policy.
   var policyAnswerBytes: Int { Int(clamping: min(16 << 20, max(1 << 20, memoryLimit / 8))) }
-  /// The most objects in one answer.
+  /// The maximum number of objects in one answer.
   var policyAnswerObjects: Int { policyAnswerBytes / 64 }
 }

@@ -15,7 +15,7 @@ final class PolicyLinkWriter {
     let number: Int64
   }
 
-  /// The most owners whose last order key is cached; beyond that it is queried again.
+  /// The maximum number of owners whose last order key is cached; beyond that it is queried again.
   private static let rememberedOwners = 10_000
 
   private struct Place: Hashable {

@@ -21,9 +21,9 @@ final class PolicyAnswers {
 
   /// The longest line of a policy in the journal, in characters.
   static let lineLength = 4_000
-  /// The most queries that stay prepared.
+  /// The maximum number of queries that stay prepared.
   static let keptFetches = 128
-  /// The most objects in one predicate: each is a table of the query.
+  /// The maximum number of objects in one predicate: each is a table of the query.
   static let fetchObjects = 40
 
   let connection: Connection

@@ -28,7 +28,7 @@ struct PolicySpeaker: Sendable, Hashable {
     return "policy \(policy) of entity mapping \(mapping)"
   }
 
-  /// Makes the error for a failure of the policy at a place.
+  /// Creates the error for a failure of the policy at a place.
   func failure(
     _ message: String, entity: String? = nil, property: String? = nil, row: Int64? = nil, cause: (any Error)? = nil,
     hint: String? = nil
@@ -40,7 +40,7 @@ struct PolicySpeaker: Sendable, Hashable {
         ?? "the store is untouched; correct the \(hook == nil ? "policy" : "program") and migrate again")
   }
 
-  /// Makes the error for a failure that concerns an object.
+  /// Creates the error for a failure that concerns an object.
   func failure(_ message: String, at object: PolicyObjectID, property: String? = nil) -> HopdError {
     failure(message, entity: object.entity, property: property, row: object.key)
   }

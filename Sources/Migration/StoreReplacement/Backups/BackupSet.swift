@@ -264,14 +264,14 @@ package struct BackupSet: Sendable {
     }
   }
 
-  // MARK: Making one
+  // MARK: Creation
 
   /// The folder in which a job makes its generation.
   func folder(job: String, now: Int64) -> FilePath {
     directory.appending("\(BackupTime.text(now))-\(job)")
   }
 
-  /// Makes a generation: external data and label first, the link to the store last, everything synced (step A5 of
+  /// Creates a generation: external data and label first, the link to the store last, everything synced (step A5 of
   /// docs/formats/replacement.md, "Mode rename").
   ///
   /// The folder of the generations is there, and locked.

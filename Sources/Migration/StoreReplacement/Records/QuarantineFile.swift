@@ -26,7 +26,7 @@ package struct QuarantineFile: Sendable {
     return area.location.directory.appending("\(label).quarantine-\(area.job)")
   }
 
-  /// Makes the empty database unless it is there.
+  /// Creates the empty database unless it is there.
   package func prepare() throws {
     guard try files.status(staged) == nil else { return }
     try files.createFile(staged, [], mode: 0o600)

@@ -31,7 +31,7 @@ package struct StagingArea: Sendable {
     location.directory.appending(StagingArea.prefix(location) + job + "-\(name).tmp")
   }
 
-  /// Makes the empty file that SQLite is to fill, readable for this user only; an existing file of that name is
+  /// Creates the empty file that SQLite is to fill, readable for this user only; an existing file of that name is
   /// removed.
   package func create(hop: Int?) throws -> FilePath {
     let path = path(hop: hop)
@@ -39,9 +39,9 @@ package struct StagingArea: Sendable {
     return path
   }
 
-  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, and reserves disk space for
-  /// `bytes` where the file system can do that, so that no other program takes it later. Throws `.noSpace`, and leaves
-  /// no new file.
+  /// Creates the file as `create(hop:)` does, or takes the one that an interrupted run left, and reserves disk space
+  /// for `bytes` where the file system can do that, so that no other program takes it later. Throws `.noSpace`, and
+  /// leaves no new file.
   package func create(hop: Int?, reserving bytes: Int64, resuming: Bool = false) throws -> FilePath {
     let path = resuming ? path(hop: hop) : try create(hop: hop)
     do {
@@ -153,7 +153,7 @@ package struct StagingArea: Sendable {
 
   /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.
   ///
-  /// Makes an empty file, sets them, and removes it. Throws `.cannotReplace` with each attribute that cannot be kept.
+  /// Creates an empty file, sets them, and removes it. Throws `.cannotReplace` with each attribute that cannot be kept.
   package func proveAttributesCanBeKept() throws {
     let attributes = try files.attributes(of: location.database)
     let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")

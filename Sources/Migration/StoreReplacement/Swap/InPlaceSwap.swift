@@ -201,7 +201,7 @@ struct InPlaceSwap {
     return result
   }
 
-  // MARK: Undoing
+  // MARK: Undo
 
   private func unconfirmed(_ error: any Error, _ store: LockedStore, _ old: FilePath) -> HopdError {
     store.closeConnection()

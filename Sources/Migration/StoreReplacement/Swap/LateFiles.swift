@@ -35,7 +35,7 @@ package struct LateFiles {
     self.keepAlive = keepAlive
   }
 
-  // MARK: While the store is replaced
+  // MARK: Replacement
 
   /// Sets aside files that appeared between the last check before the rename and the end of the replacement, and
   /// returns warnings about them.
@@ -51,7 +51,7 @@ package struct LateFiles {
     return isOpen == false ? [warning(names, old: old)] : []
   }
 
-  // MARK: Later
+  // MARK: Deferred work
 
   /// Sets aside a log that provably belongs to the store before its migration; returns the warning to report. Throws
   /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the inspection that
@@ -125,7 +125,7 @@ package struct LateFiles {
     }
   }
 
-  // MARK: Setting aside
+  // MARK: Aside files
 
   /// Logs and journals with content; an index goes with its log.
   private func found() throws -> [FilePath] {

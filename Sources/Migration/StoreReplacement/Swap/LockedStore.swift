@@ -266,8 +266,8 @@ package final class LockedStore {
   /// to is folded in.
   func removeIndex() throws { try files.unlinkIfPresent(location.sharedMemory) }
 
-  /// Makes the content that the connection sees durable. After a kill the last sync of SQLite's commit may be missing:
-  /// the commit is visible, and a power cut would undo it.
+  /// Creates the content that the connection sees durable. After a kill the last sync of SQLite's commit may be
+  /// missing: the commit is visible, and a power cut would undo it.
   func makeContentDurable() throws {
     guard journalMode == .delete else { return try foldLogIn() }
     try HopdError.sqlite("make the store's content durable", location.database) {

@@ -143,7 +143,7 @@ extension StoreSwap {
       warnings: warnings)
   }
 
-  // MARK: Undoing
+  // MARK: Undo
 
   func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(

@@ -33,7 +33,7 @@ extension ModelDifference {
   }
 }
 
-/// Makes the difference of two versions.
+/// Creates the difference of two versions.
 struct HopDifference {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel

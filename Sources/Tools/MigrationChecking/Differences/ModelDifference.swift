@@ -55,7 +55,7 @@ package struct DefinitionChange: Sendable, Hashable {
   /// Whether it is part of the version hash.
   package let isHashed: Bool
 
-  /// Makes a change.
+  /// Creates a change.
   package init(_ words: String, isHashed: Bool = true) {
     self.words = words
     self.isHashed = isHashed

@@ -7,7 +7,7 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// A shipped version has another hash now: the app would no longer recognise its stores.
+  /// A shipped version has another hash now: the app would no longer recognize its stores.
   package static let shippedVersionChanged = HopdError.Code("shipped-version-changed", exit: .dataError)
   /// A shipped version has the same hashes but another layout now.
   package static let shippedLayoutChanged = HopdError.Code("shipped-layout-changed", exit: .dataError)

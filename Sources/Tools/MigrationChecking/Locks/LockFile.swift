@@ -15,7 +15,7 @@ extension HopdError.Code {
 package struct LockFile: Sendable, Hashable {
   package let models: [ShippedModel]
 
-  /// Makes a lock of models.
+  /// Creates a lock of models.
   package init(models: [ShippedModel]) { self.models = models }
 
   /// Returns the model of that name.

@@ -32,7 +32,7 @@ package struct ShippedModel: Sendable, Hashable {
   /// write them.
   package var allowedDrops: [String: [String: String]] = [:]
 
-  /// Makes a record of all versions of a model.
+  /// Creates a record of all versions of a model.
   package init(_ bundle: ModelBundle, frameworkVersion: Int64) {
     name = bundle.name
     versions = bundle.versions.map { ShippedVersion($0, frameworkVersion: frameworkVersion) }

@@ -34,7 +34,7 @@ package struct ShippedRecord: Sendable {
   /// Whether the lock in the working tree is about to be written.
   package var isFreezing = false
 
-  /// Makes an empty record.
+  /// Creates an empty record.
   package init() {}
 
   /// Returns the option to type if a recorded version was wrong.

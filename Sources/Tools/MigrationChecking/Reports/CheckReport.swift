@@ -46,7 +46,7 @@ package struct Remedy: Sendable, Hashable {
   /// The text to paste; empty if there is none.
   package let text: String
 
-  /// Makes a remedy.
+  /// Creates a remedy.
   package init(_ kind: Kind, _ title: String, text: String = "") {
     self.kind = kind
     self.title = title
@@ -72,7 +72,7 @@ package struct CheckFinding: Sendable {
   /// Versions whose stores cannot be migrated because of it.
   package var stopped: [String]
 
-  /// Makes a finding.
+  /// Creates a finding.
   package init(_ error: HopdError, isOfRows: Bool = false, remedies: [Remedy] = [], stopped: [String] = []) {
     self.error = error
     self.isOfRows = isOfRows
@@ -239,7 +239,7 @@ package struct CheckReport: Sendable {
   package var seconds: Double = 0
   package var peakMemory: Int64 = 0
 
-  /// Makes a report.
+  /// Creates a report.
   package init(models: [ModelCheck], stores: [StoreCheck], warnings: [HopdError]) {
     self.models = models
     self.stores = stores

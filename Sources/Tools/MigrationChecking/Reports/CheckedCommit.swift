@@ -5,7 +5,7 @@ package struct CheckedCommit: Sendable, Hashable {
   /// Whether the model on the disk differs from the one in the commit.
   package let isChanged: Bool
 
-  /// Makes a commit.
+  /// Creates a commit.
   package init(name: String, isChanged: Bool) {
     self.name = name
     self.isChanged = isChanged

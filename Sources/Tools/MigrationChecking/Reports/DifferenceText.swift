@@ -6,7 +6,7 @@ import Diagnostics
 package struct DifferenceText {
   private let difference: ModelDifference
 
-  /// Makes the text of a difference.
+  /// Creates the text of a difference.
   package init(_ difference: ModelDifference) { self.difference = difference }
 
   /// Lines of plain text, with unescaped names.

@@ -10,7 +10,7 @@ package struct HTMLReport {
   private let time: String
   private let commits: [CheckedCommit]
 
-  /// Makes the page of a check; `time` is the present, as "2026-01-31T12:00:00Z".
+  /// Creates the page of a check; `time` is the present, as "2026-01-31T12:00:00Z".
   package init(_ report: CheckReport, time: String, commits: [CheckedCommit]) {
     self.report = report
     self.time = time
@@ -241,7 +241,7 @@ package struct HTMLReport {
       """
   }
 
-  // MARK: Words
+  // MARK: Messages
 
   private static func word(_ verdict: CheckVerdict) -> String {
     switch verdict {

@@ -34,7 +34,7 @@ package struct VersionGraph: Sendable {
   /// The names of the versions as the boxes show them.
   package let names: ShortNames
 
-  /// Makes the graph of a model that was checked, or only inspected.
+  /// Creates the graph of a model that was checked, or only inspected.
   package init(_ model: ModelCheck, isTried: Bool = true) {
     name = model.name
     nodes = model.versions.map {
@@ -197,7 +197,7 @@ extension VersionGraph {
     }
   }
 
-  /// Distinct and readable colours, in light and in dark mode.
+  /// Distinct and readable colors, in light and in dark mode.
   package static let style = """
     svg{font:13px system-ui,sans-serif}.node rect{fill:#fff;stroke:#767676}.node text{fill:#1b1b1b;font-size:11px}\
     .node text.name{font-size:13px;font-weight:600}.node.current rect{stroke:#0b57d0;stroke-width:2}\

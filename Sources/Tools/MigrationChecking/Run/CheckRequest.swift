@@ -18,7 +18,7 @@ package struct CheckRequest: Sendable {
   package var target: TargetVersion = .current
   /// The settings of the migrations: route, renames, rules for invalid rows.
   package var settings = MigrationSettings()
-  /// Makes the policies that mapping models name; nil if no class is bound.
+  /// Creates the policies that mapping models name; nil if no class is bound.
   package var policies: PolicyMaker? = nil
   /// Names of the versions that are checked; empty for all.
   package var only: Set<String> = []
@@ -51,7 +51,7 @@ package struct CheckRequest: Sendable {
       ? CheckWords(models: [bundle.path.string], options: command.options, source: command.source) : command
   }
 
-  /// Makes a check of all versions of these models.
+  /// Creates a check of all versions of these models.
   package init(catalog: ModelCatalog) { self.catalog = catalog }
 }
 
@@ -64,7 +64,7 @@ package struct CheckWords: Sendable {
   /// Those among them that say which models of Swift source are meant.
   package var source: [String]
 
-  /// Makes a command from the typed words.
+  /// Creates a command from the typed words.
   package init(models: [String] = [], options: [String] = [], source: [String] = []) {
     self.models = models
     self.options = options

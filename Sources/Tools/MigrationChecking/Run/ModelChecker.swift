@@ -14,7 +14,7 @@ package struct ModelChecker: Sendable {
   private let request: CheckRequest
   private let stop: StopSignal
 
-  /// Makes a check; `stop` ends it.
+  /// Creates a check; `stop` ends it.
   package init(_ request: CheckRequest, stop: StopSignal = StopSignal()) {
     self.request = request
     self.stop = stop

@@ -217,7 +217,7 @@ struct StoreTrial: Sendable {
     }
   }
 
-  // MARK: Stores of users
+  // MARK: User stores
 
   /// Migrates a copy of a user's store.
   func check(storeAt path: FilePath) throws(HopdError) -> StoreCheck {
@@ -262,7 +262,7 @@ struct StoreTrial: Sendable {
     let output: FilePath?
   }
 
-  /// Makes a store and migrates it at once.
+  /// Creates a store and migrates it at once.
   private func attempt(
     _ sample: SampleStore, _ kind: SampleRows, isUnhappy: Bool, in folder: FilePath
   ) throws(HopdError) -> Attempt {

@@ -33,7 +33,7 @@ struct SampleStore {
     JoinTableNaming(Set(schema.uncertainJoinTables.map { "\($0.entity).\($0.computed)" }))
   }
 
-  /// Makes the store at `location` with that many objects of every concrete entity, and returns how many it has.
+  /// Creates the store at `location` with that many objects of every concrete entity, and returns how many it has.
   ///
   /// Throws `layout-unsupported` and similar errors if hopd does not know the layout of the version.
   func make(at location: StoreLocation, objectsEach: Int64, kind: SampleRows, seed: UInt64) throws -> Int64 {

@@ -6,7 +6,7 @@ import PersistentStore
 import SQLite
 
 extension CleanSchema {
-  /// Makes the schema of the objects in `selection` of an open store.
+  /// Creates the schema of the objects in `selection` of an open store.
   package init(
     of schema: StoreSchema, in reader: StoreReader, selection: StoreSelection, options: ExportOptions
   ) throws {

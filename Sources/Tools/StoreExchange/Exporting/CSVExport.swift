@@ -16,7 +16,7 @@ package struct CSVExport {
   private let values: ExportedValue
   private let text: CSVText
 
-  /// Makes an export of an open store.
+  /// Creates an export of an open store.
   package init(
     of schema: CleanSchema, in reader: StoreReader, options: ExportOptions, external: ExternalDataDirectory?
   ) {

@@ -19,7 +19,7 @@ package struct SQLiteExport {
   /// The name of the new database in the reader's connection.
   private static let database = "target"
 
-  /// Makes an export of an open store, which must be attached to its connection.
+  /// Creates an export of an open store, which must be attached to its connection.
   package init(
     of schema: CleanSchema, in reader: StoreReader, options: ExportOptions, external: ExternalDataDirectory?
   ) {

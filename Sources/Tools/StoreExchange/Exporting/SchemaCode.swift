@@ -18,7 +18,7 @@ package struct SchemaCode {
   private let statements: CleanStatements
   private let options: ExportOptions
 
-  /// Makes the code of a schema whose values have the forms in `options`.
+  /// Creates the code of a schema whose values have the forms in `options`.
   package init(of schema: CleanSchema, options: ExportOptions) {
     self.schema = schema
     self.options = options

@@ -133,7 +133,7 @@ private struct ImportMappingReader {
         .importMappingInvalid, "the mapping has \(mistakes.count) mistakes", at: Place(file: file), reasons: mistakes)
   }
 
-  // MARK: Mistakes
+  // MARK: Errors
 
   private mutating func mistake(_ message: String, _ node: TOMLNode, _ key: String, _ hint: String? = nil) {
     mistakes.append(

@@ -62,7 +62,7 @@ final class RowExpressions: InstanceSource {
   private lazy var values = ExpressionEvaluator(scope: scope(.attribute), source: self, moment: moment)
   private lazy var filters = ExpressionEvaluator(scope: scope(.sourceFilter), source: self, moment: moment)
 
-  /// Makes a row the one that expressions read.
+  /// Creates a row the one that expressions read.
   func begin(_ row: DataRecord) { self.row = row }
 
   /// Whether the row satisfies a filter.

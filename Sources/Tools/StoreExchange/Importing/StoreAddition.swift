@@ -49,7 +49,7 @@ package struct StoreAddition {
       identify: { VersionHash.digest(of: try StoreReader(connection: $0).metadata().versionHashes) }, mode: mode)
   }
 
-  /// The text in place of a plan's fingerprint in the record of an import: a run after a crash recognises by it that
+  /// The text in place of a plan's fingerprint in the record of an import: a run after a crash recognizes by it that
   /// its own data is in the store already.
   package static func fingerprint(of work: StoreImport) -> String {
     let parts = [work.data.string, work.mapping?.string ?? "", work.rows.rawValue]

@@ -6,7 +6,7 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
-/// Makes a store of data.
+/// Creates a store of data.
 package struct StoreImport {
   /// A folder of files, one file, or a database.
   package var data: FilePath
@@ -16,7 +16,7 @@ package struct StoreImport {
   package var files: FilePath?
   package var rows = ImportRowsRule.fail
 
-  /// Makes an import of the data at a path.
+  /// Creates an import of the data at a path.
   package init(data: FilePath) { self.data = data }
 
   /// The result of an import.
@@ -31,7 +31,7 @@ package struct StoreImport {
     package fileprivate(set) var problems: [HopdError] = []
   }
 
-  /// Makes the store at `path`, which must not exist; `external` receives the values for external files. Nothing is
+  /// Creates the store at `path`, which must not exist; `external` receives the values for external files. Nothing is
   /// synced.
   package func make(
     _ fresh: FreshStore, at path: FilePath, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,

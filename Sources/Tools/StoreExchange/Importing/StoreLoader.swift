@@ -84,7 +84,7 @@ final class StoreLoader {
     isAdding ? " AND \(key) IN (SELECT key FROM \(origins(of: table)))" : ""
   }
 
-  // MARK: Places
+  // MARK: Locations
 
   /// The number of a file, by which objects remember where they come from.
   func number(of file: FilePath) -> Int64 {

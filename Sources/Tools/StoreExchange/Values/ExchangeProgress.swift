@@ -8,7 +8,7 @@ package struct ExchangeProgress {
   package let total: Int64
   private let body: (_ done: Int64, _ total: Int64) -> Bool
 
-  /// Makes a progress; the work stops if `body` returns false.
+  /// Creates a progress; the work stops if `body` returns false.
   package init(total: Int64, _ body: @escaping (_ done: Int64, _ total: Int64) -> Bool) {
     self.total = total
     self.body = body

@@ -12,8 +12,8 @@ package struct NewOutput {
   /// The place to write to.
   package let hidden: FilePath
 
-  /// Makes an empty file or folder that will be `path`, a canonical path under which nothing may exist. `job` makes the
-  /// hidden name unique.
+  /// Creates an empty file or folder that will be `path`, a canonical path under which nothing may exist. `job` makes
+  /// the hidden name unique.
   package init(at path: FilePath, isFolder: Bool, job: String) throws {
     self.path = path
     self.isFolder = isFolder

@@ -28,7 +28,7 @@ package final class AddedExternalFiles {
     written.append(path)
   }
 
-  /// Makes the names of the files durable: before the store that refers to them is in place.
+  /// Creates the names of the files durable: before the store that refers to them is in place.
   package func sync() throws {
     guard !written.isEmpty else { return }
     try files.syncDirectory(location.externalDataDirectory)

@@ -11,7 +11,7 @@ final class OutputFile {
   private var isOpen = true
   private static let portion = 256 << 10
 
-  /// Makes the file, which must not exist.
+  /// Creates the file, which must not exist.
   init(_ path: FilePath) throws(HopdError) {
     self.path = path
     do {

@@ -21,7 +21,7 @@ package final class LineFile: Sendable {
   /// Appends a value as one line.
   package func append(_ value: some Encodable) throws(HopdError) { try file.append(Self.bytes(of: value)) }
 
-  /// Makes all lines durable; throws where some are lost.
+  /// Creates all lines durable; throws where some are lost.
   package func finish() throws(HopdError) { try file.finish() }
 
   /// A value as one line of JSON with its newline, keys sorted.

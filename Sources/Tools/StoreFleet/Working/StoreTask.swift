@@ -12,7 +12,7 @@ import SystemPackage
 
 /// Migrates single stores; from any thread.
 package struct StoreTask: Sendable {
-  /// Makes the request for a store; throws where its path is invalid.
+  /// Creates the request for a store; throws where its path is invalid.
   package typealias Requests = @Sendable (StoreLine) throws -> MigrationRequest
 
   private let pipeline = MigrationPipeline()

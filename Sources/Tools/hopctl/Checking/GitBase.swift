@@ -119,7 +119,7 @@ struct Git {
   }
 }
 
-// MARK: The commit that is checked out
+// MARK: Current commit
 
 extension Git {
   /// The commit that is checked out where a model lies; nil if there is none, or if it lacks the model.

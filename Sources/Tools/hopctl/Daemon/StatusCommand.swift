@@ -23,9 +23,9 @@ struct StatusCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var columns: ColumnsOption
   @OptionGroup(title: "Output options") var output: OutputOptions
 
-  /// The most causes to list one by one.
+  /// The maximum number of causes to list one by one.
   private static let most = 20
-  /// The most jobs of one store to list.
+  /// The maximum number of jobs of one store to list.
   private static let mostJobs: Int64 = 5
 
   func execute() throws {

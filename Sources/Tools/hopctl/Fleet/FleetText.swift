@@ -7,7 +7,7 @@ import SystemPackage
 /// Text about fleets.
 enum FleetText {
   private static let barWidth = 30
-  /// The most shards to list one by one.
+  /// The maximum number of shards to list one by one.
   private static let mostShards = 20
 
   /// The table of a scan: a histogram of versions.

@@ -11,7 +11,7 @@ import SystemPackage
 
 /// Migrates stores and prints its progress.
 struct WorkSession {
-  /// The most failures to print one by one; the results file has all.
+  /// The maximum number of failures to print one by one; the results file has all.
   private static let reportedFailures = 10
 
   let templates: WorkTemplates

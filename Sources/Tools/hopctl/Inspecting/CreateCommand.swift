@@ -79,7 +79,7 @@ struct CreateCommand: HopctlCommand {
       hint: "pass --model-version with one of: \(candidates.map(\.model.name).joined(separator: ", "))")
   }
 
-  /// Makes the store under a hidden name and renames it when it is complete: a program that watches the folder never
+  /// Creates the store under a hidden name and renames it when it is complete: a program that watches the folder never
   /// finds half a store.
   private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
     let store = try NewStore(at: location, job: RequestOptions.jobName())

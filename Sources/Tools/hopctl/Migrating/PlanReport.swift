@@ -72,7 +72,7 @@ struct PlanReport {
     }
   }
 
-  // MARK: Trying
+  // MARK: Attempts
 
   /// The findings that a trial of the chain adds to the plan.
   private struct Trial {
@@ -111,7 +111,7 @@ struct PlanReport {
     }
   }
 
-  // MARK: Showing
+  // MARK: Display
 
   private func show(_ plan: MigrationPlan, _ trial: Trial, pin: PinShape?) throws {
     let drops = plan.drops + trial.drops

@@ -81,7 +81,7 @@ struct PlanText {
         ? [] : ["  \(MessageFormatter.count(kept, "table stays as it is", "tables stay as they are"))"])
   }
 
-  // MARK: Needs
+  // MARK: Requirements
 
   /// How the new store replaces the old one, if not by a rename.
   var replacement: String? {

@@ -167,7 +167,7 @@ struct RecoverCommand: HopctlCommand {
     }
   }
 
-  // MARK: Words
+  // MARK: Messages
 
   private func report(_ store: Result) throws {
     try output.line("\(store.traces.location.database.printable): \(store.why)")

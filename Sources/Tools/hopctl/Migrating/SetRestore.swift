@@ -113,7 +113,7 @@ struct SetRestore {
     }
   }
 
-  // MARK: Words
+  // MARK: Messages
 
   private func tell(_ stores: [SetStore]) throws {
     let rows = stores.map { store -> [String] in

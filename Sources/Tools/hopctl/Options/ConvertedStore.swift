@@ -21,7 +21,7 @@ enum ConvertedStore {
     }
   }
 
-  /// Makes the SQLite store in a private folder, verifies it, and removes it after `body`.
+  /// Creates the SQLite store in a private folder, verifies it, and removes it after `body`.
   static func with<Result>(
     _ location: StoreLocation, catalog: ModelCatalog, _ body: (StoreLocation) throws -> Result
   ) throws -> Result {

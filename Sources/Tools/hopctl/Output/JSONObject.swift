@@ -31,7 +31,7 @@ struct JSONObject: JSONValue, ExpressibleByDictionaryLiteral {
 
   private var members: [String: Member]
 
-  /// Makes an object of pairs; if a key occurs twice, the first pair is used.
+  /// Creates an object of pairs; if a key occurs twice, the first pair is used.
   init(_ pairs: [(String, (any JSONValue)?)]) {
     members = Dictionary(pairs.map { ($0, Member(value: $1)) }) { first, _ in first }
   }

@@ -18,12 +18,12 @@ struct OutputOptions: ParsableArguments {
     try line(TerminalText(text), keepingNewlines: keepingNewlines)
   }
 
-  /// The same for a line whose words may have a mood, which a terminal shows in colour.
+  /// The same for a line whose words may have a mood, which a terminal shows in color.
   func line(_ text: TerminalText, keepingNewlines: Bool = false) throws(HopdError) {
     guard !json, !quiet else { return }
-    let inColour = StandardStreams.Stream.output.showsColour
+    let inColor = StandardStreams.Stream.output.showsColor
     try StandardStreams.write(
-      text.rendered(inColour: inColour, keepingNewlines: keepingNewlines) + "\n", to: .output)
+      text.rendered(inColor: inColor, keepingNewlines: keepingNewlines) + "\n", to: .output)
   }
 
   /// Prints the result as JSON; nothing without `--json`.

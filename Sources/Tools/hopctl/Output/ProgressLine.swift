@@ -16,7 +16,7 @@ final class ProgressLine: Sendable {
   private let pause: Duration
   private let state = Mutex(State())
 
-  /// Makes a line that is drawn at most once per `pause`.
+  /// Creates a line that is drawn at most once per `pause`.
   init(_ output: OutputOptions, every pause: Duration) {
     self.pause = pause
     isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal

@@ -28,7 +28,7 @@ struct Table<Row> {
   /// Whether the user has chosen the columns: none is left out, and nothing but the rows is printed.
   let isChosen: Bool
 
-  /// Makes a table of these columns.
+  /// Creates a table of these columns.
   init(_ columns: [Column]) { (self.columns, isChosen) = (columns, false) }
 
   /// Creates a table of the columns in `--columns`, by default those in `shown`. Throws for an unknown name.

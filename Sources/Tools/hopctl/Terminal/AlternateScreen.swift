@@ -106,9 +106,9 @@ final class AlternateScreen: Sendable {
     guard state.isShown, let picture = state.picture, let size = StandardStreams.Stream.output.size else { return }
     // A character in the last column would leave the cursor between two lines.
     let columns = max(1, size.columns - 1)
-    let inColour = StandardStreams.Stream.output.showsColour
+    let inColor = StandardStreams.Stream.output.showsColor
     let lines = picture(size.rows, columns).prefix(size.rows).map {
-      $0.escaped.cut(to: columns, at: .end).rendered(inColour: inColour) + "\u{1b}[K"
+      $0.escaped.cut(to: columns, at: .end).rendered(inColor: inColor) + "\u{1b}[K"
     }
     try? StandardStreams.write("\u{1b}[H" + lines.joined(separator: "\r\n") + "\u{1b}[J", to: .output)
   }

@@ -19,7 +19,7 @@ struct FittedLine {
   private var parts: [Part] = []
   private let separator: String
 
-  /// Makes an empty line.
+  /// Creates an empty line.
   init(separator: String = "  ") { self.separator = separator }
 
   /// Adds a part; empty forms are skipped. Where no form fits, the last one is cut if `isCut`.

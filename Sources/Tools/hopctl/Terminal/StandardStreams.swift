@@ -48,6 +48,6 @@ enum StandardStreams {
 
   /// The same for a line whose words may have a mood.
   static func report(_ text: TerminalText) {
-    try? write(text.rendered(inColour: Stream.error.showsColour, keepingNewlines: true) + "\n", to: .error)
+    try? write(text.rendered(inColor: Stream.error.showsColor, keepingNewlines: true) + "\n", to: .error)
   }
 }

@@ -1,5 +1,5 @@
-// Text with words marked as good or bad. A terminal shows these words in colour; elsewhere the output has the same
-// words without colours (https://no-color.org).
+// Text with words marked as good or bad. A terminal shows these words in color; elsewhere the output has the same
+// words without colors (https://no-color.org).
 
 import Diagnostics
 import Glibc
@@ -40,7 +40,7 @@ struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, 
     return text
   }
 
-  /// The text without colours.
+  /// The text without colors.
   var description: String { spans.map(\.text).joined() }
 
   /// The text with control characters escaped, as it is written.
@@ -69,19 +69,19 @@ struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, 
     return text
   }
 
-  /// Returns the text to write, with control characters escaped, and with colours if `inColour`.
-  func rendered(inColour: Bool, keepingNewlines: Bool = false) -> String {
+  /// Returns the text to write, with control characters escaped, and with colors if `inColor`.
+  func rendered(inColor: Bool, keepingNewlines: Bool = false) -> String {
     spans.map { span in
       let text = span.text.escapingControls(keepingNewlines: keepingNewlines)
-      guard inColour, let mood = span.mood else { return text }
+      guard inColor, let mood = span.mood else { return text }
       return mood.sequence + text + "\u{1b}[0m"
     }.joined()
   }
 }
 
 extension StandardStreams.Stream {
-  /// Whether words are shown in colour: on a terminal that supports colours, unless NO_COLOR is set.
-  var showsColour: Bool {
+  /// Whether words are shown in color: on a terminal that supports colors, unless NO_COLOR is set.
+  var showsColor: Bool {
     guard isTerminal, getenv("NO_COLOR").map({ $0.pointee == 0 }) ?? true else { return false }
     return getenv("TERM").map { String(cString: $0) } != "dumb"
   }

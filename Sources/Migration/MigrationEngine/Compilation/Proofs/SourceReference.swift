@@ -88,7 +88,7 @@ package final class ReferenceCache {
   /// The counts made in the same tables.
   let counts: RowCountCache?
 
-  /// Makes an empty cache; `counts` has the counts made in the same tables.
+  /// Creates an empty cache; `counts` has the counts made in the same tables.
   package init(counts: RowCountCache? = nil) { self.counts = counts }
 
   /// Removes all results, because the tables may have changed.

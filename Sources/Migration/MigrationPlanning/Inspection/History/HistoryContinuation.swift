@@ -40,7 +40,7 @@ struct HistoryContinuation {
     if findings.errors.isEmpty { try placeMark() }
   }
 
-  /// The most pairs of entity number and length of ZCOLUMNS that are distinguished.
+  /// The maximum number of pairs of entity number and length of ZCOLUMNS that are distinguished.
   private static let most = 20_000
   private static let hint =
     "drop the rows of its history: `history = \"clear\"`, --history clear; or migrate the store with its app"
