@@ -65,7 +65,7 @@ struct DurableRecordTests {
     // Whatever else a newer record holds, it is newer.
     for text in [#"{"format":2,"text":"a"}"#, #"{"format":2,"words":[]}"#] {
       try disk.writeDurably(Array(text.utf8), to: record.path)
-      fails(.recordNewer, "the note has format 2; this hopd knows 1", "update")
+      fails(.recordNewer, "the note has format 2; this hopd supports 1", "update")
     }
     try disk.unlink(record.path)
     try disk.makeDirectory(record.path, mode: 0o700)

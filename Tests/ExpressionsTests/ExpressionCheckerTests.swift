@@ -237,7 +237,7 @@ import Testing
       ("'x'", .uri, "gives a string", "policy"),
       ("$source.books.title", .string, "many values", "@count"), ("$source", .string, "an object of Person", nil),
       ("70000", .integer16, "70000 does not fit", nil),
-      ("2", .boolean, "2 does not fit", nil), ("FUNCTION($entityPolicy, 'x')", .string, "names none", "name a policy"),
+      ("2", .boolean, "2 does not fit", nil), ("FUNCTION($entityPolicy, 'x')", .string, "names none", "set a policy"),
       ("$destination", .string, "$destination is not supported", nil),
       ("$source.shown", .string, "transient", nil), ("$source.thumb", .transformable, "binary data", nil),
     ]

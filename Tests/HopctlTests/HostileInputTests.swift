@@ -65,7 +65,7 @@ struct HostileInputTests {
     let outcome = try room.run("model", "list", try bundle(room, naming: String(repeating: "V", count: 100_000)))
     #expect(outcome.status == 65)
     #expect(outcome.errors.utf8.count < 8000)
-    #expect(outcome.errors.contains("characters left out") && outcome.errors.contains("hint: copy the whole .momd"))
+    #expect(outcome.errors.contains("characters omitted") && outcome.errors.contains("hint: copy the whole .momd"))
   }
 
   @Test func linksThatLeadNowhereHideNoModelBesideThem() throws {

@@ -25,7 +25,7 @@ extension RemedyTests {
       says: "name another file", typed: "hopctl migrate a.sqlite ${zoo[@]} --output c.sqlite"),
     Remedy(
       "already-exists", "store a.sqlite", "hopctl create a.sqlite ${zoo[@]} --model-version Zoo",
-      says: "name another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
+      says: "choose another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
     Remedy(
       "cannot-fill",
       #"""
@@ -151,7 +151,7 @@ extension RemedyTests {
       "mapping-ambiguous",
       "mapping m.hopmap.toml Zoo 'Zoo 2' Animal Bird Keeper; cp -r Zoo.xcdatamodeld Twin.xcdatamodeld",
       "hopctl mapping show m.hopmap.toml ${zoo[@]} --models Twin.xcdatamodeld",
-      says: "name one with --models: Zoo.xcdatamodeld", typed: "hopctl mapping show m.hopmap.toml ${zoo[@]}"),
+      says: "pass one with --models: Zoo.xcdatamodeld", typed: "hopctl mapping show m.hopmap.toml ${zoo[@]}"),
     Remedy(
       "mapping-remark", "store a.sqlite; mapping m.hopmap.toml Zoo 'Zoo 10' Animal Bird Keeper",
       "hopctl plan a.sqlite ${zoo[@]} --mappings m.hopmap.toml", says: "`--route shortest`",

@@ -177,7 +177,7 @@ import Testing
   @Test func aLongHintIsCutAtItsEnd() {
     let path = "/" + String(repeating: "x'", count: 1000) + "; touch PWNED #"
     let text = HopdError(.usage, "no", hint: "chmod go-w \(path.quotedForShell)").description
-    #expect(text.contains("hint: chmod go-w '/x") && text.hasSuffix("characters left out)"))
+    #expect(text.contains("hint: chmod go-w '/x") && text.hasSuffix("characters omitted)"))
     #expect(!text.contains("PWNED"))
   }
 }

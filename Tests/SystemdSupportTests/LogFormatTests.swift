@@ -68,7 +68,7 @@ import Testing
     let fields = handler.assignments(entry)
     #expect(fields.allSatisfy { $0.utf8.count < 5000 })
     #expect(fields.contains("HOPD_STORE=\(path)"))
-    #expect(fields.contains { $0.hasPrefix("HOPD_STORE_UUID=uuu") && $0.contains("characters left out") })
+    #expect(fields.contains { $0.hasPrefix("HOPD_STORE_UUID=uuu") && $0.contains("characters omitted") })
   }
 
   @Test func theThresholdChangesAllLoggersAtOnce() throws {

@@ -167,7 +167,7 @@ package struct ConfigurationInspection {
           ? "grant access to it to this user and to the user of hopd" : "create or mount it; hopd waits for it")
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      return obstacle("\(name) is not a directory", "name the directory")
+      return obstacle("\(name) is not a directory", "set a directory")
     }
     if let reason = unit?.obstacle(to: directory) {
       return obstacle(

@@ -52,7 +52,7 @@ package enum StateSchema {
     guard owner == application else { throw unreadable(file, cause: nil) }
     guard found <= version else {
       throw HopdError(
-        .stateNewer, "the state directory was written by a newer hopd (schema \(found), this one knows \(version))",
+        .stateNewer, "the state directory was written by a newer hopd (schema \(found), this one supports \(version))",
         at: Place(file: file),
         hint: "install that version again, or move the file: hopd creates a new one; only the job history is lost")
     }

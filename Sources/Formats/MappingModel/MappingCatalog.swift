@@ -392,9 +392,9 @@ package struct MappingHops: Sendable {
         if choice.parts.contains(claim), other.parts.contains(claim) { continue }
         throw HopdError(
           .ambiguousMapping,
-          "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
+          "\(choices.count) mapping models match this hop: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
-          hint: "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
+          hint: "choose one with --mappings (`mappings` in the configuration), remove the others, or "
             + "give each a filter, so that each takes a part of the objects",
           reasons: [
             HopdError(

@@ -68,7 +68,7 @@ struct MappingSide {
       .mappingGuess,
       "the mapping model is taken for “\(version.model.name)”, the only version with everything that it names: "
         + (first.reasons.first?.message ?? ""), at: Place(file: file.path),
-      hint: "if that is wrong, remove the mapping model or give the version that it was made for")
+      hint: "if that is wrong, remove the mapping model or pass the version that it was made for")
     fitting = left.map { ($0.index, remark) }
   }
 

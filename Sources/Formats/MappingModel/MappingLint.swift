@@ -71,7 +71,7 @@ package struct MappingLint {
     for entity in mapping.entityMappings {
       var reason = entity.deadness?.reason
       if let name = entity.source, source.entity(named: name)?.isAbstract == true {
-        reason = "it begins at the abstract entity \(name), which has no objects of its own"
+        reason = "it starts at the abstract entity \(name), which has no objects of its own"
       } else if let name = entity.destination, destination.entity(named: name)?.isAbstract == true {
         reason = "it makes objects of the abstract entity \(name), which has none"
       } else if entity.source == nil, entity.deadness == nil, entity.policy == nil {
@@ -98,7 +98,7 @@ package struct MappingLint {
           kind: .unmappedEntity, entity: entity.name,
           message: "no entity mapping takes the objects of this entity, which \(destination.name) "
             + (next == entity.name ? "has too" : "calls \(next)"),
-          hint: "add an entity mapping, name the other mapping models of the hop (--mappings), or let the objects go "
+          hint: "add an entity mapping, pass the other mapping models of the hop (--mappings), or let the objects go "
             + "with --unmapped-entities drop"))
     }
   }

@@ -18,7 +18,7 @@ package enum MappingReader {
     case nil:
       throw HopdError(
         .invalidMapping, "this is not a mapping model", at: Place(file: path),
-        hint: "name an .xcmappingmodel folder, a .cdm or .hopmap.toml file")
+        hint: "pass an .xcmappingmodel folder, a .cdm or .hopmap.toml file")
     }
   }
 }

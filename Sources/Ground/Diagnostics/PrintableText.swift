@@ -71,7 +71,7 @@ extension String {
     guard utf8.count > limit, unicodeScalars.count > limit else { return self }
     let end = limit / 4
     let left = unicodeScalars.count - limit
-    return String(unicodeScalars.prefix(limit - end)) + "… (\(left) characters left out) …"
+    return String(unicodeScalars.prefix(limit - end)) + "… (\(left) characters omitted) …"
       + String(unicodeScalars.suffix(end))
   }
 
@@ -83,7 +83,7 @@ extension String {
   package var printableHint: String {
     let (limit, text) = (2000, escapingControls(keepingNewlines: false))
     guard text.utf8.count > limit, text.unicodeScalars.count > limit else { return text }
-    return String(text.unicodeScalars.prefix(limit)) + "… (\(text.unicodeScalars.count - limit) characters left out)"
+    return String(text.unicodeScalars.prefix(limit)) + "… (\(text.unicodeScalars.count - limit) characters omitted)"
   }
 
   /// The lines of a foreign text, joined into one line.

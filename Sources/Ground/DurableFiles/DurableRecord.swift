@@ -76,7 +76,7 @@ package struct DurableRecord<Content: Codable>: Sendable {
         guard format <= newestFormat else {
           return .newer(
             HopdError(
-              .recordNewer, "\(title) has format \(format); this hopd knows \(newestFormat)", at: Place(file: path),
+              .recordNewer, "\(title) has format \(format); this hopd supports \(newestFormat)", at: Place(file: path),
               hint: hints.newer))
         }
       }

@@ -82,7 +82,7 @@ extension LinuxFileSystem {
       kept == attributes.extended
     else {
       throw HopdError(
-        .noPermission, "owner, mode or extended attributes did not stay as they were set", at: Place(file: path))
+        .noPermission, "owner, mode or extended attributes were not preserved", at: Place(file: path))
     }
   }
 

@@ -82,7 +82,7 @@ struct BinaryPropertyListReader {
     let entry = offsetTable + number * offsetSize
     guard var cursor = Int(exactly: Self.bigEndian(bytes[entry..<(entry + offsetSize)])), cursor >= 8,
       cursor < offsetTable
-    else { throw damaged("object \(number) lies outside the list") }
+    else { throw damaged("object \(number) is outside the list") }
     let marker = bytes[cursor]
     cursor += 1
     let low = Int(marker & 0x0f)

@@ -45,7 +45,7 @@ package final class XMLPropertyListReader: XMLEventHandler {
 
   package func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
     if case .scalar(let outer, _)? = stack.last {
-      throw damaged("<\(outer)> holds an element; it may hold text only", position)
+      throw damaged("<\(outer)> contains an element; only text is allowed", position)
     }
     if stack.isEmpty {
       guard name == "plist" else {
@@ -123,7 +123,7 @@ package final class XMLPropertyListReader: XMLEventHandler {
     case "true": return .boolean(true)
     case "false": return .boolean(false)
     case "data":
-      guard let content = Base64.decode(text.utf8) else { throw damaged("<data> holds no base64", position) }
+      guard let content = Base64.decode(text.utf8) else { throw damaged("<data> is not base64", position) }
       guard content.count <= limits.maximumValueBytes else { throw tooLong(position) }
       return .data(content)
     default: break
@@ -135,13 +135,13 @@ package final class XMLPropertyListReader: XMLEventHandler {
     }
     switch kind {
     case "integer":
-      guard let number = Self.integer(trimmed) else { throw damaged("<integer> holds no 64-bit integer", position) }
+      guard let number = Self.integer(trimmed) else { throw damaged("<integer> is not a 64-bit integer", position) }
       return .integer(number)
     case "real":
-      guard let number = Double(trimmed) else { throw damaged("<real> holds no number", position) }
+      guard let number = Double(trimmed) else { throw damaged("<real> is not a number", position) }
       return .real(number)
     default:
-      guard let seconds = Self.date(trimmed) else { throw damaged("<date> holds no date", position) }
+      guard let seconds = Self.date(trimmed) else { throw damaged("<date> is not a date", position) }
       return .date(seconds)
     }
   }

@@ -80,13 +80,13 @@ struct ContentChecks {
           continue
         }
         total &+= found
-        if found != wanted { problems.append("\(entity) has \(found.grouped) rows in place of \(wanted.grouped)") }
+        if found != wanted { problems.append("\(entity) has \(found.grouped) rows instead of \(wanted.grouped)") }
       }
     }
     for (table, wanted) in expectation.rowsByJoinTable.sorted(by: { $0.key < $1.key }) {
       guard schema.joinTable(named: table) != nil else { continue }
       let found = try census.pairs(in: table)
-      if found != wanted { problems.append("\(table) has \(found.grouped) pairs in place of \(wanted.grouped)") }
+      if found != wanted { problems.append("\(table) has \(found.grouped) pairs instead of \(wanted.grouped)") }
     }
     let exceptions =
       unknown.isEmpty ? "" : "; not compared, as no number is known ahead: \(unknown.sorted().joined(separator: ", "))"
@@ -108,7 +108,7 @@ struct ContentChecks {
         total &+= found
         if found != part.wanted {
           problems.append(
-            "\(table.name).\(part.request.column) has \(found.grouped) values in place of \(part.wanted.grouped)")
+            "\(table.name).\(part.request.column) has \(found.grouped) values instead of \(part.wanted.grouped)")
         }
       }
     }
@@ -256,7 +256,7 @@ struct ContentChecks {
       let wanted = try reader.connection.integer(
         "SELECT count(*) FROM \(reader.qualified(rTree.table)) WHERE \(rTree.rowCondition)")
       let found = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(rTree.name))")
-      if wanted != found { problems.append("\(rTree.name) has \(found ?? 0) rows in place of \(wanted ?? 0)") }
+      if wanted != found { problems.append("\(rTree.name) has \(found ?? 0) rows instead of \(wanted ?? 0)") }
     }
     return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have as many rows as belong into them")
   }

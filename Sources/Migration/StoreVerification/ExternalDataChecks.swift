@@ -56,7 +56,7 @@ struct ExternalDataChecks {
   ) -> [String] {
     var problems: [String] = []
     func compare(_ what: String, _ found: Int64, _ wanted: Int64) {
-      if found != wanted { problems.append("\(name) has \(found.grouped) \(what) in place of \(wanted.grouped)") }
+      if found != wanted { problems.append("\(name) has \(found.grouped) \(what) instead of \(wanted.grouped)") }
     }
     compare("inline values", count.inline, wanted.inline)
     compare("bytes in inline values", count.inlineBytes, wanted.inlineBytes)

@@ -69,7 +69,7 @@ package struct StoreVerifier {
       throw HopdError(
         .verificationFailed, "the migrated store failed \(failed.count) of \(checks.count) checks",
         at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is untouched; please report this with the output of `hopctl plan`",
+        hint: "the store is unchanged; please report this bug with the output of `hopctl plan`",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks, rows: rows)
@@ -99,7 +99,7 @@ package struct StoreVerifier {
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the extended store failed \(failed.count) of \(checks.count) checks", at: place,
-        hint: "the store is untouched; run `hopctl verify` on it: it may have failed them before",
+        hint: "the store is unchanged; run `hopctl verify` on it: it may have failed them before",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks)

@@ -144,7 +144,7 @@ struct StructureChecks {
       switch real[name] {
       case nil: problems.append("the column \(table).\(name) is missing")
       case declared?: break
-      case let other?: problems.append("the column \(table).\(name) is \(other) in place of \(declared)")
+      case let other?: problems.append("the column \(table).\(name) is \(other) instead of \(declared)")
       }
     }
     if isExact, problems.isEmpty { problems.append("the text of the table \(table) is different") }
@@ -225,18 +225,18 @@ struct StructureChecks {
         continue
       }
       if real.name != entry.name {
-        let sentence = "entity number \(entry.number) is called \(real.name) in place of \(entry.name)"
+        let sentence = "entity number \(entry.number) is called \(real.name) instead of \(entry.name)"
         if isExact { problems.append(sentence) } else { renamed.append(sentence) }
       }
       if real.parent != entry.parent {
         problems.append("the parent of entity number \(entry.number) is \(real.parent)")
       }
       if entry.parent != 0, real.highWaterMark != 0 {
-        problems.append("the subentity \(entry.name) has a Z_MAX of its own")
+        problems.append("the subentity \(entry.name) has its own Z_MAX")
       }
     }
     if found.count != expected.count {
-      problems.append("Z_PRIMARYKEY has \(found.count) entities in place of \(expected.count)")
+      problems.append("Z_PRIMARYKEY has \(found.count) entities instead of \(expected.count)")
     }
     return VerificationCheck(
       name: "entity-numbers", problems: problems,

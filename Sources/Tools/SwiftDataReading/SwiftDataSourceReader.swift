@@ -59,7 +59,7 @@ package struct SwiftDataSourceReader: SourceModelReader {
     guard !files.paths.isEmpty else {
       throw HopdError(
         .notFound, "there is no Swift file here", at: Place(file: path),
-        hint: "name the folder of the target that declares the models")
+        hint: "pass the folder of the target that declares the models")
     }
     var read: [(path: String, bytes: [UInt8])] = []
     var total = 0

@@ -60,7 +60,7 @@ struct TargetFiles {
       throw HopdError(
         .usage, "\(names.count) targets have models, and names are looked up inside one",
         at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
-        hint: "name one with --target: \(names.map(\.printableLine).joined(separator: ", "))")
+        hint: "pass one with --target: \(names.map(\.printableLine).joined(separator: ", "))")
     }
     return best
   }

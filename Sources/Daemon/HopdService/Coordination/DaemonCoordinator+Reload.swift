@@ -76,7 +76,7 @@ extension DaemonCoordinator {
     reportWarnings(new)
     logger.event(
       .configurationReloaded,
-      "the configuration of \(new.files.map(\.printable).joined(separator: ", ")) is in force",
+      "the configuration of \(new.files.map(\.printable).joined(separator: ", ")) is in use",
       fields: [.count: String(new.configuration.watches.count)])
   }
 

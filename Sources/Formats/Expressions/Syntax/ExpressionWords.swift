@@ -48,7 +48,7 @@ enum ExpressionKeyword: String {
   /// The reason why the keyword is refused; nil if it is supported.
   var refusal: String? {
     switch self {
-    case .anyKey: "ANYKEY is not supported: name the key"
+    case .anyKey: "ANYKEY is not supported: use the name of the key"
     case .fetch: "FETCH is not supported: an expression sees the objects of its own entity mapping only"
     case .caseInsensitive, .ci: "\(rawValue) is not supported: write the modifier [c] behind the operator"
     default: nil

@@ -49,7 +49,7 @@ extension ExpressionType {
     case .object(let entity): "an object of \(entity)"
     case .objects(let entity, _): "many objects of \(entity)"
     case .destinationObjects: "objects of the destination"
-    case .unknown: "what a policy gives"
+    case .unknown: "the result of a policy"
     }
   }
 }

@@ -101,7 +101,7 @@ struct ExpressionTyping {
         invalid(
           "“\(node)” calls \(selector) of a policy, but "
             + (scope.place == .sourceFilter ? "filters have none" : "the entity mapping names none"),
-          hint: scope.place == .sourceFilter ? nil : "name a policy for the entity mapping, or write another expression"
+          hint: scope.place == .sourceFilter ? nil : "set a policy for the entity mapping, or write another expression"
         )
       }
       for argument in arguments where !Self.isForPolicy(argument) { _ = type(of: argument) }

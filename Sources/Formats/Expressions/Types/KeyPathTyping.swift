@@ -131,7 +131,7 @@ extension ExpressionTyping {
     let lowered = name.lowercased()
     var hint = names.filter { $0.lowercased() == lowered }.min().map { "did you mean \($0)?" }
     if let composite = model.allComposites(of: entity)[name] {
-      hint = "\(name) is a composite: name an element, as \(name).\(composite.elements.first?.name ?? "")"
+      hint = "\(name) is a composite: use an element, as \(name).\(composite.elements.first?.name ?? "")"
     }
     if hint == nil, let heir = model.subtree(of: entity).dropFirst().first(where: { $0.hasProperty(named: name) }) {
       hint = "only its subentity \(heir.name) has it"

@@ -78,7 +78,7 @@ extension ModelReader {
       info = try ModelVersionInfo.read(ofBundleAt: compiled)
     } catch {
       // This read is for the source bundle; a later read of the .momd itself reports more.
-      warnings.append(ModelWarning("cannot be compared with the source beside it: \(error.message)", at: error.place))
+      warnings.append(ModelWarning("cannot be compared with the source next to it: \(error.message)", at: error.place))
       return (versions, [:])
     }
     guard let info else { return (versions, [:]) }
@@ -110,7 +110,7 @@ extension ModelReader {
     guard !stated.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "a .momd holds one .mom per version; was it copied completely?")
+        hint: "a .momd holds one .mom per version; check that it was copied completely")
     }
     var missing: [String: HopdError] = [:]
     for version in stated.subtracting(paths.keys) {
@@ -119,7 +119,7 @@ extension ModelReader {
         images.contains(version)
           ? "the version “\(version)” is there only as .omo, a private memory image that is not read"
           : "\(ModelVersionInfo.fileName) names the version “\(version)”, but there is no \(version).mom", at: place,
-        hint: "copy the whole .momd from the app, with a .mom for each version, or give the model's source form")
+        hint: "copy the whole .momd from the app, with a .mom for each version, or pass the model's source form")
     }
     return (paths, missing)
   }

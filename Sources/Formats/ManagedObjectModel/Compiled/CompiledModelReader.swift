@@ -21,7 +21,7 @@ extension ModelReader {
       return (model.compiled(to: bytes), source.warnings)
     } catch {
       // The remedy is the same for every fault of an archive.
-      throw error.hinted("copy the compiled model from the app again, or give the model's source form")
+      throw error.hinted("copy the compiled model from the app again, or pass the model's source form")
     }
   }
 }

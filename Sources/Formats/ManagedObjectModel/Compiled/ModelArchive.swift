@@ -81,7 +81,7 @@ struct ModelArchive {
         ? problems[0]
         : HopdError(
           .modelCacheLeftEmpty,
-          "the copy of the model in the store is left out: \(problems.count) parts have no known archived form",
+          "the copy of the model in the store is omitted: \(problems.count) parts have no known archived form",
           hint: Self.hint, reasons: problems)
     }
     return PropertyList.encodeBinary(writer.archive(root: root))
@@ -92,7 +92,7 @@ struct ModelArchive {
   static let hint = "nothing needs to be done: apps bring their own model; or give the compiled model (.momd, .mom)"
 
   static func leftEmpty(_ message: String, _ place: Place) -> HopdError {
-    HopdError(.modelCacheLeftEmpty, "the copy of the model in the store is left out: \(message)", at: place, hint: hint)
+    HopdError(.modelCacheLeftEmpty, "the copy of the model in the store is omitted: \(message)", at: place, hint: hint)
   }
 
   mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {

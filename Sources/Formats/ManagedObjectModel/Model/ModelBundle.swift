@@ -128,7 +128,7 @@ package struct ModelBundle: Sendable {
       // The complete list of faults is reported where the version is needed; here its beginning is enough.
       let reasons = version.reason.reasons.prefix(3).map { ": " + $0.message }.joined()
       return ModelWarning(
-        "the version “\(version.name)” is left out: \(version.reason.message)\(reasons)", at: version.reason.place)
+        "the version “\(version.name)” is ignored: \(version.reason.message)\(reasons)", at: version.reason.place)
     }
   }
 }

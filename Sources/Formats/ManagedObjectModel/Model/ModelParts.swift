@@ -100,7 +100,7 @@ extension ManagedObjectModel {
     guard reasons.isEmpty else {
       throw HopdError(
         .modelsContradict, "the models cannot be put together as \(name)",
-        hint: "give the versions of the models that belong together", reasons: reasons)
+        hint: "pass the versions of the models that belong together", reasons: reasons)
     }
     let identifiers = Set(models.flatMap(\.versionIdentifiers)).sorted()
     return ManagedObjectModel(

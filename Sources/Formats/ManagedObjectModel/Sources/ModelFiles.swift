@@ -99,7 +99,7 @@ package enum ModelFiles {
     let hint =
       switch kind {
       case .notFound: "check the path"
-      case .noPermission: "give hopd the right to read it"
+      case .noPermission: "grant hopd read access to it"
       default: "is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
       }
     return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)

@@ -32,7 +32,7 @@ package enum ModelReader {
       throw switch error.code {
       case _ where !error.reasons.isEmpty: error
       case .notFound: error.hinted("check the path")
-      case .modelTooLarge: error.hinted("no app has a model of this size: was the right file named, and is it whole?")
+      case .modelTooLarge: error.hinted("no app has a model of this size: check that this is the right file")
       default: error.hinted("open the model in Xcode and save it again, or copy it from the app again")
       }
     }
@@ -56,16 +56,16 @@ package enum ModelReader {
     case (.image, _):
       throw HopdError(
         .unsupportedModel, "an .omo is a private memory image of a model, which is not read", at: place,
-        hint: "name the .mom or .momd beside it, or the model's source form")
+        hint: "pass the .mom or .momd next to it, or the model's source form")
     case (_, .folder):
       throw HopdError(
         .invalidModel, "this folder is not a model", at: place,
-        hint: "name the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file")
+        hint: "pass the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file")
     default:
       throw HopdError(
         .invalidModel, "this file is not a model", at: place,
         hint:
-          "a model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
+          "a model in source form is a folder: pass the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
           + "one is a .momd folder or a .mom file")
     }
   }
@@ -96,11 +96,11 @@ package enum ModelReader {
     default:
       throw HopdError(
         .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
-        hint: "name an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or a folder that holds one")
+        hint: "pass an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or their directory")
     }
     let tooMany = HopdError(
       .modelTooLarge, "more than 200000 files lie in this folder of models",
-      hint: "name the folder that holds the models, not one above it")
+      hint: "pass the directory that contains the models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany, skipped: skipped) { path throws(HopdError) in
       switch Form(of: path) {
       case .bundle, .version, .compiledBundle:

@@ -30,7 +30,7 @@ struct ModelVersionInfo {
     let path = bundle.appending(fileName)
     let place = Place(file: path)
     guard try ModelFiles.kind(of: path) != .missing else { return nil }
-    let hint = "build the app again and copy the whole .momd, or give the model's source form"
+    let hint = "build the app again and copy the whole .momd, or pass the model's source form"
     let list: PropertyListValue
     do {
       list = try PropertyList.decode(try ModelFiles.bytes(of: path, limit: 4 << 20), at: place)

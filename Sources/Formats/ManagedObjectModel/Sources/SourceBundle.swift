@@ -68,7 +68,7 @@ extension ModelReader {
     guard !paths.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "an .xcdatamodeld holds one .xcdatamodel folder per version; was it copied completely?")
+        hint: "an .xcdatamodeld holds one .xcdatamodel folder per version; check that it was copied completely")
     }
     guard paths.count <= ModelLimits.versions else {
       throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)

@@ -57,7 +57,7 @@ struct LookupReach {
     }
     if target.destination == nil { return .nothing("“\(target.name)” makes no objects") }
     if source.entity(named: origin)?.isAbstract == true {
-      return .nothing("“\(target.name)” begins at the abstract entity \(origin), which has no objects of its own")
+      return .nothing("“\(target.name)” starts at the abstract entity \(origin), which has no objects of its own")
     }
     if let reached, !reached.entities.contains(origin) {
       return .nothing("it asks for objects of \(reached.name), and “\(target.name)” takes those of \(origin)")

@@ -77,7 +77,7 @@ package struct MappingChecker {
         if let entity = entityMapping.destination, destination.entity(named: entity)?.isAbstract == true {
           warnings.append(
             HopdError(
-              .mappingRemark, "“\(entityMapping.name)” is left out: an abstract entity has no objects",
+              .mappingRemark, "“\(entityMapping.name)” is ignored: an abstract entity has no objects",
               at: Place(file: mapping.path, entity: entity)))
           return nil
         }
@@ -121,7 +121,7 @@ package struct MappingChecker {
     if mapping.deadness != nil { return }
     let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
     if let name = mapping.source, source.entity(named: name) == nil {
-      stale("“\(mapping.name)” begins at the entity “\(name)”, which the version “\(source.name)” does not have", place)
+      stale("“\(mapping.name)” starts at the entity “\(name)”, which the version “\(source.name)” does not have", place)
       return
     }
     checkSource(mapping, place)
@@ -264,7 +264,7 @@ package struct MappingChecker {
       invalid(
         "it fetches the objects of the entity mapping “\(name)”, a name that \(targets.count) entity mappings have",
         place,
-        hint: "give every entity mapping a name of its own")
+        hint: "give every entity mapping its own name")
       return nil
     }
     return target

@@ -13,7 +13,7 @@ package struct CompiledMappingFile: MappingFile {
   package let form = MappingForm.compiled
   package let sourceEntities: Set<String>
   /// The hint for a damaged file.
-  private static let remedy = "copy the .cdm from the app again, or give the mapping model's source form"
+  private static let remedy = "copy the .cdm from the app again, or pass the mapping model's source form"
   private let mapping: CompiledMapping
 
   /// Reads the file; throws if it is not a mapping model.

@@ -56,11 +56,11 @@ struct CompiledMappingReader {
     let destination = try name("NSDestinationEntityName", object)
     let here = place.filled(from: Place(entity: destination ?? source))
     guard let title = try name("NSMappingName", object) ?? destination ?? source else {
-      warn("an entity mapping has neither name nor source nor destination; it is left out", here)
+      warn("an entity mapping has neither name nor source nor destination; it is ignored", here)
       return
     }
     guard source != nil || destination != nil else {
-      warn("the entity mapping “\(title)” has neither source nor destination; it is left out", here)
+      warn("the entity mapping “\(title)” has neither source nor destination; it is ignored", here)
       return
     }
     do throws(HopdError) {
@@ -126,7 +126,7 @@ struct CompiledMappingReader {
     guard let dictionary = try object.object("NSUserInfo") else { return [:] }
     let info = try ArchivedUserInfo(dictionary)
     for name in info.unknownClasses {
-      warn("a value of class \(name) in the user info of “\(title)” is left out", place)
+      warn("a value of class \(name) in the user info of “\(title)” is ignored", place)
     }
     return info.values
   }
@@ -146,7 +146,7 @@ struct CompiledMappingReader {
         throw object.damaged("one of its property mappings is \(value.kind)")
       }
       guard let name = try name("NSDestinationPropertyName", property) else {
-        warn("a property mapping has no name; it is left out", place)
+        warn("a property mapping has no name; it is ignored", place)
         continue
       }
       guard seen.insert(name).inserted else {

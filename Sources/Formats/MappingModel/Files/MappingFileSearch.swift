@@ -47,12 +47,11 @@ package enum MappingFileSearch {
     guard case .folder = kind else {
       throw HopdError(
         .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
-        hint: "name an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or a folder that holds "
-          + "such")
+        hint: "pass an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or their directory")
     }
     let tooMany = HopdError(
       .mappingTooLarge, "more than 200000 files are in this folder of mapping models",
-      hint: "name the folder that holds the mapping models, not one above it")
+      hint: "pass the directory that contains the mapping models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
       if MappingForm(path) != nil || MappingForm.isStages(path) { return .found }
       let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? "")

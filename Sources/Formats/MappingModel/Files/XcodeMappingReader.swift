@@ -158,8 +158,8 @@ final class XcodeMappingReader: XMLEventHandler {
     if let first = unlisted.first {
       warn(
         unlisted.count == 1
-          ? "the entity mapping \(title(first)) is not listed in its mapping model; it is left out"
-          : "\(unlisted.count) entity mappings are not listed in their mapping model; they are left out: "
+          ? "the entity mapping \(title(first)) is not listed in its mapping model; it is ignored"
+          : "\(unlisted.count) entity mappings are not listed in their mapping model; they are ignored: "
             + Set(unlisted.prefix(20).map(title)).sorted().joined(separator: ", "), first.line)
     }
     var numbers: Set<Int64> = []
@@ -173,7 +173,7 @@ final class XcodeMappingReader: XMLEventHandler {
     for item in numbered.sorted(by: { ($0.number, $0.position) < ($1.number, $1.position) }) {
       guard item.object.text("sourcename") != nil || item.object.text("destinationname") != nil else {
         warn(
-          "the entity mapping \(title(item.object)) has neither source nor destination; it is left out",
+          "the entity mapping \(title(item.object)) has neither source nor destination; it is ignored",
           item.object.line)
         continue
       }
@@ -207,7 +207,7 @@ final class XcodeMappingReader: XMLEventHandler {
       let info = try ArchivedUserInfo(archive)
       entity.userInfo = info.values
       for name in info.unknownClasses {
-        warn("a value of class \(name) in the user info of \(title(object)) is left out", object.line)
+        warn("a value of class \(name) in the user info of \(title(object)) is ignored", object.line)
       }
     }
     entity.attributes = properties("attributemappings", .attribute, of: object, here)
@@ -222,7 +222,7 @@ final class XcodeMappingReader: XMLEventHandler {
     var seen: Set<String> = []
     for object in resolve(owner.references[list] ?? [], as: kind, of: owner) {
       guard let name = object.text("name") else {
-        warn("a property mapping of \(title(owner)) has no name; it is left out", object.line)
+        warn("a property mapping of \(title(owner)) has no name; it is ignored", object.line)
         continue
       }
       guard seen.insert(name).inserted else {
@@ -253,7 +253,7 @@ final class XcodeMappingReader: XMLEventHandler {
     return ids.compactMap { id in
       guard seen.insert(id).inserted else { return nil }
       guard let object = objects[id], object.kind == kind else {
-        warn("\(title(owner)) refers to an object that is not there or of another kind; it is left out", owner.line)
+        warn("\(title(owner)) refers to an object that is not there or of another kind; it is ignored", owner.line)
         return nil
       }
       return object

@@ -48,7 +48,7 @@ struct TextMappingResolver {
       if !seen.insert(entity.title).inserted {
         mistakes.add(
           "two entity mappings are called \(entity.title)", at: entity.name?.place ?? entity.place,
-          "give one of them a name of its own: name = \"…\"")
+          "give one of them its own name: name = \"…\"")
       }
     }
     return text.entities.compactMap { resolve($0) }
@@ -69,7 +69,7 @@ struct TextMappingResolver {
       let below = destination.subtree(of: found).filter { !$0.isAbstract }.map(\.name)
       mistakes.add(
         "the destination entity \(found.name) is abstract and has no objects", at: name.place,
-        below.isEmpty ? "name another entity" : "name one of: \(below.joined(separator: ", "))")
+        below.isEmpty ? "use another entity" : "use one of: \(below.joined(separator: ", "))")
     }
   }
 

@@ -59,7 +59,7 @@ struct TextMappingWriter {
     }
     guard findings.isEmpty else {
       throw HopdError(
-        .textMappingInvalid, "the mapping holds what a text mapping cannot say", at: Place(file: mapping.path),
+        .textMappingInvalid, "the mapping cannot be expressed as a text mapping", at: Place(file: mapping.path),
         hint: "use the mapping model as it is", reasons: findings)
     }
     return lines.joined(separator: "\n") + "\n"
@@ -260,7 +260,7 @@ struct TextMappingWriter {
     case .real, .date, .data, .uid:
       findings.append(
         HopdError(
-          .textMappingInvalid, "its user info holds a value that TOML has no word for", at: Place(entity: entity.name)))
+          .textMappingInvalid, "TOML cannot represent a value of its user info", at: Place(entity: entity.name)))
       return "\"\""
     }
   }

@@ -189,7 +189,7 @@ struct TextPropertyResolver {
       mistakes.add(
         "there is no entity \(name) in version \(destination.name)", at: place,
         NearestName.among(destination.entities.map(\.name), to: name).map { "did you mean \($0)?" }
-          ?? "name an entity of the destination")
+          ?? "use an entity of the destination")
       return nil
     }
     let attributes = destination.allAttributes(of: target).filter { !$0.value.isTransient }
@@ -241,7 +241,7 @@ struct TextPropertyResolver {
       mistakes.add(
         "the mapping \(mapping) makes \(outline.destination ?? "no") objects, and \(entity.name).\(relationship.name) "
           + "holds \(relationship.destinationEntityName)", at: place,
-        "name a mapping whose destination is \(relationship.destinationEntityName) or below it")
+        "use a mapping whose destination is \(relationship.destinationEntityName) or below it")
       return false
     }
     return true

@@ -292,7 +292,7 @@ struct JSONReader {
       case UInt8(ascii: "r"): utf8.append(0x0d)
       case UInt8(ascii: "t"): utf8.append(0x09)
       case UInt8(ascii: "u"): utf8.append(contentsOf: try scalar(&cursor, end).utf8)
-      default: throw fault("an escape that JSON does not know")
+      default: throw fault("an unknown JSON escape")
       }
     }
     guard let text = String(validating: utf8, as: UTF8.self) else { throw fault("text that is not UTF-8") }
@@ -320,7 +320,7 @@ struct JSONReader {
     guard end - cursor >= 4 else { throw fault("an escape without end") }
     var value: UInt16 = 0
     for byte in bytes[cursor..<cursor + 4] {
-      guard let digit = Hexadecimal.value(byte) else { throw fault("an escape that JSON does not know") }
+      guard let digit = Hexadecimal.value(byte) else { throw fault("an unknown JSON escape") }
       value = value << 4 | UInt16(digit)
     }
     cursor += 4

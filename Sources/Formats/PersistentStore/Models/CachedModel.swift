@@ -28,7 +28,7 @@ extension StoreReader {
         .modelCacheStale,
         "the copy of the model in the store (Z_MODELCACHE) is of another version than the store: it differs in "
           + (different.isEmpty ? "all entities" : different.prefix(10).joined(separator: ", ")),
-        hint: "give the store's model with --models, the app's .momd or its source")
+        hint: "pass the store's model with --models, the app's .momd or its source")
     }
     return (model, warnings)
   }

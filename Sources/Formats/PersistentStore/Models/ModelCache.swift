@@ -34,7 +34,7 @@ package enum ModelCache {
     defer { deflateEnd(&stream) }
     guard let count = UInt32(exactly: bytes.count),
       let bound = UInt32(exactly: deflateBound(&stream, UInt(bytes.count)))
-    else { throw HopdError(.internalError, "more is to be compressed than zlib takes at once") }
+    else { throw HopdError(.internalError, "the input is larger than zlib accepts") }
     var input = bytes
     var output = [UInt8](repeating: 0, count: Int(bound))
     let status = input.withUnsafeMutableBufferPointer { input in
@@ -118,14 +118,14 @@ package enum ModelCache {
       copy = try ModelReader.read(compiled: compiled, name: schema.model.name).model
     } catch {
       throw HopdError(
-        .modelCacheLeftEmpty, "the copy of the model in the store is left out: it could not be read again",
+        .modelCacheLeftEmpty, "the copy of the model in the store is omitted: it could not be read again",
         cause: error, hint: "nothing needs to be done: apps bring their own model")
     }
     let (found, wanted) = (copy.versionHashes, schema.model.versionHashes)
     let different = wanted.filter { found[$0.key] != $0.value }.keys.sorted()
     guard different.isEmpty, found.count == wanted.count else {
       throw HopdError(
-        .modelCacheLeftEmpty, "the copy of the model in the store is left out: read again, it would have other hashes",
+        .modelCacheLeftEmpty, "the copy of the model in the store is omitted: read again, it would have other hashes",
         at: Place(entity: different.first), hint: "nothing needs to be done: apps bring their own model")
     }
     return try compress(compiled)
@@ -169,7 +169,7 @@ extension StoreReader {
     case "blob" where row.bytes <= ModelCache.maximumBytes: break
     case "blob":
       throw ModelCache.damaged("it has \(row.bytes) bytes; more than \(ModelCache.maximumBytes) are not read", Place())
-    default: throw ModelCache.damaged("it holds a value of type \(row.type)", Place())
+    default: throw ModelCache.damaged("it contains a value of type \(row.type)", Place())
     }
     return try connection.rows("SELECT \"Z_CONTENT\" FROM \(table) LIMIT 1") { $0.blob(at: 0) }.first ?? nil
   }

@@ -127,7 +127,7 @@ package struct StoreReader {
     guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
       throw damaged(
         rows.count != 1
-          ? "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list"
+          ? "Z_METADATA has \(rows.count) rows instead of one with a UUID and a property list"
           : claims.contains(-1)
             ? "the metadata of the store (Z_METADATA.Z_PLIST) is not a blob" : "the row of Z_METADATA has no UUID")
     }
@@ -192,7 +192,7 @@ extension StoreReader {
     try checkHeader(of: location)
     if before.journalBytes > 0 {
       throw busy(
-        "there is a rollback journal beside the store: a program is writing, or died while writing",
+        "found a rollback journal next to the store: a program is writing, or crashed while writing",
         "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
     }
     do {
@@ -261,7 +261,7 @@ extension StoreReader {
       guard let status = try self.status(of: file, place), status.st_mode & S_IFMT != S_IFREG else { continue }
       throw HopdError(
         .notAStore, "its side file \(file.printable) is not a plain file", at: place,
-        hint: "move it away: beside a store there are only files that SQLite made")
+        hint: "move it: next to a store there are only files that SQLite creates")
     }
     if let status = try self.status(of: location.writeAheadLog, place) {
       stamps.logBytes = Int64(status.st_size)
@@ -310,7 +310,7 @@ extension StoreReader {
       let code = errno
       throw HopdError(
         code == EIO ? .inputOutput : .noPermission, "cannot be read: \(String(cString: strerror(code)))",
-        at: Place(store: path), hint: code == EIO ? "check the kernel log: dmesg" : "give hopd the right to read it"
+        at: Place(store: path), hint: code == EIO ? "check the kernel log: dmesg" : "grant hopd read access to it"
       )
     }
     defer { close(descriptor) }
@@ -330,7 +330,7 @@ extension StoreReader {
     let header = try firstBytes(of: location.database, count: 100)
     if header.isEmpty {
       throw HopdError(
-        .notAStore, "the file is empty", at: place, hint: "is this the right file? A store is never empty")
+        .notAStore, "the file is empty", at: place, hint: "check that this is the right file; a store is never empty")
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
       if let store = AtomicStoreKind(of: location.database) { throw store.refusal(place) }
@@ -344,7 +344,7 @@ extension StoreReader {
       }
       throw HopdError(
         .notAStore, "the file is not a SQLite database", at: place,
-        hint: "is this the right file?")
+        hint: "check that this is the right file")
     }
     guard header.count == 100 else {
       throw HopdError(
@@ -379,7 +379,7 @@ extension StoreReader {
     let place = Place(store: location.database)
     if let refusal = error.refusal { return refused(refusal, cause: error, at: place) }
     if error.isInterrupt {
-      return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
+      return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is unchanged; start it again")
     }
     func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
       HopdError(code, message, at: place, cause: error, hint: hint)
@@ -390,7 +390,7 @@ extension StoreReader {
     if error.isDamage { return meaning(.storeDamaged, "SQLite finds the database damaged", HopdError.damageHint) }
     if error.isFull { return meaning(.noSpace, "the disk is full", "free space and retry") }
     if [SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH].contains(error.code) {
-      return meaning(.noPermission, "the store or its directory cannot be written", "give hopd the right to write both")
+      return meaning(.noPermission, "the store or its directory cannot be written", "grant hopd write access to both")
     }
     if error.code == SQLITE_CANTOPEN {
       return meaning(.notFound, "the store cannot be opened", "is it there, a plain file, and readable?")
@@ -409,7 +409,7 @@ extension StoreReader {
   /// The refusal of a store with a value that would fill the memory: SQLite has up to four copies of it.
   package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
-      .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
+      .valueTooLarge, "the store contains a value that is larger than memory_limit allows", at: place, cause: error,
       hint: "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the "
         + "service four times as much; or migrate this store by hand with hopctl migrate")
   }
@@ -419,14 +419,14 @@ extension StoreReader {
     switch refusal {
     case .superJournal:
       HopdError(
-        .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete",
+        .journalForeign, "the rollback journal next to the store names another file, which SQLite would delete",
         at: place, cause: cause,
         hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
           + "otherwise move the -journal file and check where it came from")
     case .foreignName:
       HopdError(
         .notAStore, "a side file of the store is not a plain file, or belongs to another database", at: place,
-        cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
+        cause: cause, hint: "move it: next to a store there are only files that SQLite creates")
     case .exchangedDirectory:
       HopdError(
         .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",

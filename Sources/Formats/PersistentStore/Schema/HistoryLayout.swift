@@ -239,7 +239,7 @@ extension HistoryLayout {
       } else {
         finding.warnings.append(
           HopdError(
-            .indexLeftOut, "the index \(object.name) on \(object.table) is not as Core Data makes it; it is left out"))
+            .indexLeftOut, "the index \(object.name) on \(object.table) differs from Core Data's; it is ignored"))
       }
     }
     for entry in numbers {
@@ -265,7 +265,7 @@ extension HistoryLayout {
     if tables.isEmpty { return [] }
     var errors: [HopdError] = []
     for table in [Table.change, .transaction] where tables[table] == nil {
-      errors.append(HistoryLayout.notUnderstood("the history table \(table.rawValue) is missing beside the others"))
+      errors.append(HistoryLayout.notUnderstood("the history table \(table.rawValue) is missing next to the others"))
     }
     for table in Table.allCases where tables[table] != nil && !numbers.contains(where: { $0.number == table.number }) {
       guard let count = rows[table], count > 0 else { continue }

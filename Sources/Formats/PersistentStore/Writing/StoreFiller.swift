@@ -209,7 +209,7 @@ package struct StoreFiller {
         } else {
           throw HopdError(
             .cannotFill, "the type has fewer values than the store rows, and the attribute must be unique",
-            at: Place(entity: entity.name, property: attribute.name, row: row.key), hint: "give a smaller --rows")
+            at: Place(entity: entity.name, property: attribute.name, row: row.key), hint: "pass a smaller --rows")
         }
       case .toOne(let link), .owner(let link):
         let target = link.target(

@@ -50,7 +50,7 @@ extension SourceTarget {
   private func computed(_ expression: SourceExpression, _ place: Place) -> HopdError {
     HopdError(
       .sourceUnclear, "the list of models is not written as a list: \(expression.text)", at: place,
-      hint: "write it as [A.self, B.self], or name the classes: --schema A,B")
+      hint: "write it as [A.self, B.self], or pass the classes: --schema A,B")
   }
 
   /// The variable or static property that a path names.

@@ -52,7 +52,7 @@ extension SourceModels {
             HopdError(
               .versionsAlike,
               "\(earlier.name) and \(version.name) have one identifier, \(version.identifier), and different models",
-              at: version.place, hint: "give each VersionedSchema a versionIdentifier of its own"))
+              at: version.place, hint: "give each VersionedSchema its own versionIdentifier"))
         }
       }
     }

@@ -36,7 +36,7 @@ package struct VersionSearch {
     result.stages = plan.stages
     for version in declared where !result.versions.contains(where: { $0.schema?.index == version.schema?.index }) {
       result.remarks.append(
-        HopdError(.schemaChosen, "\(version.name) is not in the migration plan, and is left out", at: version.place))
+        HopdError(.schemaChosen, "\(version.name) is not in the migration plan, and is ignored", at: version.place))
     }
     return result
   }
@@ -99,7 +99,7 @@ package struct VersionSearch {
         .sourceUnclear,
         "there are \(plans.count) migration plans: \(plans.map(\.qualifiedName).joined(separator: ", "))",
         at: Place(file: FilePath(target.files[plan.scope.file]), line: plan.declaration.position.line),
-        hint: "name one version: --schema \(declared.first?.name ?? "SCHEMA")")
+        hint: "pass one version: --schema \(declared.first?.name ?? "SCHEMA")")
     }
     guard let (property, scope) = target.staticProperty("schemas", of: plan), let value = property.value else {
       throw unread(plan)
@@ -243,14 +243,14 @@ package struct VersionSearch {
       }
     }
     guard let largest = found.max(by: { $0.entities.count < $1.entities.count }) else {
-      if let first = failures.first { throw first.hinted("name the classes: --schema A,B") }
+      if let first = failures.first { throw first.hinted("pass the classes: --schema A,B") }
       throw noSchema()
     }
     guard found.allSatisfy({ $0.entities.isSubset(of: largest.entities) }) else {
       throw HopdError(
         .sourceUnclear, "the app has several schemas, and none has the models of all others",
         at: largest.version.place,
-        hint: "name one: --schema \(Self.word(for: largest.version.place))",
+        hint: "pass one: --schema \(Self.word(for: largest.version.place))",
         reasons: found.map { candidate in
           HopdError(
             .sourceUnclear, "models: \(candidate.entities.sorted().prefix(12).joined(separator: ", "))",
@@ -276,8 +276,8 @@ package struct VersionSearch {
         : "nothing in this source says which models the app's store has",
       at: Place(file: target.files.first.map { FilePath($0) }),
       hint: models.isEmpty
-        ? "name the folder of the target that declares the models"
-        : "name the classes: --schema \(models.prefix(20).joined(separator: ","))")
+        ? "pass the folder of the target that declares the models"
+        : "pass the classes: --schema \(models.prefix(20).joined(separator: ","))")
   }
 
   /// A place as `--schema` takes it.
@@ -298,7 +298,7 @@ package struct VersionSearch {
         return version.place.line == line && (path == file || path.hasSuffix("/\(file)"))
       }
       if let version = found.first { return SourceVersions(versions: [version]) }
-      throw HopdError(.usage, "no call in \(schema) names models", hint: "give the line of Schema( or ModelContainer(")
+      throw HopdError(.usage, "no call in \(schema) names models", hint: "pass the line of Schema( or ModelContainer(")
     }
     let names = schema.split(separator: ",").map { $0.split(separator: ".").map(String.init) }
     var roots: [SourceSymbol] = []

@@ -31,13 +31,13 @@ extension Hop {
         "check the store with `hopctl verify`; restore a backup if it is damaged")
     }
     if error.isInputOutput {
-      return meaning(.inputOutput, "the disk reports an error", "the store is untouched; \(error.inputOutputHint)")
+      return meaning(.inputOutput, "the disk reports an error", "the store is unchanged; \(error.inputOutputHint)")
     }
     if error.isTooLarge { return StoreReader.valueTooLarge(error, at: place) }
     if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
     return meaning(
       .internalError, "SQLite refused a statement of the hop",
-      "the store is untouched; please report this with the journal at level debug")
+      "the store is unchanged; please report this bug with the journal at level debug")
   }
 
   /// Returns the entity that declares the constraint of a unique index, with its property; nil if the step that failed

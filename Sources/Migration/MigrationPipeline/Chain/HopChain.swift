@@ -303,10 +303,10 @@ extension HopChain {
       throw HopdError(
         .verificationFailed, "the store of a hop does not have the rows that it must have",
         at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is untouched; please report this with the output of `hopctl plan`",
+        hint: "the store is unchanged; please report this bug with the output of `hopctl plan`",
         reasons: wrong.map {
           HopdError(
-            .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows in place of \($0.value)",
+            .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows instead of \($0.value)",
             at: Place(entity: $0.key))
         })
     }

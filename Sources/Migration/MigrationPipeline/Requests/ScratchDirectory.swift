@@ -23,7 +23,7 @@ package struct ScratchDirectory {
     } catch {
       throw HopdError(
         (error as? HopdError)?.code ?? .inputOutput, "no scratch folder can be made in \(chosen.printable)",
-        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --scratch DIR")
+        at: Place(file: chosen), cause: error, hint: "pass a writable directory with --scratch DIR")
     }
   }
 

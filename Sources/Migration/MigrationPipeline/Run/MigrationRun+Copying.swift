@@ -24,8 +24,8 @@ extension MigrationRun {
     let occupied = [destination.database, destination.supportDirectory] + destination.sideFiles
     for path in occupied where try files.status(path) != nil {
       throw HopdError(
-        .outputExists, "the output is there already", at: Place(file: path),
-        hint: "name another file, or move that one away")
+        .outputExists, "output already exists", at: Place(file: path),
+        hint: "choose another name, or move the existing file")
     }
     let area = StagingArea(location: destination, job: job, files: files)
     do {
@@ -49,7 +49,7 @@ extension MigrationRun {
     }
     throw HopdError(
       .outputExists, "the output is the store itself: the two are one file", at: Place(file: destination.database),
-      hint: "name another file for the copy; without --output the store itself is migrated")
+      hint: "choose another path for the copy; without --output the store itself is migrated")
   }
 
   /// The copy gets the store's mode and attributes in any case, its owner and group where this process may set them.

@@ -196,7 +196,7 @@ extension MigrationRun {
     } catch {
       let failure = HopdError.of(error, at: Place(store: request.name))
       guard hasLeftovers, ![.interrupted, .noSpace].contains(failure.code) else { throw error }
-      observer(.recovered(sentence: "what was left of the migration cannot be used (\(failure.code)); it begins again"))
+      observer(.recovered(sentence: "the staged files of the migration are unusable (\(failure.code)); it starts over"))
       return try finish(chain.startOver, chain, &intent, environment)
     }
   }

@@ -229,13 +229,13 @@ extension TargetVersion {
           matches.isEmpty
             ? "none of the models that make up the store has a version \"\(name)\""
             : "several of the models that make up the store have a version \"\(name)\"",
-          hint: "name a version for each model that is not to go to its current one, with \"\(separator)\" between "
+          hint: "pass a version for each model that is not to go to its current one, with \"\(separator)\" between "
             + "them; the versions are: \(all)")
       }
       guard parts[match.bundle] == .current else {
         throw HopdError(
           .noSuchVersion, "\"\(text)\" names two versions of the model \(bundles[match.bundle].name)",
-          hint: "name one version of each model; the versions are: \(all)")
+          hint: "pass one version of each model; the versions are: \(all)")
       }
       parts[match.bundle] = .named(match.version)
     }

@@ -91,7 +91,7 @@ package struct MigrationGraph: Sendable {
       throw HopdError(
         .inferenceOff,
         "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
-        hint: "switch inference on (`infer = true`), or give a mapping model for each hop",
+        hint: "switch inference on (`infer = true`), or pass a mapping model for each hop",
         reasons: mappings.isEmpty ? [] : missing)
     }
     throw Self.noRoute(from: start, to: target, missing)
@@ -104,10 +104,10 @@ package struct MigrationGraph: Sendable {
     let edges = missing.compactMap(\.place.hop)
     return HopdError(
       .noRoute,
-      "no chain leads from \(start.model.name) to \(target.model.name): the hop\(edges.count == 1 ? "" : "s") "
+      "no migration path from \(start.model.name) to \(target.model.name): the hop\(edges.count == 1 ? "" : "s") "
         + "\(edges.joined(separator: ", ")) cannot be inferred",
       at: Place(file: start.path),
-      hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
+      hint: "pass a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
         + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as far "
         + "as an earlier version", reasons: missing)
   }

@@ -147,7 +147,7 @@ package struct ModelCatalog: Sendable {
     let places = paths.map(\.printable).joined(separator: ", ")
     return HopdError(
       .noModels, paths.isEmpty ? "no model specified" : "no readable model found in \(places)",
-      hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder of these"
+      hint: "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a folder of these"
         + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
   }
 
@@ -209,7 +209,7 @@ package struct ModelCatalog: Sendable {
       }
       remarks.append(
         HopdError(
-          .modelRemark, "the model is the same as \(first.path.printable), and left out", at: Place(file: bundle.path)))
+          .modelRemark, "the model is the same as \(first.path.printable), and ignored", at: Place(file: bundle.path)))
     }
     return (models, remarks)
   }

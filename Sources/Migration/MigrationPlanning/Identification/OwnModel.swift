@@ -52,7 +52,7 @@ struct OwnModelMatching {
       return .refused(
         unused(
           "it has as many entities in common with each of \(best.map(\.bundle.name).joined(separator: ", "))",
-          hint: "name one of these models with --models", reasons: []))
+          hint: "pass one of these models with --models", reasons: []))
     }
     let version = version(before: target, of: bundle)
     do {
@@ -63,13 +63,13 @@ struct OwnModelMatching {
           unused(
             "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the "
               + "models",
-            hint: "if it is older, name the versions one by one, oldest first: --models STORE --models NEXT …, each a "
+            hint: "if it is older, pass the versions one by one, oldest first: --models STORE --models NEXT …, each a "
               + "store, a .mom or an .xcdatamodel", reasons: losses))
       }
     } catch {
       return .refused(
         unused(
-          "no hop leads from it to \(target.model.name)",
+          "no hop from it to \(target.model.name)",
           hint: "add the versions between, or the model of the store's own version", reasons: [error]))
     }
     let line = VersionLine(
@@ -138,7 +138,7 @@ struct OwnModelMatching {
 
   private func unused(_ why: String, hint: String?, reasons: [HopdError]) -> HopdError {
     HopdError(
-      .ownModelUnused, "the store holds a model of its own version, which is not used: \(why)", hint: hint,
+      .ownModelUnused, "the store contains a model of its own version, which is not used: \(why)", hint: hint,
       reasons: reasons)
   }
 }

@@ -206,7 +206,7 @@ struct RouteSearch {
         missing.add(
           .noRoute, "no mapping model fits this hop", at: Place(hop: RouteSearch.title(source, destination)),
           hint: isBackward
-            ? "only a mapping model leads back: name one for this hop with --mappings" : "name one with --mappings",
+            ? "only a mapping model leads back: pass one for this hop with --mappings" : "pass one with --mappings",
           reasons: near)
         continue
       }

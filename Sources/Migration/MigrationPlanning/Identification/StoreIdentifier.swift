@@ -85,7 +85,7 @@ package enum StoreIdentifier {
     guard tables.contains("Z_METADATA") else {
       throw HopdError(
         .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
-        hint: "is this the right file?")
+        hint: "check that this is the right file")
     }
     guard tables.contains("Z_PRIMARYKEY") else {
       throw HopdError(
@@ -132,7 +132,7 @@ package enum StoreIdentifier {
       .storeNewer,
       "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
         + "backwards",
-      hint: "is the model up to date? Otherwise give a later version as the one to reach, or mapping models that lead "
+      hint: "is the model up to date? Otherwise pass a later version as the one to reach, or mapping models that lead "
         + "back; hopctl also goes back by inference with --allow-older")
   }
 

@@ -109,7 +109,7 @@ struct StoreMatching {
     }
     return try only(
       ways, failures, called: \.version.model.name,
-      hint: "give a copy of the model that has only the configuration with which the app opens this store")
+      hint: "pass a copy of the model that has only the configuration with which the app opens this store")
   }
 
   /// Returns the only match by some configurations; those with the same entities in every version count as one.

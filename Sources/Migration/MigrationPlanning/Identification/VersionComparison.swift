@@ -63,7 +63,7 @@ package enum VersionComparison {
     // The store may have a version that was left out: that cannot be ruled out.
     let leftOut = catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
       HopdError(
-        .versionUnusable, "the store may have the version “\($0.name)”, which is left out: \($0.reason.message)",
+        .versionUnusable, "the store may have the version “\($0.name)”, which is ignored: \($0.reason.message)",
         at: $0.reason.place, hint: $0.reason.hint, reasons: $0.reason.reasons)
     }
     if !leftOut.isEmpty { error.code = .unknownVersion }
@@ -76,13 +76,13 @@ package enum VersionComparison {
   ) -> HopdError {
     guard !store.isEmpty else {
       return HopdError(
-        .unknownVersion, "the metadata of the store hold no version hashes, so its version is unknown",
+        .unknownVersion, "the metadata of the store contain no version hashes, so its version is unknown",
         hint: "open the store once with its app, which writes them")
     }
     guard let (version, differences) = nearest(store, catalog: catalog) else {
       return HopdError(
         .unknownVersion, "there is no model to compare the store with",
-        hint: "name the model of the app with --models PATH")
+        hint: "pass the model of the app with --models PATH")
     }
     // A part of a version that is not a configuration, and a part of several models, have their own reports.
     let isPart = differences.allSatisfy { if case .missing = $0 { true } else { false } }
@@ -94,12 +94,12 @@ package enum VersionComparison {
     guard hasRelatives else {
       return HopdError(
         .foreignStore, "the store has nothing in common with the \(catalog.versions.count) versions given",
-        hint: "is it the store of another app? Then give the model of that app",
+        hint: "is it the store of another app? Then pass the model of that app",
         reasons: reasons)
     }
     let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
     let edited =
-      "give the state before \(version.model.name) was edited without a new version: the store has the entities of "
+      "pass the state before \(version.model.name) was edited without a new version: the store has the entities of "
       + "\(version.model.name), and those above were changed since"
     let missing =
       "add the version it was made with: an older or newer one that is missing from the model, or the state "
@@ -116,8 +116,8 @@ package enum VersionComparison {
     return HopdError(
       isPerhapsNewer ? .perhapsNewer : .unknownVersion,
       (isPerhapsNewer ? "the store may be newer than the models: it" : "the store")
-        + " was made with none of the \(catalog.versions.count) versions given; nearest is \(version.model.name) "
-        + "of \(version.modelName), with \(shared) of \(store.count) entities alike",
+        + " matches none of the \(catalog.versions.count) given versions; the closest is \(version.model.name) "
+        + "of \(version.modelName) (\(shared) of \(store.count) entities match)",
       hint: newer + (isEdited ? edited : missing), reasons: reasons)
   }
 
@@ -143,7 +143,7 @@ package enum VersionComparison {
       hint: (configurations.isEmpty
         ? "\(version.model.name) has no configurations"
         : "its configurations are: \(configurations.joined(separator: "; "))")
-        + "; give the model with which the app made this store",
+        + "; pass the model with which the app made this store",
       reasons: missing.map { reason(.missing($0), version) })
   }
 

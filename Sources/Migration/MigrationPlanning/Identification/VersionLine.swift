@@ -90,7 +90,7 @@ extension VersionLine {
       }
       throw HopdError(
         .noCurrentVersion, "the model \(modelName) does not say which of its versions is current", at: place,
-        hint: "name the version to reach (--to VERSION, or `target` in the configuration): \(names)")
+        hint: "pass the version to reach (--to VERSION, or `target` in the configuration): \(names)")
     }
   }
 
@@ -101,7 +101,7 @@ extension VersionLine {
       "the version “\(version.name)” of the model \(modelName) cannot be used, and \(why)",
       at: Place(file: paths.first),
       hint: version.reason.hint
-        ?? "give the compiled model of the app (.momd) beside its source, or repair the version",
+        ?? "pass the compiled model of the app (.momd) next to its source, or repair the version",
       reasons: [version.reason])
   }
 

@@ -214,7 +214,7 @@ struct StoreInspection {
         continue
       }
       if found != parent {
-        mismatch("Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
+        mismatch("Z_PRIMARYKEY gives entity number \(number) the parent \(found) instead of \(parent)", entity: name)
       }
     }
     let known = Set(schema.numbers.values)

@@ -64,7 +64,7 @@ package enum StoreFolder {
           HopdError(
             .modelTooLarge, "only the first \(StoreFolder.most) files and folders are searched for stores",
             at: Place(file: folder),
-            hint: "name a folder that holds only the stores of the versions"))
+            hint: "pass a directory that contains only the stores of the versions"))
       }
       for name in names { inspect(folder.appending(name), depth: depth) }
     }

@@ -61,7 +61,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// The history of the store, for people: true even if the pin was removed.
   package var account: String {
-    "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
+    "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : ", replacing \(names)")
       + (group.map { " (group \($0))" } ?? "")
   }
 

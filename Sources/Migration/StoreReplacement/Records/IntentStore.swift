@@ -60,7 +60,7 @@ package struct IntentStore: Sendable {
     {
       throw HopdError(
         .storeBusy,
-        "a replacement in place of the same file was begun under its other name "
+        "an in-place replacement of the same file was started under its other name "
           + "\(intent.store.path.printable), and is at work or was cut off", at: Place(store: location.database),
         hint: "let it end, or migrate the store once more by that name: this mends it")
     }

@@ -70,7 +70,7 @@ package struct LateFiles {
     guard isOpen == false else {
       throw HopdError(
         .storeBusy,
-        "the log beside the store was written for the store before its migration, and "
+        "the log next to the store was written for the store before its migration, and "
           + (isOpen == true ? "a program has the store open" : "hopd cannot see whether a program has the store open"),
         at: Place(store: location.database, file: location.writeAheadLog),
         hint: "close the program before it writes the log into the store, and move the log away; the old store is "

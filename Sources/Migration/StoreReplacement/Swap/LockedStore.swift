@@ -84,7 +84,7 @@ package final class LockedStore {
     guard name.string.utf8.count <= longest else {
       throw HopdError(
         .unsuitableFile,
-        "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal beside it",
+        "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal next to it",
         hint: "give the store a name of at most \(longest) bytes, together with its side files")
     }
   }
@@ -99,7 +99,7 @@ package final class LockedStore {
     guard found.kind == .regular else {
       throw HopdError(
         .notAStore, "it is \(found.kind); only regular files are stores",
-        hint: "name the file itself, not a link to it")
+        hint: "pass the file itself, not a link to it")
     }
     guard found.size > 0 else {
       // SQLite takes an empty file for a new database and writes its first page into it with the first lock.
@@ -111,7 +111,7 @@ package final class LockedStore {
       guard let side = try files.status(file), side.kind != .regular else { continue }
       throw HopdError(
         .notAStore, "its side file is \(side.kind)", at: Place(file: file),
-        hint: "move it away: beside a store there are only files that SQLite made")
+        hint: "move it: next to a store there are only files that SQLite creates")
     }
     return (folder, found)
   }
@@ -242,7 +242,7 @@ package final class LockedStore {
     if journalMode == .delete, try files.status(location.sharedMemory) != nil {
       reasons.append(
         HopdError(
-          .cannotReplace, "there is a -shm file beside a store that does not use one",
+          .cannotReplace, "unexpected -shm file: the store is not in WAL mode",
           hint: "if no program has the store open, remove \(location.sharedMemory.printable)"))
     }
     guard !reasons.isEmpty else { return }

@@ -128,7 +128,7 @@ package struct StoreSwap {
     let location = store.location
     guard staged.removingLastComponent() == location.directory else {
       throw HopdError(
-        .internalError, "the staged store is not beside the store", at: Place(store: location.database, file: staged))
+        .internalError, "the staged store is not next to the store", at: Place(store: location.database, file: staged))
     }
     switch try mode ?? StoreSwap.safeMode(nil, for: store) {
     case .rename:

@@ -130,7 +130,7 @@ extension StoreSwap {
           if generation.directory == folder { kept = moved }
         }
       } catch {
-        warn("the backup could not be copied to its directory; it stays beside the store", error)
+        warn("the backup could not be copied to its directory; it stays next to the store", error)
       }
     }
     do {

@@ -89,7 +89,7 @@ struct DataSet {
     default:
       throw HopdError(
         .dataInvalid, "the form of \(path.printable) does not follow from its name", at: place,
-        hint: "name it .csv, .tsv, .ndjson or .jsonl, or set delimiter")
+        hint: "rename it to .csv, .tsv, .ndjson or .jsonl, or set delimiter")
     }
   }
 }

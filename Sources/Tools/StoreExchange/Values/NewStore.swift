@@ -63,7 +63,7 @@ package struct NewStore {
     for path in [location.database, location.supportDirectory] + location.sideFiles
     where try files.status(path) != nil {
       throw HopdError(
-        .alreadyExists, "already exists", at: Place(store: path), hint: "name another path, or move that one away")
+        .alreadyExists, "already exists", at: Place(store: path), hint: "choose another path, or move that file")
     }
   }
 

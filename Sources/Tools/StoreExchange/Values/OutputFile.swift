@@ -56,6 +56,6 @@ final class OutputFile {
       }
     return HopdError(
       code, "the file cannot be written", at: Place(file: path), cause: error,
-      hint: "name a path that you may write to, on a disk with room")
+      hint: "choose a writable path with enough free space")
   }
 }

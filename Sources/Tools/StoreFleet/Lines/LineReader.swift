@@ -70,7 +70,7 @@ package struct LineReader: ~Copyable {
       guard buffer.count < Self.longest else {
         throw HopdError(
           .badManifest, "a line is longer than a mebibyte", at: Place(file: path, line: number + 1),
-          hint: "name the file that `hopctl fleet scan` wrote, or a list with one path a line")
+          hint: "pass the file that `hopctl fleet scan` wrote, or a list with one path a line")
       }
       try fill()
     }

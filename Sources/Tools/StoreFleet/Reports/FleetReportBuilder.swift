@@ -75,7 +75,7 @@ package struct FleetReportBuilder {
       } else if !lines.endsTorn, !found.contains(0) {
         throw HopdError(
           .badManifest, "the line is not a result of `hopctl fleet run`", at: Place(file: path, line: lines.number),
-          hint: "name the files that `hopctl fleet run --results` wrote")
+          hint: "pass the files that `hopctl fleet run --results` wrote")
       }
     }
   }

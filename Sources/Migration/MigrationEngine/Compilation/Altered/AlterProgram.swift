@@ -266,6 +266,6 @@ extension AlterProgram.KeptTable {
       filled.count == values.count ? "" : "its rows get other entity numbers",
       filled.isEmpty ? "" : "its rows get values of \(filled.map(\.column).joined(separator: ", "))",
     ].filter { !$0.isEmpty }
-    return parts.isEmpty ? "it stays as it is" : parts.joined(separator: "; ")
+    return parts.isEmpty ? "it is unchanged" : parts.joined(separator: "; ")
   }
 }

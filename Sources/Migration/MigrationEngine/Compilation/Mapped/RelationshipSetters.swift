@@ -180,7 +180,7 @@ struct RelationshipSetters {
                   the object with key \(column: 0) would get objects made of one of \(possible.name), which several \
                   mappings make: \(names)
                   """, entity: range.mapping.name, property: relationship.name,
-                hint: "name the mapping whose objects are meant, in the mapping model", code: .mappingUnsupported)
+                hint: "specify the mapping whose objects are meant in the mapping model", code: .mappingUnsupported)
             ))
           continue
         }
