@@ -14,6 +14,8 @@ let package = Package(
       name: "hopctl-swiftdata-reader",
       dependencies: [
         "CConfinement", .product(name: "SwiftParser", package: "swift-syntax"),
+        .product(name: "SwiftDiagnostics", package: "swift-syntax"),
+        .product(name: "SwiftParserDiagnostics", package: "swift-syntax"),
         .product(name: "SwiftSyntax", package: "swift-syntax"),
       ],
       swiftSettings: [

@@ -18,6 +18,7 @@ struct DeclarationCollector {
     let collector = UseCollector(positions: self)
     collector.walk(tree)
     file.uses = collector.uses
+    file.faults = SyntaxFaults.first(of: tree, positions)
     return file
   }
 
@@ -79,9 +80,7 @@ struct DeclarationCollector {
     result.condition = condition
     result.attributes = attributes(node.attributes).nonEmpty
     result.inherited = node.inheritanceClause?.inheritedTypes.map { Expressions.type($0.type) }
-    let block = node.memberBlock
-    if block.hasUnexpected || node.inheritanceClause?.hasError == true { result.isBroken = true }
-    add(block.members, condition: nil, to: &result)
+    add(node.memberBlock.members, condition: nil, to: &result)
     return result
   }
 
@@ -106,7 +105,6 @@ struct DeclarationCollector {
         found.arguments = Expressions.arguments(macro.arguments)
         found.condition = condition
         result.macros.add([found])
-      case .missingDecl: result.isBroken = true
       default:
         if let nested = declaration(item.decl, condition: condition) { result.members.add([nested]) }
       }
@@ -138,17 +136,15 @@ struct DeclarationCollector {
       let body = binding.accessorBlock
       if let body, Self.isComputed(body), !isStatic, !keepsComputed { continue }
       guard let name = binding.pattern.as(IdentifierPatternSyntax.self) else {
-        // A tuple of names declares several properties.
-        var broken = SourceProperty(name: Expressions.text(binding.pattern), position: position(binding.pattern))
-        broken.isBroken = true
-        result.append(broken)
+        var tuple = SourceProperty(name: Expressions.text(binding.pattern), position: position(binding.pattern))
+        tuple.isTuple = true
+        result.append(tuple)
         continue
       }
       var property = SourceProperty(name: name.identifier.plainText, position: position(name.identifier))
       property.isStatic = isStatic ? true : nil
       property.isConstant = node.bindingSpecifier.tokenKind == .keyword(.let) ? true : nil
       property.isLazy = has(.lazy) ? true : nil
-      property.isBroken = binding.pattern.hasError || type?.hasError == true || node.attributes.hasError ? true : nil
       property.condition = condition
       property.type = type.map { Expressions.type($0) }
       property.value =
@@ -202,14 +198,6 @@ struct DeclarationCollector {
         }
       }
     }
-  }
-}
-
-extension MemberBlockSyntax {
-  /// Whether text in it is no declaration.
-  fileprivate var hasUnexpected: Bool {
-    unexpectedBetweenLeftBraceAndMembers != nil || unexpectedBetweenMembersAndRightBrace != nil
-      || rightBrace.presence == .missing
   }
 }
 

@@ -98,7 +98,8 @@ enum Expressions {
     case .keyPathExpr(let path): return keyPath(path) ?? other()
     case .macroExpansionExpr: return other()
     case .sequenceExpr(let sequence): return sum(sequence, inner) ?? other()
-    case .asExpr(let cast): return inner(cast.expression)
+    case .asExpr(let cast) where cast.questionOrExclamationMark == nil:
+      return .cast(inner(cast.expression), type(cast.type))
     default: return other()
     }
   }
@@ -201,8 +202,11 @@ enum Expressions {
         parts.append(inner(element))
       } else if let sign = element.as(BinaryOperatorExprSyntax.self) {
         guard sign.operator.text == "+" else { return nil }
-      } else if element.is(UnresolvedAsExprSyntax.self), index == 1, node.elements.count == 3, let value = parts.first {
-        return value
+      } else if let cast = element.as(UnresolvedAsExprSyntax.self), index == 1, node.elements.count == 3,
+        cast.questionOrExclamationMark == nil, let value = parts.first,
+        let written = node.elements.last?.as(TypeExprSyntax.self)
+      {
+        return .cast(value, type(written.type))
       } else {
         return nil
       }

@@ -30,7 +30,9 @@ enum SwiftDataReader {
     let tree = bytes.withUnsafeBufferPointer { Parser.parse(source: $0) }
     let positions = SourceLocationConverter(fileName: "", tree: tree)
     var collector = DeclarationCollector(positions: positions, conditions: Conditions(request.definitions))
-    return collector.file(tree)
+    var file = collector.file(tree)
+    if file.faults != nil, bytes.mayDeclareModels { file.mayDeclareModels = true }
+    return file
   }
 
   // MARK: Standard input and output

@@ -61,8 +61,24 @@ package final class GitSource {
   /// Returns the commit of a tag, a branch or another name.
   package func commit(of name: String) throws(HopdError) -> String {
     guard !name.isEmpty, !name.hasPrefix("-") else { throw HopdError(.usage, "\(name) is not the name of a commit") }
-    let answer = try Self.git(["rev-parse", "--verify", "--end-of-options", "\(name)^{commit}"], in: repository)
+    let answer: [UInt8]
+    do throws(HopdError) {
+      answer = try Self.git(
+        ["rev-parse", "--verify", "--quiet", "--end-of-options", "\(name)^{commit}"], in: repository)
+    } catch {
+      throw HopdError(
+        .notFound, "there is no tag, branch or commit \(name.printableLine)", at: Place(file: repository),
+        hint: Self.hint(for: name, (try? tags("*")) ?? []))
+    }
     return String(decoding: answer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+  }
+
+  /// Tags that look like a name that is not there.
+  package static func hint(for name: String, _ tags: [Tag]) -> String {
+    let known = tags.map(\.name)
+    guard !known.isEmpty else { return "fetch the tags: git fetch --tags; in a pipeline, fetch-tags: true" }
+    return NearestName.among(known, to: name).map { "did you mean \($0.printableLine)?" }
+      ?? "the last of \(known.count) tags are: " + known.suffix(8).map(\.printableLine).joined(separator: ", ")
   }
 
   // MARK: Source of a commit

@@ -37,6 +37,29 @@ package struct SourceFolder: SourceTree {
     }
   }
 
+  /// The number of Swift files at or below a path; nil if it cannot be listed.
+  package static func countOfFiles(below path: FilePath) -> Int? {
+    guard case .folder? = try? ModelFiles.kind(of: path) else { return nil }
+    return (try? search(path, most: 20_000, withProjects: false))?.count
+  }
+
+  /// Returns a folder with models elsewhere in the same checkout.
+  package static func folderWithModels(near path: FilePath) -> FilePath? {
+    guard var top = path.resolvingLinks else { return nil }
+    for _ in 0..<maximumFolders {
+      if access(top.appending(".git").string, F_OK) == 0 { break }
+      top.removeLastComponent()
+    }
+    guard access(top.appending(".git").string, F_OK) == 0,
+      let files = try? search(top, most: 5_000, withProjects: false)
+    else { return nil }
+    let first = files.sorted().first { file in
+      let bytes = try? ModelFiles.bytes(of: top.appending(FilePath(file).components), limit: 4 << 20)
+      return bytes?.mentionsModel == true
+    }
+    return first.map { top.appending(FilePath($0).components).removingLastComponent() }
+  }
+
   /// Lists the files at or below a path.
   init(_ path: FilePath, limits: SourceLimits) throws(HopdError) {
     self.limits = limits

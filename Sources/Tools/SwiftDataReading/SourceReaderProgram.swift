@@ -46,10 +46,13 @@ package struct SourceReaderProgram: Sendable {
     var buffer = [CChar](repeating: 0, count: 4096)
     let length = readlink("/proc/self/exe", &buffer, buffer.count - 1)
     let text = String(decoding: buffer.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    for place in places(for: FilePath(text)) where access(place.string, X_OK) == 0 { return SourceReaderProgram(place) }
+    let places = places(for: FilePath(text))
+    for place in places where access(place.string, X_OK) == 0 { return SourceReaderProgram(place) }
     throw HopdError(
-      .noSourceReader, "models in Swift source are read by \(name), which is not installed",
-      hint: "build it in hopd's sources with `make swiftdata`, and install hopd again")
+      .noSourceReader,
+      "models in Swift source are read by \(name), which is not installed; searched: "
+        + places.map(\.string).joined(separator: ", "),
+      hint: "build and install it in hopd's sources: make swiftdata && sudo make install")
   }
 
   static func places(for program: FilePath) -> [FilePath] {

@@ -18,6 +18,17 @@ package struct SourceChoice: Sendable, Hashable {
 
   package init() {}
 
+  /// The options that make this choice, without those of the releases.
+  package var words: [String] {
+    (target.map { ["--target", $0] } ?? []) + (schema.map { ["--schema", $0] } ?? [])
+      + definitions.sorted { $0.key < $1.key }.flatMap { ["--define", $0.value ? $0.key : "\($0.key)=0"] }
+  }
+
+  /// A folder with these options, for a command to type next.
+  package func words(for folder: FilePath) -> String {
+    ([folder.string] + words).map(\.quotedForShell).joined(separator: " ")
+  }
+
   /// Returns the conditions of `--define` words: `DEBUG`, `os(iOS)`, `DEBUG=0`.
   package static func definitions(_ words: [String]) -> [String: Bool] {
     words.reduce(into: [:]) { result, word in
@@ -43,11 +54,23 @@ package struct SwiftDataSourceReader: SourceModelReader {
   /// With tags the source is in git, whatever the working tree has.
   package func isSource(_ path: FilePath) -> Bool { choice.tags != nil || SourceFolder.isSource(path) }
 
+  package func absence(at path: FilePath) -> HopdError? {
+    guard let count = SourceFolder.countOfFiles(below: path), count > 0 else { return nil }
+    let folder = SourceFolder.folderWithModels(near: path)
+    return HopdError(
+      .noSourceModels,
+      "there is no Core Data model here, and none of \(count) Swift files has a class with @Model; folders of tests "
+        + "and of other packages are left out", at: Place(file: path),
+      hint: folder.map { "name the folder of the app's target: \($0.quotedForShell) has @Model classes" }
+        ?? "name the folder of the target that declares the models")
+  }
+
   package func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     if let tags = choice.tags { return try TaggedModels.bundle(of: path, tags: tags, choice: choice) }
     let target = try target(at: path)
     let calibrated = try CalibrationFile.read(besides: path)
-    let models = try SourceModels(target, schema: choice.schema, calibrated: calibrated)
+    let models = try SourceModels(
+      target, schema: choice.schema, calibrated: calibrated, words: choice.words(for: path))
     return try models.bundle(
       name: (path.resolvingLinks ?? path).stem ?? path.string, path: path, declaredOrder: declaredOrder)
   }

@@ -9,8 +9,6 @@ import SystemPackage
 extension HopdError.Code {
   /// Tags were skipped, or cannot be distinguished.
   package static let tagRemark = HopdError.Code("tag-remark", severity: .note)
-  /// A VersionedSchema has another shape than in an earlier release.
-  package static let shippedSchemaChanged = HopdError.Code("shipped-schema-changed", severity: .warning)
 }
 
 /// The models of releases.
@@ -30,7 +28,7 @@ package enum TaggedModels {
     guard !tags.isEmpty else {
       throw HopdError(
         .usage, "no tag fits \(pattern.printableLine)", at: Place(file: folder),
-        hint: "git tag shows them. In a pipeline: fetch them first, with fetch-tags: true and fetch-depth: 0")
+        hint: GitSource.hint(for: pattern, try source.tags("*")))
     }
     let calibrated = try CalibrationFile.read(besides: folder)
     var releases: [Release] = []
@@ -40,14 +38,18 @@ package enum TaggedModels {
       do throws(HopdError) {
         let target = try source.target(at: tag.commit, choice: choice)
         releases.append(
-          Release(tag: tag.name, models: try SourceModels(target, schema: choice.schema, calibrated: calibrated)))
+          Release(
+            tag: tag.name,
+            models: try SourceModels(
+              target, schema: choice.schema, calibrated: calibrated, words: choice.words(for: folder))))
       } catch {
         if error.code == .noSourceModels { without.append(tag.name) } else { builder.refuse(error, tag.name) }
       }
     }
     for release in releases { builder.add(release) }
-    builder.addCurrent(try current(source, folder, choice, calibrated))
-    builder.findings += changedSchemas(releases)
+    let (now, name) = try current(source, folder, choice, calibrated)
+    builder.addCurrent(now, called: name)
+    builder.shipped = changedSchemas(releases, now: now)
     if !without.isEmpty {
       builder.warnings.append(
         ModelWarning("\(without.count) tags have no SwiftData models: \(Self.words(without))", at: Place(file: folder)))
@@ -55,43 +57,55 @@ package enum TaggedModels {
     return builder.bundle
   }
 
-  /// The source of the folder; that of HEAD in a repository without a working tree.
+  /// The source of the folder, and what it is called beside the tags; that of HEAD in a repository without a working
+  /// tree.
   private static func current(
     _ source: GitSource, _ folder: FilePath, _ choice: SourceChoice, _ calibrated: CalibratedForms
-  ) throws(HopdError) -> SourceModels {
+  ) throws(HopdError) -> (models: SourceModels, name: String) {
+    let isHere = SourceFolder.isSource(folder)
     let target =
-      SourceFolder.isSource(folder)
+      isHere
       ? try SwiftDataSourceReader(choice).target(at: folder)
       : try source.target(at: try source.commit(of: "HEAD"), choice: choice)
-    return try SourceModels(target, schema: choice.schema, calibrated: calibrated)
+    let models = try SourceModels(
+      target, schema: choice.schema, calibrated: calibrated, words: choice.words(for: folder))
+    return (models, isHere ? "working-tree" : "HEAD")
   }
 
-  /// VersionedSchema types whose shape differs between releases: what shipped with the earlier one is of no version in
-  /// the later one.
-  private static func changedSchemas(_ releases: [Release]) -> [HopdError] {
-    var shapes: [String: [(hashes: [String: VersionHash], tags: [String], place: Place)]] = [:]
+  /// The VersionedSchema types of releases whose shape the current source does not have any more: their stores are of
+  /// no version. A shape that it has under another name is known to the app, which compares hashes.
+  private static func changedSchemas(_ releases: [Release], now: SourceModels) -> [ShippedSchema] {
+    let declared = now.versions.filter { $0.version.schema != nil }
+    guard !declared.isEmpty else { return [] }
+    let known = Set(declared.compactMap { $0.derived.model?.versionHashes })
+    struct Shape: Hashable {
+      let name: String
+      let hashes: [String: VersionHash]
+    }
+    var order: [Shape] = []
+    var found: [Shape: (tags: [String], version: SourceVersion, model: ManagedObjectModel, wasCurrent: Bool)] = [:]
     for release in releases {
-      for (version, derived) in release.models.versions {
-        guard let model = derived.model, version.schema != nil else { continue }
-        let hashes = model.versionHashes
-        if let index = shapes[version.name]?.firstIndex(where: { $0.hashes == hashes }) {
-          shapes[version.name]?[index].tags.append(release.tag)
-        } else {
-          shapes[version.name, default: []].append((hashes, [release.tag], version.place))
-        }
+      for (index, (version, derived)) in release.models.versions.enumerated() {
+        guard version.schema != nil, let model = derived.model else { continue }
+        let shape = Shape(name: version.name, hashes: model.versionHashes)
+        guard !known.contains(shape.hashes) else { continue }
+        if found[shape] == nil { order.append(shape) }
+        found[shape, default: ([], version, model, false)].tags.append(release.tag)
+        if index == release.models.versions.count - 1 { found[shape]?.wasCurrent = true }
       }
     }
-    return shapes.sorted { $0.key < $1.key }.compactMap { name, found in
-      guard found.count > 1, let first = found.first, let last = found.last else { return nil }
-      let entities = Set(first.hashes.keys).union(last.hashes.keys).filter { first.hashes[$0] != last.hashes[$0] }
-      return HopdError(
-        .shippedSchemaChanged,
-        "\(name) has \(found.count) shapes in these releases: "
-          + found.map { words($0.tags) }.joined(separator: "; ")
-          + ". Between the first and the last, \(entities.count) entities differ: \(words(entities.sorted()))",
-        at: last.place,
-        hint: "a version that has shipped stays as it is; freeze it: hopctl model freeze FOLDER --tag \(first.tags[0]) "
-          + "--name \(name)")
+    return order.compactMap { shape in
+      guard let (tags, version, model, wasCurrent) = found[shape] else { return nil }
+      let same =
+        declared.first { $0.version.name == version.name }
+        ?? declared.first { $0.version.identifier == version.identifier }
+      // One that is refused is told as such; one that is gone matters only if stores were made with it.
+      if let same, same.derived.model == nil { return nil }
+      guard same != nil || wasCurrent else { return nil }
+      return ShippedSchema(
+        name: version.name, tags: tags, model: model,
+        now: same?.derived.model.map { $0.renamed(same?.version.name ?? "") },
+        place: same?.version.place ?? version.place)
     }
   }
 
@@ -110,7 +124,8 @@ package enum TaggedModels {
     private var omitted: [OmittedVersion] = []
     private var refusedTags: [String: [String]] = [:]
     private var current: String?
-    var findings: [HopdError] = []
+    private var findings: [HopdError] = []
+    var shipped: [ShippedSchema] = []
     var warnings: [ModelWarning] = []
 
     init(folder: FilePath) { self.folder = folder }
@@ -118,7 +133,7 @@ package enum TaggedModels {
     mutating func add(_ release: Release) {
       guard let (version, derived) = release.models.versions.last else { return }
       guard let model = derived.model else {
-        return refuse(derived.refusal(at: version.place), release.tag)
+        return refuse(release.models.refusal((version, derived)), release.tag)
       }
       if let known = hashes.firstIndex(of: model.versionHashes) {
         origin.tags[versions[known].name]?.append(release.tag)
@@ -132,14 +147,20 @@ package enum TaggedModels {
       versions.append(model.renamed(name))
       hashes.append(model.versionHashes)
       origin.places[name] = derived.places
+      origin.enumValues[name] = derived.enumValues
     }
 
-    mutating func addCurrent(_ models: SourceModels) {
+    mutating func addCurrent(_ models: SourceModels, called place: String) {
       findings += models.findings
+      origin.stages = models.appStages
+      warnings += models.remarks.map { ModelWarning($0.message, at: $0.place) }
       guard let (version, derived) = models.versions.last else { return }
+      // Without a VersionedSchema its identifier is 1.0.0 in every release, which looks like one of the tags.
+      let taken = Set(versions.map(\.name))
+      let name = version.schema == nil || taken.contains(version.name) ? place : version.name
       guard let model = derived.model else {
         omitted.append(
-          OmittedVersion(name: version.name, reason: derived.refusal(at: version.place), isCurrent: true))
+          OmittedVersion(name: name, reason: models.refusal((version, derived)), isCurrent: true))
         return
       }
       // A shape that was released already is the current version under the name of its release, with what the source
@@ -149,10 +170,14 @@ package enum TaggedModels {
         hashes.remove(at: known)
         append(model, name, derived)
         current = name
+        warnings.append(ModelWarning("the source as it is now has the model of \(name)", at: version.place))
       } else {
-        let name = versions.contains { $0.name == version.name } ? "\(version.name) (now)" : version.name
-        append(model, name, derived)
-        current = name
+        append(model, taken.contains(name) ? "\(name) (now)" : name, derived)
+        current = versions.last?.name
+      }
+      for (version, derived) in models.versions where version.schema != nil {
+        guard let known = derived.model.flatMap({ hashes.firstIndex(of: $0.versionHashes) }) else { continue }
+        origin.otherNames[version.name] = versions[known].name
       }
     }
 
@@ -176,6 +201,7 @@ package enum TaggedModels {
         currentVersionName: current, omitted: omitted, warnings: remarks)
       var origin = self.origin
       origin.findings = findings
+      origin.shipped = shipped
       bundle.origin = origin
       return bundle
     }

@@ -54,14 +54,82 @@ package enum VersionOrder: String, Sendable, Hashable {
   case names
 }
 
+extension HopdError.Code {
+  /// The app runs code in a stage, which hopd does not have.
+  package static let stageNeedsProgram = HopdError.Code("stage-needs-program", severity: .warning)
+}
+
+/// A stage of the app's migration plan that runs code of the app.
+package struct AppStage: Sendable, Hashable {
+  /// Names of its versions.
+  package let source: String
+  package let destination: String
+  /// Where the app declares it.
+  package let place: Place
+  /// The hashes of its first version and of those before it in the plan.
+  private let earlier: Set<[String: VersionHash]>
+  /// The hashes of its last version and of those after it.
+  private let later: Set<[String: VersionHash]>
+
+  /// Takes a stage with the versions of the plan before and after it.
+  package init(
+    from source: String, to destination: String, at place: Place, earlier: Set<[String: VersionHash]>,
+    later: Set<[String: VersionHash]>
+  ) {
+    (self.source, self.destination, self.place) = (source, destination, place)
+    (self.earlier, self.later) = (earlier, later.subtracting(earlier))
+  }
+
+  /// Whether a version is the stage's first one, or before it.
+  package func begins(at hashes: [String: VersionHash]) -> Bool { earlier.contains(hashes) }
+
+  /// Whether a version is the stage's last one, or after it.
+  package func ends(at hashes: [String: VersionHash]) -> Bool { later.contains(hashes) }
+}
+
+/// The values that an attribute can have, where they are the raw values of an enum.
+package struct EnumValues: Sendable, Hashable {
+  package let values: [AttributeDefault]
+  /// Whether it may have no value.
+  package let isOptional: Bool
+
+  package init(_ values: [AttributeDefault], isOptional: Bool) { (self.values, self.isOptional) = (values, isOptional) }
+}
+
+/// A version that a release had and that the current source does not have any more.
+package struct ShippedSchema: Sendable {
+  /// Name of its VersionedSchema.
+  package let name: String
+  /// The releases that have it.
+  package let tags: [String]
+  /// The model as it was shipped.
+  package let model: ManagedObjectModel
+  /// The version of that name, otherwise of that identifier, in the current source; nil if there is none.
+  package let now: ManagedObjectModel?
+  /// Where it is declared now, or was declared.
+  package let place: Place
+
+  package init(name: String, tags: [String], model: ManagedObjectModel, now: ManagedObjectModel?, place: Place) {
+    (self.name, self.tags, self.model, self.now, self.place) = (name, tags, model, now, place)
+  }
+}
+
 /// What is known of models that were derived from an app's source.
 package struct ModelOrigin: Sendable {
   /// Where entities and their properties are declared, by version; the property of an entity itself is empty.
   package var places: [String: [PropertyKey: Place]] = [:]
+  /// The raw values of enums, by version and by the key path of the attribute.
+  package var enumValues: [String: [PropertyKey: EnumValues]] = [:]
   /// The tags of the repository whose releases have a version, by its name.
   package var tags: [String: [String]] = [:]
   /// What the source shows and the models do not.
   package var findings: [HopdError] = []
+  /// Names that the current migration plan has for versions which are named after a release.
+  package var otherNames: [String: String] = [:]
+  /// Stages of the current plan that run code of the app.
+  package var stages: [AppStage] = []
+  /// Versions of releases that the current source has changed or removed.
+  package var shipped: [ShippedSchema] = []
 
   package init() {}
 

@@ -15,6 +15,8 @@ package protocol SourceModelReader: Sendable {
   var isNamed: Bool { get }
   /// Whether a path is a Swift file, or a folder that has one.
   func isSource(_ path: FilePath) -> Bool
+  /// Returns the error for a path without models, with what was searched; nil if it has no Swift file.
+  func absence(at path: FilePath) -> HopdError?
   /// Returns the versions of the model that the source at a path declares.
   func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle
 }

@@ -24,6 +24,13 @@ package struct DeclaredStage: Sendable, Hashable {
   /// "Model 2 → Model 3".
   package var title: String { "\(source) → \(destination)" }
 
+  /// Returns the stage with other names for its versions.
+  package func renaming(_ names: [String: String]) -> DeclaredStage {
+    DeclaredStage(
+      model: model, source: names[source] ?? source, destination: names[destination] ?? destination,
+      willMigrate: willMigrate, didMigrate: didMigrate, place: place)
+  }
+
   /// Returns the hook of one moment; nil if the stage has none.
   package func hook(_ moment: StageHook.Moment) -> StageHook? {
     let program = moment == .willMigrate ? willMigrate : didMigrate

@@ -38,14 +38,16 @@ package struct FreshStore {
   /// Creates the file at `path`, which must not exist, with `rows` sample objects.
   ///
   /// It is written without syncs: a caller that needs it durable syncs the complete file. `external` receives a few
-  /// large values with external storage; without it all values are in the columns.
+  /// large values with external storage; without it all values are in the columns. `enumValues` are the raw values of
+  /// enums, which no other sample value would be.
   package func make(
     at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, kind: SampleRows = .everyKind,
-    external: ExternalSamples? = nil, progress: (Int64) -> Bool = { _ in true }
+    external: ExternalSamples? = nil, enumValues: [PropertyKey: EnumValues] = [:],
+    progress: (Int64) -> Bool = { _ in true }
   ) throws {
     try make(at: path, metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: schema.frameworkVersion)) {
       var filler = StoreFiller(
-        connection: $0, schema: schema, rows: rows, seed: seed, kind: kind, external: external)
+        connection: $0, schema: schema, rows: rows, seed: seed, kind: kind, external: external, enumValues: enumValues)
       try filler.fill(progress: progress)
       try external?.throwIfFailed()
       return filler.highWaterMarks

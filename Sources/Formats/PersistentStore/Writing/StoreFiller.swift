@@ -16,13 +16,15 @@ package struct StoreFiller {
   private let schema: StoreSchema
   private let plan: FillPlan
   private var values: SampleValues
+  private let enumValues: [PropertyKey: EnumValues]
 
   /// Creates a filler for the store in `connection`, whose tables exist and are empty.
   package init(
     connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, kind: SampleRows = .everyKind,
-    external: ExternalSamples? = nil
+    external: ExternalSamples? = nil, enumValues: [PropertyKey: EnumValues] = [:]
   ) {
     self.connection = connection
+    self.enumValues = enumValues
     self.schema = schema
     // A bound far beyond any disk prevents overflow in the arithmetic on keys.
     plan = FillPlan(schema: schema, rows: max(0, min(rows, 1 << 40)))
@@ -49,6 +51,7 @@ package struct StoreFiller {
   /// The source of one column's value.
   private enum Source {
     case attribute(Attribute, shift: Int64)
+    case oneOf([SQLiteValue], shift: Int64)
     case unique(Attribute, Distinction)
     case toOne(Link)
     case discriminator(Int)
@@ -86,6 +89,10 @@ package struct StoreFiller {
           // Counts are computed after all rows are written; before that no object has children.
           sources.append(
             schema.derivation(ofAttribute: attribute.name, in: entity.name)?.isCount == true ? .zero : .null)
+          continue
+        }
+        if let known = enumValues[PropertyKey(entity: entity.name, property: attribute.name)]?.stored {
+          sources.append(.oneOf(known, shift: Int64(offset)))
           continue
         }
         sources.append(
@@ -199,6 +206,7 @@ package struct StoreFiller {
       case .zero: value = .integer(0)
       case .attribute(let attribute, let shift):
         value = values.value(of: attribute, ordinal: row.ordinal, shift: shift)
+      case .oneOf(let all, let shift): value = all[Int((row.ordinal &+ shift) % Int64(all.count))]
       case .unique(_, .bit(let place, let count)) where row.key <= 1 << min(count, 40):
         value = .integer((row.key - 1) >> place & 1)
       case .unique(let attribute, let distinction):
@@ -295,5 +303,20 @@ package struct StoreFiller {
       }
       guard progress(done) else { throw Self.stopped }
     }
+  }
+}
+
+extension EnumValues {
+  /// The values as a column has them, with NULL where the attribute may have none; nil if there are none.
+  fileprivate var stored: [SQLiteValue]? {
+    let found = values.compactMap { value -> SQLiteValue? in
+      switch value {
+      case .string(let text): .text(text)
+      case .integer(let number): .integer(number)
+      case .double(let number): .real(number)
+      default: nil
+      }
+    }
+    return found.isEmpty ? nil : found + (isOptional ? [.null] : [])
   }
 }

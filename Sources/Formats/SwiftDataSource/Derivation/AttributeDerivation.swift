@@ -56,6 +56,7 @@ extension ModelDerivation {
       }
     case .enumeration(let index):
       guard let elements = elements(ofEnum: index, property: name) else { return nil }
+      note(valuesOf: index, element: name, isOptional: isOptional)
       if !hasRawType(index) {
         remark(
           .casesCount, "its enum has no raw values: a new case is a new version of the model",

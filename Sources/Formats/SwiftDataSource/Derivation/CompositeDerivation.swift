@@ -13,10 +13,6 @@ extension ModelDerivation {
       refuse("the struct \(symbol.name) contains itself, or is nested too deeply", at: declaration.position, in: file)
       return nil
     }
-    guard declaration.isBroken != true else {
-      refuse("the struct \(symbol.name) cannot be parsed", at: declaration.position, in: file, hint: "does it compile?")
-      return nil
-    }
     guard !target.conforms(symbol, to: ["RawRepresentable", "OptionSet"]) else {
       _ = settle(
         UnprovenForm(name: "RawRepresentable struct", alternatives: []), "the struct \(symbol.name)",
@@ -45,7 +41,7 @@ extension ModelDerivation {
     let file = symbol.scope.file
     guard countElement(at: property.position, in: file) else { return nil }
     let what = "\(symbol.name).\(property.name)"
-    if property.isBroken == true || property.isLazy == true {
+    if property.isTuple == true || property.isLazy == true {
       refuse("\(what) cannot be an element of a composite", at: property.position, in: file)
       return nil
     }
@@ -108,6 +104,7 @@ extension ModelDerivation {
       return nil
     }
     guard var leaf = raw.first else { return nil }
+    note(valuesOf: index, element: name, isOptional: isOptional)
     if !isOptional {
       guard let found = settle(.enumInRequiredStruct, what, at: position, in: file) else { return nil }
       leaf.isOptional = found == UnprovenForm.optional
@@ -163,8 +160,8 @@ extension ModelDerivation {
       refuse(condition: held.condition ?? "", at: held.position, in: file)
       return nil
     }
-    guard !cases.isEmpty, declaration.isBroken != true else {
-      refuse("the enum \(symbol.name) has no cases that can be read", at: declaration.position, in: file)
+    guard !cases.isEmpty else {
+      refuse("the enum \(symbol.name) has no cases", at: declaration.position, in: file)
       return nil
     }
     return cases.map { Attribute(name: $0.name, type: .string, isOptional: true) }

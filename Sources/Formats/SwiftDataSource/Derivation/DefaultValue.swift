@@ -8,6 +8,7 @@ enum DefaultValue {
   /// Returns the default of an attribute; an object that only the app can make, where the value is not a constant.
   static func of(_ value: SourceExpression, type: AttributeType) -> AttributeDefault? {
     if case .none = value { return nil }
+    if case .cast(let inner, _) = value { return of(inner, type: type) }
     return constant(value, type) ?? .archived(className: className(of: value))
   }
 

@@ -15,8 +15,6 @@ extension HopdError.Code {
   package static let versionsAlike = HopdError.Code("versions-alike", severity: .warning)
   /// A version cannot be reached by the migration plan.
   package static let stageMissing = HopdError.Code("stage-missing", severity: .warning)
-  /// The app runs code in a stage, which hopd cannot run.
-  package static let stageNeedsProgram = HopdError.Code("stage-needs-program", severity: .warning)
   /// A new case of an enum would change the version hash.
   package static let casesCount = HopdError.Code("cases-count", severity: .note)
   /// A default is another value in each process of the app.
@@ -41,6 +39,8 @@ package struct DerivedModel: Sendable {
   package let classes: [String: [String]]
   /// Where each property is declared.
   package let propertyPlaces: [PropertyKey: Place]
+  /// The raw values of enums, by the key path of the attribute.
+  package var enumValues: [PropertyKey: EnumValues] = [:]
 
   /// Where entities and properties are declared; the property of an entity itself is empty.
   package var places: [PropertyKey: Place] {

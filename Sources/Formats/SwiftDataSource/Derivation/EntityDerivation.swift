@@ -9,14 +9,13 @@ extension ModelDerivation {
   mutating func entity(_ symbol: SourceSymbol) -> EntityDraft {
     var draft = EntityDraft(symbol: symbol)
     let declaration = symbol.declaration
-    if declaration.isBroken == true {
-      refuse("its source cannot be parsed", at: declaration.position, hint: "does it compile?")
-    }
     if declaration.isGeneric == true { refuse("the class is generic", at: declaration.position) }
+    if let held = declaration.attributes?.first(where: { $0.isNamed("Model") })?.condition {
+      refuse(condition: held, at: declaration.position)
+    }
     for inherited in declaration.inherited ?? [] {
       guard case .name(let path) = inherited,
-        case .type(let index) = target.resolve(path.map(\.name), in: symbol.scope),
-        target.types[index].declaration.kind == .class
+        target.symbol(path.map(\.name), in: symbol.scope)?.declaration.kind == .class
       else { continue }
       _ = settle(
         UnprovenForm(name: "inheritance", alternatives: []), "the class inherits from \(inherited.text)",
@@ -41,7 +40,9 @@ extension ModelDerivation {
     guard !attributes.contains(where: { $0.isNamed("Transient") && $0.condition == nil }) else { return }
     let symbol = draft.symbol
     begin(property, of: symbol)
-    if property.isBroken == true { return refuse("its declaration cannot be parsed", hint: "does it compile?") }
+    if property.isTuple == true {
+      return refuse("it declares several properties as a tuple", hint: "declare each property alone")
+    }
     if let condition = property.condition { return refuse(condition: condition, at: property.position) }
     if let held = attributes.first(where: { $0.condition != nil }) {
       return refuse(condition: held.condition ?? "", at: held.position)
@@ -249,6 +250,7 @@ extension SourceExpression {
       callee.text + "("
         + arguments.prefix(4).map { ($0.label.map { "\($0): " } ?? "") + $0.value.text }.joined(separator: ", ") + ")"
     case .keyPath(let root, let names): "\\\(root?.text ?? "").\(names.joined(separator: "."))"
+    case .cast(let value, let type): "\(value.text) as \(type.text)"
     case .sum(let parts): parts.prefix(4).map(\.text).joined(separator: " + ")
     }
   }

@@ -17,14 +17,33 @@ extension SourceTarget {
       guard types.count == 1, let first = types.first, let type = first else { return nil }
       return .array(type)
     case .call(.type(let type), _): return resolve(type, in: scope)
-    case .call(.path(let path), _):
+    case .cast(_, let type): return resolve(type, in: scope)
+    case .call(.path(let path), let arguments):
       let names = path.last == "init" ? Array(path.dropLast()) : path
-      if let type = storable(names, in: scope) { return type }
+      if let type = storable(names, in: scope) { return isCertain(arguments, of: type) ? type : nil }
       return path.count > 1 ? member(path, in: scope, isCall: true, depth: depth) : nil
     case .path(let path): return path.count > 1 ? member(path, in: scope, isCall: false, depth: depth) : nil
     case .none, .dictionary, .type, .call, .keyPath, .sum, .other: return nil
     }
   }
+
+  /// Whether an initializer gives a value in any case. Foundation's types have others, whose value is optional, and so
+  /// have enums with raw values.
+  private func isCertain(_ arguments: [SourceArgument], of type: ResolvedType) -> Bool {
+    let labels = arguments.map { $0.label ?? "" }
+    switch type {
+    case .plain, .unproven:
+      if labels == [""] { if case .string = arguments[0].value { return type == .plain("String", .string) } }
+      return labels.isEmpty || labels == [""] && arguments[0].value.isNumber || Self.initializers.contains(labels)
+    case .enumeration: return false
+    default: return !labels.contains("rawValue")
+    }
+  }
+
+  private static let initializers: Set<[String]> = [
+    ["timeIntervalSinceNow"], ["timeIntervalSince1970"], ["timeIntervalSinceReferenceDate"], ["timeInterval", "since"],
+    ["repeating", "count"], ["count"], ["describing"],
+  ]
 
   /// The type of that name; nil for a name that is none.
   private func storable(_ path: [String], in scope: SourceScope) -> ResolvedType? {
@@ -41,7 +60,7 @@ extension SourceTarget {
     switch type {
     case .enumeration(let found), .structure(let found), .model(let found): index = found
     // Of Foundation's types, such members are values of the type itself: Date.now, Int.max, Double.zero.
-    case .plain: return isCall ? nil : type
+    case .plain: return isCall || !Self.constants.contains(name) ? nil : type
     default: return nil
     }
     if types[index].declaration.cases?.contains(where: { $0.name == name }) == true { return type }
@@ -51,7 +70,21 @@ extension SourceTarget {
   }
 }
 
+extension SourceTarget {
+  /// Members of the types of Swift and Foundation that are values of the type itself; an app may declare others.
+  static let constants: Set<String> = [
+    "now", "distantPast", "distantFuture", "zero", "max", "min", "pi", "infinity", "greatestFiniteMagnitude",
+  ]
+}
+
 extension SourceExpression {
+  fileprivate var isNumber: Bool {
+    switch self {
+    case .integer, .real: true
+    default: false
+    }
+  }
+
   fileprivate var isLiteral: Bool {
     switch self {
     case .string, .interpolation, .integer, .real, .boolean: true

@@ -18,6 +18,8 @@ package struct ModelDerivation {
   private static let maximumElements = 100_000
   private static let maximumRefusals = 1_000
   var drafts: [EntityDraft] = []
+  /// The raw values of enums, by the key path of the attribute.
+  private var enumValues: [PropertyKey: EnumValues] = [:]
   /// The entity and property that is being derived.
   private var subject = Place()
 
@@ -87,7 +89,7 @@ package struct ModelDerivation {
     return DerivedModel(
       name: name, model: model, refusals: refusals, remarks: remarks, forms: forms, entityPlaces: entityPlaces,
       classes: Dictionary(drafts.map { ($0.symbol.name, $0.symbol.path) }) { first, _ in first },
-      propertyPlaces: propertyPlaces)
+      propertyPlaces: propertyPlaces, enumValues: enumValues)
   }
 
   private func entity(of draft: EntityDraft) -> Entity {
@@ -114,6 +116,15 @@ package struct ModelDerivation {
   }
 
   mutating func begin(at place: Place) { subject = place }
+
+  /// Notes the raw values of the enum that an element of the current property has.
+  mutating func note(valuesOf index: Int, element: String, isOptional: Bool) {
+    guard let entity = subject.entity, let property = subject.property else { return }
+    let values = target.rawValues(ofEnum: index)
+    guard !values.isEmpty else { return }
+    enumValues[PropertyKey(entity: entity, property: "\(property).\(element)")] = EnumValues(
+      values, isOptional: isOptional)
+  }
 
   /// The place of what is being derived.
   var currentPlace: Place { subject }

@@ -62,12 +62,21 @@ extension ModelDerivation {
 
   mutating func pairInverses() {
     let ends = ends()
-    for end in ends where self[end].named != nil { pairNamed(end, ends) }
+    let named = Dictionary(
+      ends.map { (Name(owner: self[$0].owner, property: self[$0].relationship.name), $0) }
+    ) { first, _ in first }
+    for end in ends where self[end].named != nil { pairNamed(end, named) }
     pairImplied(ends)
   }
 
+  /// A relationship by its class and its name.
+  private struct Name: Hashable {
+    let owner: Int
+    let property: String
+  }
+
   /// `inverse:` sets the inverse at its own end (33 hashes of 5 owners) and at the other one (74 of 5).
-  private mutating func pairNamed(_ end: End, _ ends: [End]) {
+  private mutating func pairNamed(_ end: End, _ ends: [Name: End]) {
     begin(end)
     let draft = self[end]
     guard let named = draft.named else { return }
@@ -80,11 +89,7 @@ extension ModelDerivation {
             + target.types[draft.destination].qualifiedName)
       }
     }
-    guard
-      let other = ends.first(where: {
-        self[$0].owner == draft.destination && self[$0].relationship.name == named.property
-      })
-    else {
+    guard let other = ends[Name(owner: draft.destination, property: named.property)] else {
       // The destination itself was refused, or the property is no relationship.
       guard drafts.contains(where: { $0.symbol.index == draft.destination }) else { return }
       return refuse("its inverse \(draft.relationship.destinationEntityName).\(named.property) is not a relationship")
@@ -100,21 +105,33 @@ extension ModelDerivation {
     }
   }
 
+  /// The classes at both ends of a relationship.
+  private struct Way: Hashable {
+    let from: Int
+    let to: Int
+  }
+
   /// Without any `inverse:` two relationships are inverses only if neither has `@Relationship` and each is the only
   /// candidate of the other (5 hashes of 2 owners).
   private mutating func pairImplied(_ ends: [End]) {
     let open = ends.filter { self[$0].relationship.inverseName == nil }
-    func candidates(_ end: End) -> [End] {
-      open.filter { $0 != end && self[$0].owner == self[end].destination && self[$0].destination == self[end].owner }
+    let ways = Dictionary(grouping: open) { Way(from: self[$0].owner, to: self[$0].destination) }
+    /// The candidates for the other end: the first ones, and how many there are.
+    func candidates(_ end: End) -> (first: [End], count: Int) {
+      let draft = self[end]
+      let back = ways[Way(from: draft.destination, to: draft.owner)] ?? []
+      let isSelf = draft.destination == draft.owner
+      return (back.prefix(7).filter { $0 != end }, back.count - (isSelf ? 1 : 0))
     }
     for end in open where self[end].relationship.inverseName == nil {
       begin(end)
-      let found = candidates(end)
+      let (found, count) = candidates(end)
       guard let other = found.first else { continue }
-      let isAmbiguous = found.count > 1 || candidates(other).count > 1
-      if isAmbiguous {
+      if count > 1 || candidates(other).count > 1 {
         // Several candidates: none of them gets an inverse (2 hashes of 1 owner).
-        let names = found.map { "\(self[end].relationship.destinationEntityName).\(self[$0].relationship.name)" }
+        let names = found.prefix(6).map {
+          "\(self[end].relationship.destinationEntityName).\(self[$0].relationship.name)"
+        }
         remarkLost("there are several candidates (\(names.joined(separator: ", ")))", end, nil)
       } else if self[end].hasMacro || self[other].hasMacro {
         // A macro without `inverse:` at either end: no inverse at both (4 hashes of 2 owners).

@@ -10,8 +10,24 @@ package struct SourceFile: Codable, Sendable, Hashable {
   package var variables: [SourceProperty] = []
   /// Calls that name the models of a container.
   package var uses: [SchemaUse] = []
+  /// The first syntax errors.
+  package var faults: [SyntaxFault]?
+  /// Whether a file with syntax errors has the words `@Model`, `VersionedSchema` or `SchemaMigrationPlan`: an error may
+  /// hide any declaration.
+  package var mayDeclareModels: Bool?
 
   package init() {}
+}
+
+/// A syntax error: what the parser expected or found.
+package struct SyntaxFault: Codable, Sendable, Hashable {
+  package var message: String
+  package var position: SwiftPosition
+
+  package init(_ message: String, position: SwiftPosition) {
+    self.message = message
+    self.position = position
+  }
 }
 
 /// A place in a file, both numbers from 1; the column counts bytes.
@@ -39,8 +55,6 @@ package struct SourceDeclaration: Codable, Sendable, Hashable {
   /// Whether only its own file sees it.
   package var isPrivate: Bool?
   package var isGeneric: Bool?
-  /// Whether something outside of functions could not be parsed.
-  package var isBroken: Bool?
   /// The undecided condition of `#if` around it.
   package var condition: String?
   package var attributes: [SourceAttribute]?
@@ -68,7 +82,8 @@ package struct SourceProperty: Codable, Sendable, Hashable {
   package var isStatic: Bool?
   package var isConstant: Bool?
   package var isLazy: Bool?
-  package var isBroken: Bool?
+  /// Whether it is a tuple of names, which declares several properties.
+  package var isTuple: Bool?
   package var condition: String?
   package var type: SourceType?
   /// The initial value; for a computed static one the only expression of its body.
@@ -160,6 +175,8 @@ package indirect enum SourceExpression: Codable, Sendable, Hashable {
   case call(SourceExpression, [SourceArgument])
   case keyPath(root: SourceType?, [String])
   case sum([SourceExpression])
+  /// `value as Type`.
+  case cast(SourceExpression, SourceType)
   /// Any other form, with the beginning of its text.
   case other(String)
 }

@@ -1,7 +1,9 @@
 // What a written type is: one of the types that SwiftData stores by itself, a type of the target, or something that
 // hopd does not know.
 
+import Diagnostics
 import ManagedObjectModel
+import SystemPackage
 
 /// A type after its names are resolved.
 indirect enum ResolvedType: Sendable, Hashable {
@@ -83,6 +85,7 @@ extension SourceTarget {
     switch resolve(declared: path.map(\.name), in: scope) {
     case .type(let index):
       let symbol = types[index]
+      if let fault = fault(in: symbol) { return .other(text, fault) }
       if symbol.declaration.kind == .typealias {
         guard symbol.declaration.isGeneric != true, let aliased = symbol.declaration.aliased else {
           return .other(text, "it is a generic typealias")
@@ -132,6 +135,20 @@ extension SourceTarget {
     if let type = ResolvedType.plainTypes[only.name] { return .plain(only.name, type) }
     if ResolvedType.unprovenTypes[only.name] != nil { return .unproven(only.name) }
     return .other(text, "its source is not here")
+  }
+
+  /// The syntax error in a file that declares a type or extends it; nil if there is none.
+  private func fault(in symbol: SourceSymbol) -> String? {
+    for file in [symbol.scope.file] + symbol.extensions.map(\.file) {
+      guard let first = facts[file].faults?.first else { continue }
+      return "its file has a syntax error: \(place(of: first, in: file)): \(first.message)"
+    }
+    return nil
+  }
+
+  /// The place of a syntax error.
+  func place(of fault: SyntaxFault, in file: Int) -> Place {
+    Place(file: FilePath(files[file]), line: fault.position.line, column: fault.position.column)
   }
 
   /// File and line of a declaration.

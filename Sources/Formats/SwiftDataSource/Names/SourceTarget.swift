@@ -27,8 +27,8 @@ package struct SourceTarget: Sendable {
         }
       }
     }
-    // An extension may extend a type that another one declares, whatever their order is.
-    while !extensions.isEmpty {
+    // An extension may extend a type that another one declares, whatever their order is; no source nests them deeply.
+    for _ in 0..<64 where !extensions.isEmpty {
       let count = extensions.count
       extensions.removeAll { extended in
         let scope = SourceScope(file: extended.file)
@@ -106,6 +106,7 @@ package struct SourceTarget: Sendable {
       ? candidates.filter { types[$0].declaration.isPrivate != true || !types[$0].scope.types.isEmpty } : own
     guard let first = visible.first else { return .unknown }
     guard visible.count > 1 else { return .type(first) }
+    guard visible.count <= 64 else { return .ambiguous(visible) }
     // The same declaration twice, in two folders, means the same.
     let declarations = Set(visible.map { types[$0].declaration.withoutPositions })
     return declarations.count == 1 && visible.allSatisfy { types[$0].extensions.isEmpty }
@@ -126,32 +127,35 @@ package struct SourceTarget: Sendable {
   }
 
   /// Whether a type or one of its extensions names one of the protocols, or one that inherits from it.
-  func conforms(_ type: SourceSymbol, to names: Set<String>, depth: Int = 0) -> Bool {
-    guard depth < 16 else { return false }
-    let declarations = [(type.declaration, type.scope.file)] + type.extensions
-    for (declaration, file) in declarations {
-      for inherited in declaration.inherited ?? [] {
-        guard case .name(let path) = inherited, let last = path.last?.name else { continue }
-        if names.contains(last) { return true }
-        let scope = SourceScope(file: file, types: type.scope.types)
-        guard case .type(let index) = resolve(path.map(\.name), in: scope), index != type.index else { continue }
-        if types[index].declaration.kind == .protocol, conforms(types[index], to: names, depth: depth + 1) {
-          return true
+  func conforms(_ type: SourceSymbol, to names: Set<String>) -> Bool {
+    var seen: Set<Int> = [type.index]
+    var queue = [type]
+    while let type = queue.popLast() {
+      let declarations = [(type.declaration, type.scope.file)] + type.extensions
+      for (declaration, file) in declarations {
+        for inherited in declaration.inherited ?? [] {
+          guard case .name(let path) = inherited, let last = path.last?.name else { continue }
+          if names.contains(last) { return true }
+          let scope = SourceScope(file: file, types: type.scope.types)
+          guard case .type(let index) = resolve(path.map(\.name), in: scope),
+            types[index].declaration.kind == .protocol,
+            seen.insert(index).inserted
+          else { continue }
+          queue.append(types[index])
         }
       }
     }
     return false
   }
 
-  /// A static property of a type, or of its extensions, with the scope of its expressions.
+  /// A static property of a type, or of its extensions, with the scope of its expressions; nil if it is compiled only
+  /// under a condition.
   func staticProperty(_ name: String, of type: SourceSymbol) -> (property: SourceProperty, scope: SourceScope)? {
     let inner = SourceScope(file: type.scope.file, types: type.scope.types + [type.index])
-    if let found = type.declaration.properties?.first(where: { $0.isStatic == true && $0.name == name }) {
-      return (found, inner)
-    }
-    for (declaration, file) in type.extensions {
+    let places = [(type.declaration, inner)] + type.extensions.map { ($0, SourceScope(file: $1, types: [type.index])) }
+    for (declaration, scope) in places {
       if let found = declaration.properties?.first(where: { $0.isStatic == true && $0.name == name }) {
-        return (found, SourceScope(file: file, types: [type.index]))
+        return found.condition == nil && declaration.condition == nil ? (found, scope) : nil
       }
     }
     return nil
@@ -161,7 +165,7 @@ package struct SourceTarget: Sendable {
   func variable(_ name: String, from scope: SourceScope) -> (property: SourceProperty, scope: SourceScope)? {
     for file in [scope.file] + facts.indices.filter({ $0 != scope.file }) {
       if let found = facts[file].variables.first(where: { $0.name == name }) {
-        return (found, SourceScope(file: file))
+        return found.condition == nil ? (found, SourceScope(file: file)) : nil
       }
     }
     return nil

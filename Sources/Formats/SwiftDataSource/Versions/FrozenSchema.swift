@@ -6,17 +6,19 @@ import ManagedObjectModel
 
 /// Writes the source of a frozen version.
 package struct FrozenSchema {
-  private let target: SourceTarget
+  let target: SourceTarget
   private let roots: [SourceSymbol]
-  private let identifier: String
+  /// `versionIdentifier` in the source; 1.0.0 without one.
+  private let declared: String
   /// The types to write, classes first, each under a name of its own.
   private var order: [Int] = []
-  private var names: [Int: String] = [:]
+  private(set) var names: [Int: String] = [:]
+  private var taken: Set<String> = []
 
   /// Takes a version of a target; `classes` are the entities of its model, in their order.
   package init(_ version: SourceVersion, _ derived: DerivedModel, of target: SourceTarget) throws(HopdError) {
     self.target = target
-    identifier = version.identifier
+    declared = version.identifier
     guard derived.model != nil else { throw derived.refusal(at: version.place) }
     roots = derived.classes.sorted { $0.key < $1.key }.compactMap { _, path in
       target.types.first { $0.isModel && $0.path == path }
@@ -32,10 +34,11 @@ package struct FrozenSchema {
   private mutating func add(_ index: Int) {
     guard names[index] == nil else { return }
     let symbol = target.types[index]
-    let taken = Set(names.values)
     // Nested types of two classes may have one name.
     let candidates = [symbol.name, symbol.path.joined()] + (2...).lazy.prefix(1_000).map { "\(symbol.name)\($0)" }
-    names[index] = candidates.first { !taken.contains($0) } ?? symbol.name
+    let name = candidates.first { !taken.contains($0) } ?? symbol.name
+    taken.insert(name)
+    names[index] = name
     order.append(index)
   }
 
@@ -59,16 +62,24 @@ package struct FrozenSchema {
     }.map { ($0, symbol.inside) }
   }
 
-  private func type(of property: SourceProperty, in scope: SourceScope) -> ResolvedType? {
+  func type(of property: SourceProperty, in scope: SourceScope) -> ResolvedType? {
     property.type.map { target.resolve($0, in: scope) }
       ?? property.value.flatMap { target.impliedType(of: $0, in: scope) }
   }
 
   // MARK: Text
 
-  /// Returns the source under the name of the version; `origin` says what it was made from.
-  package func text(name: String, origin: String) -> String {
-    let numbers = identifier.split(separator: ".").joined(separator: ", ")
+  /// Returns a version number as three numbers; nil for any other text.
+  package static func number(_ text: String) -> String? {
+    VersionNumber.padded(text.split(separator: ".", omittingEmptySubsequences: false))
+  }
+
+  /// Returns the source under the name of the version; `origin` says what it was made from, and `identifier` is the
+  /// version's own. Without one it is the number of the tag, otherwise that of the name, so that several frozen
+  /// versions of one plan differ.
+  package func text(name: String, origin: String, tag: String? = nil, identifier: String? = nil) -> String {
+    let own = identifier ?? tag.flatMap(VersionNumber.ofTag) ?? VersionNumber.ofName(name) ?? declared
+    let numbers = own.split(separator: ".").joined(separator: ", ")
     let list = roots.map { "\(names[$0.index] ?? $0.name).self" }.joined(separator: ", ")
     var lines = [
       "import Foundation", "import SwiftData", "", "/// The models as \(origin) shipped them. Nothing here may change.",
@@ -114,7 +125,10 @@ package struct FrozenSchema {
       where attribute.isNamed("Attribute") || attribute.isNamed("Relationship") {
         lines.append("  @\(attribute.name)" + (attribute.arguments == nil ? "" : "(\(arguments(attribute, symbol)))"))
       }
-      let value = property.value.flatMap(Self.constant).map { " = \($0)" } ?? ""
+      let value = initial(property, scope).map { " = \($0)" } ?? ""
+      if value.isEmpty, let shipped = property.value {
+        lines.append("  // Shipped with the default \(shipped.text), which is code of the app.")
+      }
       let own = Self.plain(property.name)
       lines.append("  var \(own): \(type)\(value)")
       if value.isEmpty {
@@ -146,7 +160,7 @@ package struct FrozenSchema {
   }
 
   /// A type under the names of the copies; nil for one of another module.
-  private func text(of type: ResolvedType) -> String? {
+  func text(of type: ResolvedType) -> String? {
     switch type {
     case .plain(let name, _), .unproven(let name): name
     case .model(let index), .structure(let index), .enumeration(let index): names[index]
@@ -160,17 +174,6 @@ package struct FrozenSchema {
     }
   }
 
-  /// A default that means the same everywhere.
-  private static func constant(_ value: SourceExpression) -> String? {
-    switch value {
-    case .string, .integer, .real, .boolean, .none: value.source
-    case .array(let elements) where elements.isEmpty: "[]"
-    case .call(.path(["UUID"]), []), .call(.path(["Date"]), []), .call(.path(["Data"]), []): value.source
-    case .path(["Date", "now"]), .path(["", "now"]): value.source
-    default: nil
-    }
-  }
-
   private static let keywords: Set<String> = [
     "as", "break", "case", "class", "continue", "default", "defer", "deinit", "do", "else", "enum", "extension",
     "fallthrough", "false", "for", "func", "guard", "if", "import", "in", "init", "inout", "internal", "is", "let",
@@ -178,7 +181,7 @@ package struct FrozenSchema {
     "subscript", "super", "switch", "throw", "throws", "true", "try", "typealias", "var", "where", "while",
   ]
 
-  private static func plain(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
+  static func plain(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 }
 
 extension SourceExpression {

@@ -21,11 +21,13 @@ extension SourceTarget {
     _ expression: SourceExpression, in scope: SourceScope, at place: Place, depth: Int
   ) throws(HopdError) -> [SourceSymbol] {
     guard depth < 32 else { throw computed(expression, place) }
+    try requireParsed(scope.file)
     switch expression {
     case .array(let parts), .sum(let parts):
       var result: [SourceSymbol] = []
       for part in parts { result += try allModels(part, in: scope, at: place, depth: depth + 1) }
       return result
+    case .cast(let value, _): return try allModels(value, in: scope, at: place, depth: depth + 1)
     case .path(let path) where path.last == "self" && path.count > 1:
       return [try model(Array(path.dropLast()), in: scope, at: place)]
     case .path(let path):
@@ -86,6 +88,7 @@ extension SourceTarget {
         return digits
       }
       return numbers.count == 3 ? numbers.joined(separator: ".") : nil
+    case .cast(let value, _): return identifier(value, in: scope, depth: depth + 1)
     case .path(let path):
       guard let (property, inner) = reference(path, in: scope), let value = property.value else { return nil }
       return identifier(value, in: inner, depth: depth + 1)

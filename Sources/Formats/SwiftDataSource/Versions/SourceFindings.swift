@@ -25,7 +25,7 @@ extension SourceModels {
         .liveType,
         "\(version.name) is a version of the past, but \(names.count) of its \(derived.classes.count) models are the "
           + "classes that the app still changes: \(listed)", at: version.place,
-        hint: "give it copies of the classes as they were shipped: hopctl model freeze FOLDER --tag TAG "
+        hint: "give it copies of the classes as they were shipped: hopctl model freeze \(words) --tag TAG "
           + "--name \(version.name)")
     }
   }
@@ -83,7 +83,7 @@ extension SourceModels {
   }
 
   private var stageFindings: [HopdError] {
-    guard isPlanned else { return [] }
+    guard isPlanned, areStagesKnown else { return [] }
     var found: [HopdError] = []
     for (before, after) in zip(versions, versions.dropFirst()) {
       let (from, to) = (before.version.name, after.version.name)
@@ -93,19 +93,21 @@ extension SourceModels {
           .stageMissing, "the migration plan has no stage from \(from) to \(to)", at: after.version.place,
           hint: "add .lightweight(fromVersion: \(from).self, toVersion: \(to).self) to its stages"))
     }
-    for stage in stages where stage.isCustom {
-      found.append(
-        HopdError(
-          .stageNeedsProgram, "the stage \(stage.from) → \(stage.to) runs code of the app, which hopd does not have",
-          at: stage.place,
-          hint: "write what it does as a program, and name it in a file NAME.hopstages.toml: \(Self.skeleton(stage))"))
-    }
     return found
   }
 
-  /// A stage for `.hopstages.toml`.
-  private static func skeleton(_ stage: SourceStage) -> String {
-    "[[stage]] from = \"\(stage.from)\" to = \"\(stage.to)\" will_migrate = \"WillMigrate\" "
-      + "did_migrate = \"DidMigrate\""
+  /// The stages that run code of the app, each with the versions of the plan before and after it.
+  package var appStages: [AppStage] {
+    stages.filter(\.isCustom).compactMap { stage in
+      guard let first = versions.firstIndex(where: { $0.version.name == stage.from }),
+        let last = versions.firstIndex(where: { $0.version.name == stage.to })
+      else { return nil }
+      func hashes(_ part: Range<Int>) -> Set<[String: VersionHash]> {
+        Set(versions[part].compactMap { $0.derived.model?.versionHashes })
+      }
+      return AppStage(
+        from: stage.from, to: stage.to, at: stage.place, earlier: hashes(0..<first + 1),
+        later: hashes(last..<versions.count))
+    }
   }
 }

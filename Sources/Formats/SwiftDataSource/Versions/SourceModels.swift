@@ -11,11 +11,17 @@ package struct SourceModels: Sendable {
   package let stages: [SourceStage]
   package let remarks: [HopdError]
   let isPlanned: Bool
+  /// Whether every stage of the migration plan could be read.
+  let areStagesKnown: Bool
+  /// The folder with the options that choose its source, for commands to type next.
+  let words: String
 
-  /// Derives all versions of a target.
+  /// Derives all versions of a target; `words` are the folder and the options that choose its source, for hints.
   package init(
-    _ target: SourceTarget, schema: String? = nil, calibrated: CalibratedForms = CalibratedForms()
+    _ target: SourceTarget, schema: String? = nil, calibrated: CalibratedForms = CalibratedForms(),
+    words: String = "FOLDER"
   ) throws(HopdError) {
+    self.words = words
     let found = try VersionSearch(target, calibrated: calibrated).versions(schema: schema)
     versions = found.versions.map { version in
       switch version.models {
@@ -36,7 +42,13 @@ package struct SourceModels: Sendable {
     }
     stages = found.stages
     isPlanned = found.isPlanned
+    areStagesKnown = found.areStagesKnown
     remarks = found.remarks
+  }
+
+  /// Why a version has no model.
+  package func refusal(_ entry: (version: SourceVersion, derived: DerivedModel)) -> HopdError {
+    entry.derived.refusal(at: entry.version.place).naming(words)
   }
 
   /// The bundle of the models; a version that was refused is left out of it. Throws if all were.
@@ -45,7 +57,7 @@ package struct SourceModels: Sendable {
     let omitted = versions.enumerated().compactMap { index, entry -> OmittedVersion? in
       guard entry.derived.model == nil else { return nil }
       return OmittedVersion(
-        name: entry.version.name, reason: entry.derived.refusal(at: entry.version.place),
+        name: entry.version.name, reason: refusal(entry),
         isCurrent: index == versions.count - 1)
     }
     guard !models.isEmpty else {
@@ -67,8 +79,12 @@ package struct SourceModels: Sendable {
       ordered = declaredOrder.compactMap { name in models.first { $0.name == name } }
     }
     var origin = ModelOrigin()
-    for (version, derived) in versions where derived.model != nil { origin.places[version.name] = derived.places }
+    for (version, derived) in versions where derived.model != nil {
+      origin.places[version.name] = derived.places
+      origin.enumValues[version.name] = derived.enumValues
+    }
     origin.findings = findings
+    origin.stages = appStages
     let current = declaredOrder.isEmpty ? versions.last?.derived.model?.name : ordered.last?.name
     var bundle = ModelBundle(
       name: name, path: path, versions: ordered, order: isPlanned || !declaredOrder.isEmpty ? .declared : .names,
@@ -76,5 +92,15 @@ package struct SourceModels: Sendable {
       warnings: remarks.map { ModelWarning($0.message, at: $0.place) })
     bundle.origin = origin
     return bundle
+  }
+}
+
+extension HopdError {
+  /// Puts a folder and its options into the hints, which have a placeholder for them where a model is derived.
+  fileprivate func naming(_ words: String) -> HopdError {
+    let hint = hint?.split(separator: " ", omittingEmptySubsequences: false)
+      .map { $0 == "FOLDER" ? Substring(words) : $0 }.joined(separator: " ")
+    return HopdError(
+      code, message, at: place, cause: cause, hint: hint, reasons: reasons.map { $0.naming(words) })
   }
 }

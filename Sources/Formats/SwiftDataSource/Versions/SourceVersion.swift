@@ -31,5 +31,7 @@ package struct SourceVersions: Sendable {
   package var stages: [SourceStage] = []
   /// Whether a migration plan gives the order.
   package var isPlanned = false
+  /// Whether every stage of the migration plan could be read.
+  package var areStagesKnown = true
   package var remarks: [HopdError] = []
 }

@@ -15,6 +15,8 @@ extension HopdError.Code {
 package struct VersionSearch {
   private let target: SourceTarget
   private let calibrated: CalibratedForms
+  /// The most versions, and calls that name models, that an app has.
+  private static let most = 400
 
   package init(_ target: SourceTarget, calibrated: CalibratedForms = CalibratedForms()) {
     self.target = target
@@ -23,7 +25,19 @@ package struct VersionSearch {
 
   /// Returns the versions; `schema` is a VersionedSchema, a list of classes, or the file and line of a call.
   package func versions(schema: String? = nil) throws(HopdError) -> SourceVersions {
-    let declared = target.types(conformingTo: "VersionedSchema").map(version(of:))
+    try target.requireParsed()
+    var result = try found(schema)
+    if let remark = target.unparsedFiles { result.remarks.append(remark) }
+    return result
+  }
+
+  private func found(_ schema: String?) throws(HopdError) -> SourceVersions {
+    let schemas = target.types(conformingTo: "VersionedSchema")
+    guard schemas.count <= Self.most else {
+      throw HopdError(.sourceUnclear, "there are more than \(Self.most) VersionedSchema types")
+    }
+    let names = schemas.reduce(into: [:]) { $0[$1.name, default: 0] += 1 }
+    let declared = schemas.map { version(of: $0, isShared: names[$0.name] ?? 0 > 1) }
     if let schema { return try named(schema, declared) }
     guard !declared.isEmpty else { return try used() }
     var result = SourceVersions()
@@ -34,6 +48,8 @@ package struct VersionSearch {
     result.isPlanned = true
     result.versions = plan.schemas.compactMap { index in declared.first { $0.schema?.index == index } }
     result.stages = plan.stages
+    result.areStagesKnown = plan.unread == nil
+    if let unread = plan.unread { result.remarks.append(unread) }
     for version in declared where !result.versions.contains(where: { $0.schema?.index == version.schema?.index }) {
       result.remarks.append(
         HopdError(.schemaChosen, "\(version.name) is not in the migration plan, and is ignored", at: version.place))
@@ -43,11 +59,14 @@ package struct VersionSearch {
 
   // MARK: VersionedSchema
 
-  private func version(of symbol: SourceSymbol) -> SourceVersion {
-    let place = Place(
+  private func place(of symbol: SourceSymbol) -> Place {
+    Place(
       file: FilePath(target.files[symbol.scope.file]), line: symbol.declaration.position.line,
       column: symbol.declaration.position.column)
-    let isShared = target.types(conformingTo: "VersionedSchema").count { $0.name == symbol.name } > 1
+  }
+
+  private func version(of symbol: SourceSymbol, isShared: Bool) -> SourceVersion {
+    let place = place(of: symbol)
     var identifier: String?
     if let (property, scope) = target.staticProperty("versionIdentifier", of: symbol), let value = property.value {
       identifier = target.identifier(value, in: scope)
@@ -83,6 +102,8 @@ package struct VersionSearch {
   private struct Plan {
     let schemas: [Int]
     let stages: [SourceStage]
+    /// The remark on a stage that could not be read.
+    let unread: HopdError?
   }
 
   /// The plan of the target; of several, the one that a container is given.
@@ -104,7 +125,8 @@ package struct VersionSearch {
     guard let (property, scope) = target.staticProperty("schemas", of: plan), let value = property.value else {
       throw unread(plan)
     }
-    return Plan(schemas: try schemas(value, in: scope, plan), stages: stages(of: plan, declared))
+    let (stages, unread) = stages(of: plan, declared)
+    return Plan(schemas: try schemas(value, in: scope, plan), stages: stages, unread: unread)
   }
 
   private func schemas(
@@ -117,6 +139,7 @@ package struct VersionSearch {
         guard let index = schema(element, in: scope) else { throw unread(plan) }
         return index
       }
+    case .cast(let value, _): return try schemas(value, in: scope, plan, depth: depth + 1)
     case .sum(let parts):
       var result: [Int] = []
       for part in parts { result += try schemas(part, in: scope, plan, depth: depth + 1) }
@@ -143,24 +166,67 @@ package struct VersionSearch {
     return target.symbol(Array(path.dropLast()), in: scope)?.index
   }
 
-  /// The stages, as far as they can be read: their effect follows from the models, and only their kind is used.
-  private func stages(of plan: SourceSymbol, _ declared: [SourceVersion]) -> [SourceStage] {
-    guard let (property, scope) = target.staticProperty("stages", of: plan), case .array(let elements)? = property.value
-    else { return [] }
-    return elements.compactMap { element in
-      var (value, inner, place) = (element, scope, target.place(of: property, in: scope))
-      if case .path(let path) = element, let (stage, around) = target.reference(path, in: scope), let own = stage.value
-      {
-        (value, inner, place) = (own, around, target.place(of: stage, in: around))
-      }
-      guard case .call(.path(let path), let arguments) = value, let kind = path.last else { return nil }
-      func name(_ label: String) -> String? {
-        arguments.first { $0.label == label }.flatMap { schema($0.value, in: inner) }
-          .flatMap { index in declared.first { $0.schema?.index == index }?.name }
-      }
-      guard let from = name("fromVersion"), let to = name("toVersion") else { return nil }
-      return SourceStage(from: from, to: to, isCustom: kind == "custom", place: place)
+  /// The stages: the models show what they do, and only their kind is used. One that cannot be read may run code of the
+  /// app, so it is a remark.
+  private func stages(of plan: SourceSymbol, _ declared: [SourceVersion]) -> ([SourceStage], unread: HopdError?) {
+    func unread(_ text: String, _ place: Place) -> HopdError {
+      HopdError(
+        .schemaChosen,
+        "the stages of \(plan.name) cannot be read, so whether they run code of the app is not known: "
+          + text, at: place, hint: "write them as .lightweight(fromVersion: A.self, toVersion: B.self) or .custom(…)")
     }
+    guard let (property, scope) = target.staticProperty("stages", of: plan) else {
+      return ([], unread("there is no list `stages`", place(of: plan)))
+    }
+    let place = target.place(of: property, in: scope)
+    guard let elements = elements(property.value, in: scope) else {
+      return ([], unread(property.value?.text ?? "it has no value", place))
+    }
+    var (found, first): ([SourceStage], HopdError?) = ([], nil)
+    for (element, scope) in elements {
+      if let stage = stage(element, in: scope, at: place, declared) {
+        found.append(stage)
+      } else {
+        first = first ?? unread(element.text, place)
+      }
+    }
+    return (found, first)
+  }
+
+  /// The elements of a list, a sum of lists, or a reference to one; nil for anything computed.
+  private func elements(
+    _ value: SourceExpression?, in scope: SourceScope, depth: Int = 0
+  ) -> [(SourceExpression, SourceScope)]? {
+    guard depth < 16 else { return nil }
+    switch value {
+    case .array(let elements)?: return elements.map { ($0, scope) }
+    case .cast(let value, _)?: return elements(value, in: scope, depth: depth + 1)
+    case .sum(let parts)?:
+      let lists = parts.compactMap { elements($0, in: scope, depth: depth + 1) }
+      return lists.count == parts.count ? lists.flatMap(\.self) : nil
+    case .path(let path)?:
+      guard let (property, inner) = target.reference(path, in: scope) else { return nil }
+      return elements(property.value, in: inner, depth: depth + 1)
+    default: return nil
+    }
+  }
+
+  private func stage(
+    _ element: SourceExpression, in scope: SourceScope, at place: Place, _ declared: [SourceVersion]
+  ) -> SourceStage? {
+    var (value, inner, place) = (element, scope, place)
+    if case .path(let path) = element, let (stage, around) = target.reference(path, in: scope), let own = stage.value {
+      (value, inner, place) = (own, around, target.place(of: stage, in: around))
+    }
+    guard case .call(.path(let path), let arguments) = value, let kind = path.last,
+      ["custom", "lightweight"].contains(kind)
+    else { return nil }
+    func name(_ label: String) -> String? {
+      arguments.first { $0.label == label }.flatMap { schema($0.value, in: inner) }
+        .flatMap { index in declared.first { $0.schema?.index == index }?.name }
+    }
+    guard let from = name("fromVersion"), let to = name("toVersion") else { return nil }
+    return SourceStage(from: from, to: to, isCustom: kind == "custom", place: place)
   }
 
   // MARK: Schemas of containers
@@ -187,7 +253,8 @@ package struct VersionSearch {
       values = [first.value] + arguments.dropFirst().prefix { $0.label == nil }.map(\.value)
     default: return nil
     }
-    let list = values.count == 1 ? values[0] : .array(values)
+    var list = values.count == 1 ? values[0] : .array(values)
+    if case .cast(let value, _) = list { list = value }
     switch list {
     case .array, .sum: break
     case .path(let path) where path.last == "self" && path.count > 1: break
@@ -204,7 +271,7 @@ package struct VersionSearch {
 
   private static func isList(_ property: SourceProperty) -> Bool {
     switch property.value {
-    case .array, .sum: true
+    case .array, .sum, .cast: true
     default: if case .array? = property.type { true } else { false }
     }
   }
@@ -230,6 +297,10 @@ package struct VersionSearch {
   /// The one schema of an app without VersionedSchema: the call whose models include those of all others.
   private func used() throws(HopdError) -> SourceVersions {
     let all = candidates()
+    guard all.count <= Self.most else {
+      throw HopdError(
+        .sourceUnclear, "more than \(Self.most) calls name models", hint: "name the classes: --schema A,B")
+    }
     var failures: [HopdError] = []
     var found: [Candidate] = []
     for version in all {

@@ -33,6 +33,8 @@ package struct MigrationSettings: Sendable, Hashable {
   package var pinRule: PinRule
   /// How hops are run.
   package var engine: EngineOptions
+  /// Whether stages that run code of the app are passed without it: only for trials with made stores.
+  package var leavesOutStages = false
 
   /// Makes settings with the defaults of the configuration.
   package init(

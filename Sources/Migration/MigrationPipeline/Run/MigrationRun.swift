@@ -136,7 +136,10 @@ final class MigrationRun {
     counts.forget()
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
-    if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
+    if needsPolicies {
+      if !request.settings.leavesOutStages { try plan.requireStages() }
+      try MigrationRun.requirePolicies(plan, policies)
+    }
     // Refuses what no statement can do, before anything is written.
     let execution = try ChainExecution(of: plan, options: request.engine)
     if request.takesNotes {

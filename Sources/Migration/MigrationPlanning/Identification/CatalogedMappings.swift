@@ -9,16 +9,32 @@ import SystemPackage
 extension ModelCatalog {
   /// Reads named mapping models, and those in folders among `models`.
   package mutating func loadMappings(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
-    let catalogs = CatalogedMappings(
-      named: try MappingCatalog.load(named), found: try MappingCatalog.load(Self.folders(among: models)))
+    try take(named: MappingCatalog.load(named), found: MappingCatalog.load(Self.folders(among: models)))
+  }
+
+  /// Takes mapping models and stages that were read, and puts the versions in the order of the stages.
+  package mutating func take(named: MappingCatalog, found: MappingCatalog) throws(HopdError) {
+    let catalogs = CatalogedMappings(named: named, found: found, otherNames: otherNames)
     if !catalogs.isEmpty || !catalogs.stages.isEmpty { mappings = catalogs }
     try arrange(by: catalogs.stages)
+  }
+
+  /// The names that the app's migration plan has for versions that are named after releases.
+  private var otherNames: [String: String] {
+    bundles.reduce(into: [:]) { names, bundle in
+      for (other, name) in bundle.origin?.otherNames ?? [:] where bundle.version(named: other) == nil {
+        names[other] = name
+      }
+    }
   }
 
   /// Only puts the versions in the order of the stages: for inspections that plan nothing.
   package mutating func loadStages(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
     let stages = try MappingCatalog.stages(at: named)
-    try arrange(by: stages.isEmpty ? try MappingCatalog.stages(at: Self.folders(among: models)) : stages)
+    let names = otherNames
+    try arrange(
+      by: (stages.isEmpty ? try MappingCatalog.stages(at: Self.folders(among: models)) : stages)
+        .map { $0.renaming(names) })
   }
 
   private static func folders(among models: [FilePath]) -> [FilePath] {
@@ -30,16 +46,20 @@ extension ModelCatalog {
 package struct CatalogedMappings: MappingSource {
   let named: MappingCatalog
   let found: MappingCatalog
+  package let stages: [DeclaredStage]
 
-  /// Creates the source; named mapping models take precedence over those found in folders.
-  package init(named: MappingCatalog, found: MappingCatalog = .empty) {
+  /// Creates the source; named mapping models take precedence over those found in folders. Stages may use other names
+  /// of versions.
+  package init(
+    named: MappingCatalog, found: MappingCatalog = .empty, otherNames: [String: String] = [:]
+  ) {
     self.named = named
     self.found = found
+    stages = (named.stages.isEmpty ? found.stages : named.stages).map { $0.renaming(otherNames) }
   }
 
   package var isEmpty: Bool { named.isEmpty && found.isEmpty }
   package var isReadable: Bool { named.unreadable.isEmpty && found.unreadable.isEmpty }
-  package var stages: [DeclaredStage] { named.stages.isEmpty ? found.stages : named.stages }
 
   package func hops(among versions: [CatalogedVersion]) -> any HopMappings {
     let mappable = versions.map {

@@ -185,8 +185,10 @@ extension ModelCatalog {
       try requireStages(of: store.line)
       var rules = rules
       rules.allowsOlder = allowsOlder
-      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, cache: cache)
+      var edges = try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, cache: cache)
         .route(from: store.version, to: target, rows: rows)
+      if !edges.isEmpty { edges[0].warnings += stagesLeftOut(on: edges) }
+      return edges
     }
     guard let key else { return try find() }
     return try cache.value(for: key, find)

@@ -126,7 +126,12 @@ package struct ModelCatalog: Sendable {
         }
       }
     }
-    if bundles.isEmpty { throw nothingFound(in: paths, failures) }
+    if bundles.isEmpty {
+      if failures.isEmpty, paths.count == 1, let absence = paths.first.flatMap({ source?.absence(at: $0) }) {
+        throw absence
+      }
+      throw nothingFound(in: paths, failures)
+    }
     guard isChain else {
       let (models, copies) = withoutCopies(try merged(bundles))
       return ModelCatalog(bundles: models, warnings: failures + links + copies)

@@ -181,12 +181,12 @@ extension ModelCatalog {
     }
     // In a chain of versions that were given one by one, the last one is current.
     let isChain = bundle.order == .declared && bundle.currentVersionName == bundle.versions.last?.name
-    reorder(
-      index,
-      as: ModelBundle(
-        name: bundle.name, path: bundle.path, versions: order.compactMap(bundle.version(named:)), order: .declared,
-        currentVersionName: isChain ? order.last : bundle.currentVersionName, omitted: bundle.omitted,
-        warnings: bundle.warnings))
+    var ordered = ModelBundle(
+      name: bundle.name, path: bundle.path, versions: order.compactMap(bundle.version(named:)), order: .declared,
+      currentVersionName: isChain ? order.last : bundle.currentVersionName, omitted: bundle.omitted,
+      warnings: bundle.warnings)
+    ordered.origin = bundle.origin
+    reorder(index, as: ordered)
     return nil
   }
 

@@ -215,15 +215,22 @@ struct HopDifference {
           kind: isRenamed ? .renamed : .changed, name: relationship.name, oldName: isRenamed ? earlier.name : nil,
           isRelationship: true, changes: changes, effect: effect, outcome: outcome))
     }
-    for name in part.droppedRelationships where source.declaringEntity(of: name, in: old)?.name == old.name {
-      // One that only loses its place in the store is told above, with what the rows decide.
-      let isKept = sources.values.contains { $0?.relationship == name && $0?.isInverted == false }
-      if isKept { continue }
+    // One that goes on, but loses its place in the store, is told above, with what the rows decide.
+    let kept = Set(sources.values.compactMap { $0.flatMap { $0.isInverted ? nil : $0.relationship } })
+    for gone in old.relationships where !kept.contains(gone.name) {
+      let (effect, outcome): (RowEffect, String)
+      if part.droppedRelationships.contains(gone.name) {
+        (effect, outcome) = (.dropped, "what it connects is dropped")
+      } else if gone.isTransient || new.relationships.contains(where: { $0.name == gone.name }) {
+        continue
+      } else {
+        // What it connects is in the rows of its other end, which stays.
+        (effect, outcome) = (.kept, "\(gone.destinationEntityName).\(gone.inverseName ?? "") keeps what it connects")
+      }
       result.append(
         PropertyDifference(
-          kind: .removed, name: name, isRelationship: true,
-          changes: before[name].map { [.init($0.words)] } ?? [], effect: .dropped,
-          outcome: "what it connects is dropped"))
+          kind: .removed, name: gone.name, isRelationship: true, changes: [.init(gone.words)], effect: effect,
+          outcome: outcome))
     }
     return result
   }

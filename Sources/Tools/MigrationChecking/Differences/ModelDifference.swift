@@ -95,8 +95,16 @@ package struct RenameSuspicion: Sendable, Hashable {
   package let oldEntity: String?
   package let old: String
   package let new: String
+  /// The renaming identifier of the old one: its name, or the one that it had before a rename of its own.
+  package let identifier: String
   /// Why they look alike.
   package let reason: String
+
+  /// Why the identifier is not the old name, as a line after the text to paste.
+  var explanation: String {
+    identifier == old
+      ? "" : "\n(\(old) was renamed before: its identifier is \(identifier), and stays that of all later names)"
+  }
 
   /// The suspicion as a sentence.
   package var sentence: String { (entity.map { "\($0): " } ?? "") + question }

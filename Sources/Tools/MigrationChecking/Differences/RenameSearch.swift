@@ -34,7 +34,8 @@ struct RenameSearch {
       isSame: { $0.isOptional == $1.isOptional && $0.defaultValue == $1.defaultValue }, name: \.name
     ).map {
       RenameSuspicion(
-        part: .attribute, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name, reason: "same type")
+        part: .attribute, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name,
+        identifier: $0.renamingIdentifier, reason: "same type")
     }
   }
 
@@ -56,7 +57,7 @@ struct RenameSearch {
     ).map {
       RenameSuspicion(
         part: .relationship, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name,
-        reason: "same destination")
+        identifier: $0.renamingIdentifier, reason: "same destination")
     }
   }
 
@@ -69,7 +70,7 @@ struct RenameSearch {
     return pairs(gone, added, fits: { areAlike($0, $1) }, isSame: { _, _ in false }, name: \.name).map {
       RenameSuspicion(
         part: .entity, entity: nil, oldEntity: nil, old: $0.name, new: $1.name,
-        reason: "most of their properties are the same")
+        identifier: $0.renamingIdentifier, reason: "most of their properties are the same")
     }
   }
 

@@ -51,8 +51,11 @@ package struct CheckRequest: Sendable {
       ? CheckWords(models: [bundle.path.string], options: command.options, source: command.source) : command
   }
 
-  /// Creates a check of all versions of these models.
-  package init(catalog: ModelCatalog) { self.catalog = catalog }
+  /// Creates a check of all versions of these models. The code of an app's stages is not needed for a trial.
+  package init(catalog: ModelCatalog) {
+    self.catalog = catalog
+    settings.leavesOutStages = true
+  }
 }
 
 /// A `hopctl check` command as it was typed, without options that do not affect its result.
@@ -63,6 +66,12 @@ package struct CheckWords: Sendable {
   package var options: [String]
   /// Those among them that say which models of Swift source are meant.
   package var source: [String]
+
+  /// The source options without the one that chooses releases.
+  var sourceWithoutTags: [String] {
+    guard let index = source.firstIndex(of: "--tags") else { return source }
+    return Array(source[..<index] + source[index...].dropFirst(2))
+  }
 
   /// Creates a command from the typed words.
   package init(models: [String] = [], options: [String] = [], source: [String] = []) {

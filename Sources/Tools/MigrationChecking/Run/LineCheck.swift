@@ -133,7 +133,10 @@ struct LineCheck: Sendable {
     let drops = dropped.findings(checks)
     if request.failsOnDrop { model.problems += drops } else { model.drops = drops }
     model.warnings = renames.warnings(versions.map(\.model)) + changes.warnings.map { CheckFinding($0) }
-    model.warnings += (bundle.origin?.findings ?? []).map { CheckFinding($0) }
+    model.warnings +=
+      SourceWarnings(
+        bundle: bundle, words: request.words(for: bundle), declared: request.catalog.mappings.stages
+      ).findings
     return model
   }
 

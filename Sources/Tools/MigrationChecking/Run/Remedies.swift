@@ -62,21 +62,25 @@ struct Remedies {
     guard let name = error.place.entity, answer(error) == nil else { return nil }
     guard let property = error.place.property else {
       // SwiftData has no new name for a class.
-      guard !isSource, let old = suspicion(entity: nil, new: name)?.old else { return nil }
+      guard !isSource, let known = suspicion(entity: nil, new: name) else { return nil }
       return .renaming(
-        old, to: name, text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
+        known.old, to: name,
+        text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(known.identifier.inXML)\" …>"
+          + known.explanation)
     }
     // A property that already continues needs no other name.
     let isNew = difference.entities.first { $0.name == name }?.properties.contains {
       $0.name == property && $0.kind == .added
     }
     guard isNew == true, let (owner, attribute) = attribute(error) else { return nil }
-    let old = suspicion(entity: owner.name, new: property)?.old
+    let known = suspicion(entity: owner.name, new: property)
     var copy = attribute
-    copy.renamingIdentifier = old ?? "OLD NAME"
-    let text = "in \(destination.name), entity \(owner.name):\n\(copy.declaration(isSource: isSource))"
+    copy.renamingIdentifier = known?.identifier ?? "OLD NAME"
+    let text =
+      "in \(destination.name), entity \(owner.name):\n\(copy.declaration(isSource: isSource))"
+      + (known?.explanation ?? "")
     let identifier = isSource ? "originalName" : "renaming identifier"
-    return old.map { .renaming($0, to: property, text: text) }
+    return known.map { .renaming($0.old, to: property, text: text) }
       ?? Remedy(
         .renamingIdentifier, "if \(property) had another name before, give it that one as its \(identifier)", text: text
       )

@@ -64,19 +64,20 @@ struct SuspectedRenames {
       // SwiftData has no new name for a class.
       case .entity where isSource: nil
       case .entity:
-        "<entity name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …>"
+        "<entity name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.identifier.inXML)\" …>"
       case .attribute:
         suspicion.entity.flatMap { model.entity(named: $0) }?.attributes.first { $0.name == suspicion.new }.map {
           var attribute = $0
-          attribute.renamingIdentifier = suspicion.old
+          attribute.renamingIdentifier = suspicion.identifier
           return attribute.declaration(isSource: isSource)
         }
-      case .relationship where isSource: "@Relationship(originalName: \"\(suspicion.old)\") var \(suspicion.new)"
+      case .relationship where isSource: "@Relationship(originalName: \"\(suspicion.identifier)\") var \(suspicion.new)"
       case .relationship:
-        "<relationship name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …/>"
+        "<relationship name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.identifier.inXML)\" …/>"
       }
     guard let element else { return nil }
-    return .renaming(suspicion.old, to: suspicion.new, text: "in \(model.name), entity \(entity):\n\(element)")
+    return .renaming(
+      suspicion.old, to: suspicion.new, text: "in \(model.name), entity \(entity):\n\(element)" + suspicion.explanation)
   }
 
   /// Returns the remedy if the two are different things.

@@ -162,8 +162,7 @@ struct CheckSubject: ParsableArguments {
     var catalog = try ModelCatalog.load(paths, declaredOrder: order, source: source.reader)
     let named = try MappingCatalog.load(mappings.map { FilePath($0) })
     let found = try MappingCatalog.load(paths.flatMap(CheckSubject.placesOfMappings))
-    let all = CatalogedMappings(named: named, found: found)
-    if !all.isEmpty { catalog.mappings = all }
+    try catalog.take(named: named, found: found)
     return (catalog, catalog.warnings)
   }
 

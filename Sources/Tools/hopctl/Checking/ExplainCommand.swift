@@ -85,8 +85,9 @@ struct ExplainCommand: HopctlCommand {
     for model in report.models {
       explanation.hops += model.hops.filter { $0.step.kind == .missing }
       explanation.findings += model.problems + model.findings
+      explanation.findings += model.warnings.filter { $0.error.code == .stageNeedsProgram }
     }
-    explanation.next = "hopctl check \(path.quotedForShell)"
+    explanation.next = (["hopctl", "check", path] + source.source.words).map(\.quotedForShell).joined(separator: " ")
     return explanation
   }
 
@@ -129,7 +130,10 @@ struct ExplainCommand: HopctlCommand {
   }
 
   /// The command to repeat once there is a model that fits.
-  private var withOtherModels: String { "hopctl explain \(path.quotedForShell) --models MODEL" }
+  private var withOtherModels: String {
+    (["hopctl", "explain", path, "--models", "MODEL"] + source.source.words).map(\.quotedForShell)
+      .joined(separator: " ")
+  }
 
   /// The models to compare the store with: those on the command line, those of its watch with the watch's rules, or
   /// those that lie beside it.
@@ -167,7 +171,8 @@ struct ExplainCommand: HopctlCommand {
           reader: reader)
       }
       explanation.way = plan.hops.map(\.title)
-      explanation.next = "hopctl migrate \(command)"
+      explanation.findings = plan.warnings.filter { $0.code == .stageNeedsProgram }.map { CheckFinding($0) }
+      explanation.next = "hopctl \(explanation.findings.isEmpty ? "migrate" : "plan") \(command)"
     } catch let error as HopdError where error.code == .storeDamaged {
       throw error.located(Place(store: location.database))
     } catch let error as HopdError {

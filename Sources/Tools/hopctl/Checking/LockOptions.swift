@@ -89,10 +89,10 @@ struct LockOptions: ParsableArguments {
       defer { try? folder.remove() }
       for (index, bundle) in bundles.enumerated() {
         if bundle.origin != nil {
-          let models = try SourceModels(
-            GitSource(folder: bundle.path).target(ofCommit: base, choice: source), schema: source.schema,
-            calibrated: CalibrationFile.read(besides: bundle.path))
-          loaded.record.bases.append(try models.bundle(name: bundle.name, path: bundle.path))
+          // The releases are the versions, and none of them changes.
+          if source.tags == nil, let found = try sourceAtBase(base, bundle, source) {
+            loaded.record.bases.append(found)
+          }
           continue
         }
         let copy = folder.path.appending("\(index)")
@@ -109,6 +109,21 @@ struct LockOptions: ParsableArguments {
     }
     try requireKnown(loaded)
     return loaded
+  }
+
+  /// The models that the source had at a commit; nil if there was no source.
+  private func sourceAtBase(_ base: String, _ bundle: ModelBundle, _ source: SourceChoice) throws -> ModelBundle? {
+    let target: SourceTarget
+    do throws(HopdError) {
+      target = try GitSource(folder: bundle.path).target(ofCommit: base, choice: source)
+    } catch {
+      if error.code == .noSourceModels { return nil }
+      throw error
+    }
+    let models = try SourceModels(
+      target, schema: source.schema, calibrated: CalibrationFile.read(besides: bundle.path),
+      words: source.words(for: bundle.path))
+    return try models.bundle(name: bundle.name, path: bundle.path)
   }
 
   /// Throws if `--replace` names a version that is not recorded: nothing would be replaced.

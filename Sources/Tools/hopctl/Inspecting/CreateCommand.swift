@@ -44,7 +44,8 @@ struct CreateCommand: HopctlCommand {
     output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
     let fresh = try FreshStore(
       schema: schema, uuid: FreshStore.uuid(seed: seed ?? UInt64.random(in: .min ... .max)))
-    try make(fresh, at: location)
+    let origin = loaded.catalog.bundles.first { $0.path == version.path }?.origin
+    try make(fresh, at: location, origin?.enumValues[version.model.name] ?? [:])
     let name = version.model.name
     try output.line("created \(store.text): \(name), \(MessageFormatter.count(rows, "object", "objects"))")
     try output.object([
@@ -81,7 +82,9 @@ struct CreateCommand: HopctlCommand {
 
   /// Creates the store under a hidden name and renames it when it is complete: a program that watches the folder never
   /// finds half a store.
-  private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
+  private func make(
+    _ fresh: FreshStore, at location: StoreLocation, _ enumValues: [PropertyKey: EnumValues]
+  ) throws {
     let store = try NewStore(at: location, job: RequestOptions.jobName())
     defer { store.discard() }
     let stop = StopOnSignals.start()
@@ -89,7 +92,8 @@ struct CreateCommand: HopctlCommand {
     defer { bar.end() }
     do {
       let samples = ExternalSamples { try store.keep($1, as: $0) }
-      try fresh.make(at: store.hidden.database, rows: rows, seed: seed ?? 1, external: samples) { done in
+      try fresh.make(at: store.hidden.database, rows: rows, seed: seed ?? 1, external: samples, enumValues: enumValues)
+      { done in
         bar.show(rows: done, of: rows)
         return !stop.isStopping
       }

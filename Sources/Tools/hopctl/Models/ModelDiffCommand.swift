@@ -56,6 +56,8 @@ struct ModelDiffCommand: HopctlCommand {
   private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {
     let bundle = try ModelCommand.bundle(at: path, source.reader)
     return try ModelCommand.only(
-      of: bundle, remedy: "pass two of them: hopctl model diff \(path.quotedForShell) FROM TO")
+      of: bundle,
+      remedy: "pass two of them: "
+        + (["hopctl", "model", "diff", path, "FROM", "TO"] + source.words).map(\.quotedForShell).joined(separator: " "))
   }
 }
