@@ -216,6 +216,13 @@ extension RemedyTests {
       "usage", "migrated a.sqlite", "hopctl prune a.sqlite --yes", says: "pass --keep",
       typed: "hopctl backups a.sqlite && hopctl prune a.sqlite --keep 1 --yes"),
     Remedy(
+      "checks-failed", #"migrated a.sqlite; sqlite3 a.sqlite "DROP INDEX ZANIMAL_ZKEEPER_INDEX""#,
+      "hopctl verify a.sqlite ${zoo[@]}", says: "--repair`",
+      typed: "hopctl migrate a.sqlite ${zoo[@]} --repair && hopctl verify a.sqlite ${zoo[@]}"),
+    Remedy(
+      "schema-mismatch", #"store a.sqlite; sqlite3 a.sqlite "DROP TABLE ZKEEPER""#,
+      "hopctl migrate a.sqlite ${zoo[@]}", says: "--repair`", typed: "hopctl migrate a.sqlite ${zoo[@]} --repair"),
+    Remedy(
       "checks-failed", #"migrated a.sqlite; sqlite3 a.sqlite "UPDATE Z_PRIMARYKEY SET Z_MAX = 1""#,
       "hopctl verify a.sqlite ${zoo[@]}", says: "hopctl restore STORE",
       typed: "hopctl restore a.sqlite --yes && hopctl verify a.sqlite ${zoo[@]}"),

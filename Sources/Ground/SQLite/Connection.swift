@@ -189,6 +189,11 @@ package final class Connection {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0)
   }
 
+  /// Whether statements of this connection start triggers; SQLite's default is true.
+  package func runsTriggers(_ runs: Bool) {
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, runs ? 1 : 0)
+  }
+
   /// If true, databases that this connection creates from now on have SQLite's schema format 1, as stores of the first
   /// iPhones do, instead of 4.
   package func makesOldestFileFormat(_ oldest: Bool) {

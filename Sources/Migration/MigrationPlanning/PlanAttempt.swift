@@ -74,7 +74,7 @@ struct PlanAttempt {
   mutating func plan() throws -> MigrationPlan {
     remarkOnVersions()
     // Layout and tables first: rows can only be checked in tables of the expected form.
-    var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
+    var inspection = try StoreInspection(schema: sourceSchema, reader: reader, of: store.location.database)
     let layout = try inspectTables(&inspection)
     let schemas = layout?.schemas ?? [sourceSchema]
     let (lead, counted) = (lead, counted)
@@ -274,13 +274,7 @@ struct PlanAttempt {
       }
     }
     warnings += (schemas.last?.unsupported ?? []).filter { $0.code.severity != .error }
-    warnings += dangling.map {
-      HopdError(
-        .danglingReferences,
-        "\($0.count.counted("reference")) of this relationship point\($0.count == 1 ? "s" : "") to "
-          + "rows that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
-    }
-    return warnings
+    return warnings + dangling.map(\.warning)
   }
 
   /// A rough estimate: 150,000 rows a second, or 300 MB a second if the rows are long, and disk space for two staged

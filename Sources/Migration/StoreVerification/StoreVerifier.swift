@@ -28,7 +28,7 @@ package enum VerificationDepth: String, Sendable, Hashable, CaseIterable {
 package struct StoreVerifier {
   private let depth: VerificationDepth
   /// Called now and then in long checks; returning false stops the verification.
-  private let keepAlive: () -> Bool
+  let keepAlive: () -> Bool
 
   /// Creates a verifier; `keepAlive` feeds a watchdog and may stop the verification.
   package init(
@@ -147,7 +147,8 @@ package struct StoreVerifier {
       external: external, tableTexts: tableTexts, pages: nil, history: nil, counted: { _ in })
   }
 
-  private func checks(
+  /// Like the others, with a check of the pages that has begun; `counted` is called after the rows were counted.
+  func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation?,
     sourceMetadata: StoreMetadata?, external: ExternalDataDirectory?, tableTexts: [String: String], pages: PageCheck?,
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?,

@@ -34,7 +34,7 @@ struct StructureChecks {
         table: join.name, columns: join.columns.map { ($0, "INTEGER") },
         text: tableTexts[join.name] ?? join.createStatement, found: byName[join.name])
     }
-    for trigger in knownTriggers where byName[trigger.name]?.type != "trigger" {
+    for trigger in schema.knownTriggers where byName[trigger.name]?.type != "trigger" {
       problems.append("the trigger \(trigger.name) is missing")
     }
     if isExact { problems += textProblems(objects, byName, tables: expected) }
@@ -68,11 +68,6 @@ struct StructureChecks {
     return problems
   }
 
-  /// The triggers whose form is known, whatever the store shows.
-  private var knownTriggers: [SchemaTrigger] {
-    schema.derivations.flatMap(\.triggers) + schema.filteredCounts.flatMap(\.triggers)
-  }
-
   /// The detail with `isExact`: every text was compared.
   private var exactDetail: String {
     "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
@@ -83,7 +78,7 @@ struct StructureChecks {
   /// The detail without it: names and types of columns, and names of triggers were compared; indexes have a check of
   /// their own.
   private var looseDetail: String {
-    let triggers = knownTriggers.count
+    let triggers = schema.knownTriggers.count
     return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
       + " \(schema.model.name) by name and type"
       + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")

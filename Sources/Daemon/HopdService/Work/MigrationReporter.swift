@@ -210,7 +210,7 @@ package struct MigrationReporter: Sendable {
       logger.event(
         .storeCurrent, "\(name) is current (\(report.to))",
         fields: fields([.storeUUID: report.storeUUID, .to: report.to, .result: report.result.rawValue]))
-    case .migrated, .completedBeforeCrash:
+    case .migrated, .completedBeforeCrash, .repaired:
       let rows = report.rows.values.reduce(0, &+)
       var text =
         report.result == .migrated

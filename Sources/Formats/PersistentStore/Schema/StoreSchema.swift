@@ -123,12 +123,17 @@ package struct StoreSchema: Sendable {
   /// Returns the statements of Core Data's own bookkeeping tables, with their exact texts
   /// (docs/formats/store-layout.md, "Bookkeeping tables").
   package func bookkeepingStatements(in schema: String? = nil) -> [String] {
-    let tables =
-      [
-        "Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
-        "Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
-      ] + (hasModelCache ? ["Z_MODELCACHE (Z_CONTENT BLOB)"] : [])
+    let tables = [
+      "Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+      "Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
+    ]
     return tables.map { "CREATE TABLE \(SQLiteIdentifier.prefix(schema))\($0)" }
+      + (hasModelCache ? [Self.modelCacheStatement(in: schema)] : [])
+  }
+
+  /// Returns the statement of Z_MODELCACHE.
+  package static func modelCacheStatement(in schema: String?) -> String {
+    "CREATE TABLE \(SQLiteIdentifier.prefix(schema))Z_MODELCACHE (Z_CONTENT BLOB)"
   }
 
   /// Every statement for an empty store, in Core Data's order: tables, each followed by its join tables; then indexes,
@@ -224,6 +229,18 @@ package struct SchemaColumn: Sendable, Hashable {
   package let declaredType: String
   /// Its content.
   package let role: Role
+}
+
+extension SchemaColumn.Role {
+  /// The property that a column stores, with the entity that declares it; nil for a column of every row.
+  package var property: (entity: String, name: String)? {
+    switch self {
+    case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),
+      .orderKey(let entity, let name), .owner(let entity, let name), .ownerOrder(let entity, let name):
+      (entity, name)
+    case .primaryKey, .entityNumber, .saveCount: nil
+    }
+  }
 }
 
 /// The table of a many-to-many relationship.

@@ -39,6 +39,16 @@ package struct StoreWriter {
     }
   }
 
+  /// Appends a column of the layout to a table that lacks it, as Core Data's migration in place does: with NULL in
+  /// every row (docs/formats/store-layout.md, "Apple's migration in place").
+  package func addColumn(_ name: String, to table: String, of layout: StoreSchema) throws(SQLiteError) {
+    // Every column of a join table is an integer.
+    let column = layout.table(named: table)?.columns.first { $0.name == name }
+    try connection.execute(
+      "ALTER TABLE \(prefix)\(SQLiteIdentifier.quoted(table)) ADD COLUMN "
+        + TableText.definition(of: name, type: column?.declaredType ?? "INTEGER"))
+  }
+
   /// Creates one index.
   package func createIndex(_ index: SchemaIndex) throws(SQLiteError) {
     try connection.execute(index.createStatement(in: schema))
@@ -66,6 +76,12 @@ package struct StoreWriter {
     for name in StoreSchema.bookkeepingTables.sorted() {
       try connection.execute("DROP TABLE IF EXISTS \(prefix)\(name)")
     }
+  }
+
+  /// Creates Z_MODELCACHE, empty without `content`.
+  package func createModelCache(_ content: [UInt8]?) throws(SQLiteError) {
+    try connection.execute(StoreSchema.modelCacheStatement(in: schema))
+    if let content { try connection.run("INSERT INTO \(prefix)Z_MODELCACHE VALUES (?)", [.blob(content)]) }
   }
 
   /// Creates Z_PRIMARYKEY, Z_METADATA, Z_MODELCACHE if the framework version has it, and, if the layout has them, the

@@ -35,6 +35,8 @@ struct HopChain {
   let observer: (MigrationEvent) -> Void
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
+  /// The file of the job that the first hop reads in place of the store; nil if it reads the store.
+  var base: FilePath? = nil
 
   /// What is known of the rows of the store and of staged stores, by the names of their schemas.
   let counts: RowCountCache
@@ -73,7 +75,7 @@ struct HopChain {
   /// Discards all staged stores and runs every hop.
   func startOver() throws -> Outcome {
     try detachAll()
-    try area.removeAll()
+    try area.removeAll(except: base)
     return try givingSpaceBack { try run(from: 0) }
   }
 

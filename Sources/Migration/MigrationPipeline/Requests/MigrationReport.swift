@@ -15,6 +15,8 @@ package enum MigrationResult: String, Sendable, Hashable, Codable {
   case current
   /// It was at the target before, because a run that crashed had finished the swap.
   case completedBeforeCrash = "completed-before-crash"
+  /// It was at the target, and has the objects now that it lacked.
+  case repaired
 }
 
 /// One hop of a finished run.
@@ -47,6 +49,8 @@ package struct MigrationReport: Sendable {
   package var from: String
   package var to: String
   package var hops: [HopReport]
+  /// The objects that the store lacked and that were made.
+  package var repaired: [RepairedObject] = []
   /// Rows of the result by entity.
   package var rows: [String: Int64]
   package var dropped: [DroppedColumn]

@@ -36,6 +36,9 @@ package struct MigrationRequest: Sendable {
   /// Whether the operator asked for the migration of this very store. Then it is made although a restore has pinned the
   /// store, and removes the pin.
   package var releasesPin = false
+  /// Whether the objects are made first that the store's version has and the store lacks. A watch never does that: an
+  /// operator has to see what is missing.
+  package var repairs = false
   /// Whether the caller reads statements and decisions (`MigrationEvent.note`).
   package var takesNotes = false
   /// The directory of intent records and locks; it must exist and be writable.

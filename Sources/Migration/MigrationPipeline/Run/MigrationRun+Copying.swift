@@ -75,7 +75,10 @@ extension MigrationRun {
       reader: reader, location: request.location.store, catalog: request.catalog, target: request.target,
       countsRows: false)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
-    guard let store = try identified(assessment) else {
+    let behind = try identified(assessment)
+    let repaired = try repaired(reader, assessment, in: area)
+    guard let store = behind else {
+      if let repaired { return try publish(repaired, as: destination, isLogged: isLogged) }
       // The copy of a store that is current is the store itself, which no later check inspects.
       try checkSource(reader)
       let staged = try area.create(hop: nil)
@@ -84,24 +87,46 @@ extension MigrationRun {
       try publish(staged, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
       return report(.current)
     }
-    let (plan, execution) = try plan(store, reader: reader)
-    let external = try externalFiles(of: plan, reader: reader)
+    let source = repaired?.reader ?? reader
+    let (plan, execution) = try plan(store, reader: source, checksSource: repaired == nil)
+    let external = try externalFiles(of: plan, reader: source)
     let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
     try area.requireSpace(execution.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
-    let chain = chain(plan, execution, area, reader, source: job, boot: try files.bootIdentifier())
-    let (outcome, verified) = try reportingSourceDamage(reader) {
+    let chain = chain(
+      plan, execution, area, source, source: job, boot: try files.bootIdentifier(), base: repaired?.path)
+    let (outcome, verified) = try reportingSourceDamage(source) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))
     }
     try chain.removeInput()
+    if let repaired {
+      try repaired.close()
+      try area.remove(repaired.path)
+    }
     stage = .replace
     observer(.replacing)
     quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: nil)
     try publish(outcome.staged, as: destination, isLogged: isLogged) {
       try copyReferencedFiles(of: outcome.staged, plan: plan, missing: external.missing, to: destination)
     }
-    return report(.migrated, plan: plan, outcome: outcome, verified: verified)
+    var report = report(.migrated, plan: plan, outcome: outcome, verified: verified)
+    add(repaired, to: &report)
+    return report
+  }
+
+  /// Gives the repaired copy of a store that has no hops to make its name.
+  private func publish(
+    _ repaired: RepairedStore, as destination: CanonicalStoreLocation, isLogged: Bool
+  ) throws -> MigrationReport {
+    try repaired.close()
+    stage = .replace
+    observer(.replacing)
+    try publish(repaired.path, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
+    rows = repaired.verified.rows
+    var report = report(.repaired, verified: repaired.verified)
+    add(repaired, to: &report)
+    return report
   }
 
   /// The allocated bytes of the external files: holes in them are not copied.

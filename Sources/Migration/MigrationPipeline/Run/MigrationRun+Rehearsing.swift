@@ -71,17 +71,21 @@ extension MigrationRun {
         target: self.request.target,
         countsRows: false)
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
-      let (plan, execution) = try self.plan(store, reader: reader, needsPolicies: false)
-      let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       let area = try StagingArea(
         location: CanonicalStoreLocation(
           resolving: scratch.appending(self.request.location.fileName), files: self.files),
         job: self.job, files: self.files)
+      let repaired = try self.repaired(reader, assessment, in: area)
+      let source = repaired?.reader ?? reader
+      let (plan, execution) = try self.plan(
+        store, reader: source, needsPolicies: false, checksSource: repaired == nil)
+      let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       try area.requireSpace(execution.estimate.diskNeeded)
       self.stage = .migrate
       let chain = self.chain(
-        plan, execution, area, reader, source: self.job, boot: try self.files.bootIdentifier(), end: end)
-      let outcome = try self.reportingSourceDamage(reader) { try chain.run() }
+        plan, execution, area, source, source: self.job, boot: try self.files.bootIdentifier(), end: end,
+        base: repaired?.path)
+      let outcome = try self.reportingSourceDamage(source) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }
   }

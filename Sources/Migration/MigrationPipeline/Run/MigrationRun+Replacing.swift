@@ -46,7 +46,7 @@ extension MigrationRun {
       lateFiles.append(late)
     }
     // Most stores are current: an inspection finds that without a change or a lock, here or in the caller.
-    if !request.isKnownBehind,
+    if !request.isKnownBehind, !request.repairs,
       try identified(
         StoreIdentifier.identify(
           request.location.store, catalog: request.catalog, target: request.target, countsRows: false)) == nil
@@ -125,23 +125,42 @@ extension MigrationRun {
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
     // The state may have changed since the inspection without the lock: only this one counts.
-    guard
-      let store = try identified(
-        StoreIdentifier.identify(
-          reader: reader, location: lockedStore.location.store, catalog: request.catalog, target: request.target,
-          countsRows: false))
-    else { return report(.current) }
-    let (plan, execution) = try plan(store, reader: reader)
+    let assessment = try StoreIdentifier.identify(
+      reader: reader, location: lockedStore.location.store, catalog: request.catalog, target: request.target,
+      countsRows: false)
+    let behind = try identified(assessment)
+    let repaired = try repaired(reader, assessment, in: area, replaces: true)
+    guard let store = behind else {
+      guard let repaired, let metadata = assessment.metadata else { return report(.current) }
+      return try replace(
+        lockedStore, with: repaired, metadata: metadata, fingerprint: fingerprint, area: area, environment: environment)
+    }
+    return try migrate(
+      store, lockedStore, reading: reader, repaired, fingerprint: fingerprint, area: area, environment: environment)
+  }
+
+  /// Makes the hops, from the store or from a repaired copy of it, and replaces the store.
+  private func migrate(
+    _ store: IdentifiedStore, _ lockedStore: LockedStore, reading source: StoreReader, _ repaired: RepairedStore?,
+    fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
+  ) throws -> MigrationReport {
+    let reader = repaired?.reader ?? source
+    let (plan, execution) = try plan(store, reader: reader, checksSource: repaired == nil)
     let pin = try requireNotPinned(lockedStore, store, target: plan.target)
     if replacement == .rename { try area.proveAttributesCanBeKept() }
     try requireSpace(execution.estimate, area: area, hops: plan.hops.indices)
 
     var intent = try newIntent(lockedStore, store, plan, execution, fingerprint)
-    let chain = chain(plan, execution, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
+    let chain = chain(
+      plan, execution, area, reader, source: fingerprint.text, boot: intent.bootIdentifier, base: repaired?.path)
     let (outcome, verified) = try reportingSourceDamage(reader) {
       try build(chain, intent: &intent, environment: environment)
     }
 
+    if let repaired {
+      try repaired.close()
+      try area.remove(repaired.path)
+    }
     stage = .replace
     observer(.replacing)
     try area.releaseDiskSpace(for: .commit)
@@ -161,6 +180,7 @@ extension MigrationRun {
     } catch { isClean = false }
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
+    add(repaired, to: &report)
     note(replaced, lockedStore, pin, &report)
     if isClean { try? environment.intents.remove(lockedStore.location, afterSuccess: true) }
     return report
@@ -223,7 +243,7 @@ extension MigrationRun {
   }
 
   /// Space that the staged stores take already is not needed again when a run is continued.
-  private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
+  func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     let there = try area.allocatedBytes(hops: hops)
     let needed = estimate.diskNeeded(
       replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)

@@ -119,10 +119,10 @@ final class MigrationRun {
 
   /// The plan and how it is carried out; throws for everything that cannot be done. A trial run needs no policies.
   func plan(
-    _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
+    _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true, checksSource: Bool = true
   ) throws -> (plan: MigrationPlan, execution: ChainExecution) {
     stage = .plan
-    try beginSourceCheck(reader)
+    if checksSource { try beginSourceCheck(reader) }
     let counting = StoreReader(connection: reader.connection, tables: reader.tables, rowCountCache: counts)
     let result = try besideSourceCheck { try planned(store, reader: counting, needsPolicies: needsPolicies) }
     // A short plan ends before its statements look for a request to stop.
@@ -228,16 +228,17 @@ final class MigrationRun {
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
-  /// The chain of a plan. `source` and `boot` identify the source and the boot of its checkpoints.
+  /// The chain of a plan, which reads the file `base` in place of the store if there is one. `source` and `boot`
+  /// identify the source and the boot of its checkpoints.
   func chain(
     _ plan: MigrationPlan, _ execution: ChainExecution, _ area: StagingArea, _ reader: StoreReader, source: String,
-    boot: String, end: Int? = nil
+    boot: String, end: Int? = nil, base: FilePath? = nil
   ) -> HopChain {
     HopChain(
       plan: plan, execution: execution, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: execution.fingerprint, source: source, boot: boot), options: request.engine,
       rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
-      control: control, observer: observer, end: end, counts: counts,
+      control: control, observer: observer, end: end, base: base, counts: counts,
       references: ReferenceCache(counts: counts))
   }
 

@@ -6,18 +6,22 @@ import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
+import SystemPackage
 
 struct StoreInspection {
   let schema: StoreSchema
   let reader: StoreReader
   let objects: [SchemaObject]
+  /// The store as a shell word, for suggested commands.
+  private let name: String
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
   /// The R-Tree tables of the store.
   let rTrees: RTreeInspection
 
-  init(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) {
+  init(schema: StoreSchema, reader: StoreReader, of store: FilePath) throws(SQLiteError) {
     self.schema = schema
+    name = store.quotedForShell
     self.reader = reader
     objects = try reader.schemaObjects()
     rTrees = try RTreeInspection(schema: schema, objects: objects, reader: reader)
@@ -74,7 +78,7 @@ struct StoreInspection {
     }
     for table in schema.tables {
       guard present.contains(table.name) else {
-        mismatch("the table \(table.name) is missing", entity: table.rootEntity)
+        missing("the table \(table.name) is missing", entity: table.rootEntity)
         continue
       }
       try inspectColumns(of: table.name, predicted: table.columns.map(\.name), entity: table.rootEntity) { name in
@@ -84,7 +88,7 @@ struct StoreInspection {
     }
     for join in schema.joinTables {
       guard present.contains(join.name) else {
-        mismatch("the join table \(join.name) is missing", entity: join.entity, property: join.relationship)
+        missing("the join table \(join.name) is missing", entity: join.entity, property: join.relationship)
         continue
       }
       try inspectColumns(of: join.name, predicted: join.columns, entity: join.entity, property: join.relationship) {
@@ -167,7 +171,7 @@ struct StoreInspection {
     let present = try reader.shape(of: table).columns.map(\.name)
     for name in predicted where !present.contains(name) {
       let owner = role(name)?.property
-      mismatch(
+      missing(
         "the column \(table).\(name) is missing", entity: owner?.entity ?? entity, property: owner?.name ?? property)
     }
     for name in present where !predicted.contains(name) {
@@ -210,7 +214,7 @@ struct StoreInspection {
     for (name, number) in schema.numbers.sorted(by: { $0.value < $1.value }) {
       let parent = schema.model.entity(named: name)?.parentName.flatMap { schema.number(of: $0) } ?? 0
       guard let found = parents[number] else {
-        mismatch("Z_PRIMARYKEY has no entity number \(number)", entity: name)
+        missing("Z_PRIMARYKEY has no entity number \(number)", entity: name)
         continue
       }
       if found != parent {
@@ -224,11 +228,20 @@ struct StoreInspection {
     }
   }
 
-  private mutating func mismatch(_ message: String, entity: String, property: String? = nil) {
+  private mutating func missing(_ what: String, entity: String, property: String? = nil) {
+    mismatch(
+      what, entity: entity, property: property,
+      hint: "run `hopctl migrate \(name) --repair`, which makes what is missing; or restore a backup")
+  }
+
+  private mutating func mismatch(
+    _ message: String, entity: String, property: String? = nil,
+    hint: String = "the app may have opened it with versioning switched off; restore a backup or repair it with the app"
+  ) {
     findings.add(
       .schemaMismatch, message + ", although the store's hashes say that it has version \(schema.model.name)",
       at: Place(entity: entity, property: property),
-      hint: "the app may have opened it with versioning switched off; restore a backup or repair it with the app")
+      hint: hint)
   }
 
   private mutating func refuse(_ code: HopdError.Code, _ what: String, _ hint: String) {

@@ -28,15 +28,3 @@ package struct FoundFile: Sendable, Hashable {
     givesPagesBack = try reader.connection.integer("PRAGMA \(prefix)auto_vacuum") ?? 0 != 0
   }
 }
-
-extension SchemaColumn.Role {
-  /// The property that a column stores, with the entity that declares it; nil for a column of every row.
-  package var property: (entity: String, name: String)? {
-    switch self {
-    case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),
-      .orderKey(let entity, let name), .owner(let entity, let name), .ownerOrder(let entity, let name):
-      (entity, name)
-    case .primaryKey, .entityNumber, .saveCount: nil
-    }
-  }
-}

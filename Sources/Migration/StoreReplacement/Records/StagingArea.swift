@@ -121,9 +121,9 @@ package struct StagingArea: Sendable {
     try StagingArea.remove(staged, files: files)
   }
 
-  /// Removes everything of this job, then syncs the directory.
-  package func removeAll() throws {
-    let mine = try StagingArea.leftovers(of: location, files: files).filter { $0.job == job }
+  /// Removes everything of this job except `kept`, then syncs the directory.
+  package func removeAll(except kept: FilePath? = nil) throws {
+    let mine = try StagingArea.leftovers(of: location, files: files).filter { $0.job == job && $0.path != kept }
     for leftover in mine { try remove(leftover.path) }
     if !mine.isEmpty { try files.syncDirectory(location.directory) }
   }

@@ -34,7 +34,7 @@ struct VerifyCommand: HopctlCommand {
     let loaded = try models.load(for: location, search: .everywhere)
     output.tell(loaded.found)
     output.warn(loaded.warnings)
-    let (version, remarks, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
+    let (version, remarks, missing, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location, catalog: loaded.catalog, target: .own, countsRows: false)
       guard let version = found.version, let metadata = found.metadata else {
@@ -45,7 +45,7 @@ struct VerifyCommand: HopctlCommand {
       schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
       schema.history?.mirroring = try MirroringLayout.read(from: reader).layout?.statements ?? []
       return (
-        version, schema.joinTableRemarks,
+        version, schema.joinTableRemarks, try reader.gaps(in: schema),
         try StoreVerifier(depth: depth).checks(
           of: reader, schema: schema, isExact: exact, external: ExternalDataDirectory(of: location))
       )
@@ -63,11 +63,19 @@ struct VerifyCommand: HopctlCommand {
       return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
     }
     try output.lines(MessageFormatter.table(rows))
-    let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
+    if !failed.isEmpty { for gap in missing { try output.line("missing: \(gap.sentence)") } }
+    let error =
+      failed.isEmpty
+      ? nil
+      : refusal(
+        failed, of: checks.count, isRepairable: missing.contains { $0.kind != .modelCache },
+        at: location)
     var object: JSONObject = [
       "store": location.database.string, "model": version.modelName, "version": version.model.name,
       "depth": depth.rawValue, "passed": failed.isEmpty, "checks": checks.map(\.json),
     ]
+    // Objects of the version that the store lacks.
+    if !missing.isEmpty { object += ["missing": missing.map(\.json)] }
     if let statement = try evidence?.finish() { object += statement }
     if let found = loaded.found { object += ["models": found.json()] }
     try output.object(error.map { object + ["error": $0.json] } ?? object)
@@ -77,14 +85,20 @@ struct VerifyCommand: HopctlCommand {
     }
   }
 
-  private func refusal(_ failed: [VerificationCheck], of count: Int, at location: StoreLocation) -> HopdError {
+  private func refusal(
+    _ failed: [VerificationCheck], of count: Int, isRepairable: Bool, at location: StoreLocation
+  ) -> HopdError {
     // A migration adds no reference to a missing row, so the backup that it made has the same ones.
     let isOld = failed.allSatisfy { $0.name == "relationships" }
+    let repair = (["hopctl migrate", store.text.quotedForShell, models.words, "--repair"].filter { !$0.isEmpty })
+      .joined(separator: " ")
     return HopdError(
       .checksFailed, "the store failed \(failed.count) of \(count) checks", at: Place(store: location.database),
       hint: isOld
         ? "repair these references with the app; the backup of a migration has them too"
-        : "restore a backup (hopctl restore STORE), or repair the store with its app",
+        : isRepairable
+          ? "run `\(repair)`, which makes what is missing and keeps a backup"
+          : "restore a backup (hopctl restore STORE), or repair the store with its app",
       reasons: failed.map { HopdError(.checksFailed, "\($0.name): \($0.detail)") })
   }
 }

@@ -33,6 +33,16 @@ struct MigrateCommand: HopctlCommand {
   @Flag(name: .customLong("dry-run"), help: "Show what the migration would do")
   var dryRun = false
 
+  @Flag(
+    help: ArgumentHelp(
+      "First make the tables, columns and indexes that the store lacks.",
+      discussion: """
+        For a store whose metadata claim a version, and that was never given all of its schema. New tables are empty, \
+        new columns have the default of their attribute or none. Refuses where rows would need a value that the model \
+        does not have.
+        """))
+  var repair = false
+
   @OptionGroup(title: "Migration options") var scratch: ScratchOptions
   @OptionGroup(title: "Migration options") var replacement: ReplaceOptions
 
@@ -102,6 +112,7 @@ struct MigrateCommand: HopctlCommand {
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let backup { request.backup.keep = backup.count }
     request.releasesPin = true
+    request.repairs = repair
     if let verify { request.verification = verify }
     if let chosen = replacement.replace { request.replacement = chosen }
     return request

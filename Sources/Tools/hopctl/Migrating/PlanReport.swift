@@ -34,6 +34,7 @@ struct PlanReport {
   /// Plans and prints; throws what would stop the migration.
   func run() throws {
     let location = request.location
+    if request.repairs { return try runRepairing() }
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location.store) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location.store, catalog: loaded.catalog, target: request.target, countsRows: false)
@@ -45,20 +46,43 @@ struct PlanReport {
         }
       )
     }
+    try show(assessment, plan, repaired: [])
+  }
+
+  /// Repairs a scratch copy of the store, and plans its migration there.
+  private func runRepairing() throws {
+    let bar = ProgressBar(output, notes: notes)
+    let preview: RepairPreview
+    do throws(MigrationFailure) {
+      defer { bar.end() }
+      preview = try MigrationPipeline().previewRepair(
+        request, scratch: scratch, stop: StopOnSignals.start()
+      ) { bar.show($0) }
+    } catch {
+      throw error.error
+    }
+    output.warn(preview.warnings)
+    for object in preview.objects { try output.line("would make \(object.sentence)") }
+    try show(preview.assessment, preview.plan, repaired: preview.objects)
+  }
+
+  private func show(_ assessment: StoreAssessment, _ plan: MigrationPlan?, repaired: [RepairedObject]) throws {
+    let location = request.location
     if let plan {
       let trial = try scan(plan)
-      try show(plan, trial, pin: PinShape.of(location, assessment, output, rule: request.pinRule))
+      try show(
+        plan, trial, pin: PinShape.of(location, assessment, output, rule: request.pinRule), repaired: repaired)
       if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
-      try output.line("\(text): \(version), nothing to do")
+      try output.line("\(text): \(version), \(repaired.isEmpty ? "nothing to do" : "no hops")")
       let pin = try PinShape.of(location, assessment, output, rule: request.pinRule)
       let nothing = MigrationEstimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0)
       try output.object(
         json(
           from: assessment.version, to: assessment.target?.model.name ?? version, hops: [], pin, loaded.warnings,
-          nothing, diskNeeded: 0), isForReview: stable)
+          nothing, diskNeeded: 0) + Self.json(of: repaired), isForReview: stable)
     }
   }
 
@@ -113,7 +137,7 @@ struct PlanReport {
 
   // MARK: Display
 
-  private func show(_ plan: MigrationPlan, _ trial: Trial, pin: PinShape?) throws {
+  private func show(_ plan: MigrationPlan, _ trial: Trial, pin: PinShape?, repaired: [RepairedObject]) throws {
     let drops = plan.drops + trial.drops
     let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
     let execution = try ChainExecution(of: plan, options: request.engine)
@@ -129,6 +153,7 @@ struct PlanReport {
     var object = json(
       from: plan.store.version, to: plan.target.model.name, hops: hops, execution: execution.json, pin,
       remarks + plan.warnings + trial.warnings, execution.estimate, diskNeeded: words.diskNeeded)
+    object += Self.json(of: repaired)
     // Tables of persistent history whose rows the migration drops; only for stores that have such tables.
     if !plan.clearedHistory.isEmpty {
       object += ["history": plan.clearedHistory.map { ["table": $0.table, "rows": $0.rows] as JSONObject }]
@@ -136,6 +161,11 @@ struct PlanReport {
     // The error of the trial that would stop the migration.
     if let failure = trial.failure { object += ["error": reported([failure]).first] }
     try output.object(object, isForReview: stable)
+  }
+
+  /// The objects that a repair makes first; only with `--repair`, where there are some.
+  private static func json(of repaired: [RepairedObject]) -> JSONObject {
+    repaired.isEmpty ? [:] : ["repaired": repaired.map(\.json)]
   }
 
   private func json(

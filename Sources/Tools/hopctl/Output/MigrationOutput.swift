@@ -44,6 +44,12 @@ struct MigrationOutput {
         !isCopy
           ? "current \(path): \(report.to), nothing to do"
           : "current \(path): a copy of the store, which is already \(report.to)")
+    case .repaired:
+      try output.line(
+        "repaired \(path): \(report.to), \(MessageFormatter.count(Int64(report.repaired.count), "object", "objects")) "
+          + "of the schema made, \(MessageFormatter.duration(report.seconds))")
+      for object in report.repaired { try output.line("  made \(object.sentence)") }
+      try reportBackups(report)
     case .migrated, .completedBeforeCrash:
       let rows = report.rows.values.reduce(0, &+)
       let how =
@@ -52,6 +58,7 @@ struct MigrationOutput {
       try output.line(
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
+      for object in report.repaired { try output.line("  made \(object.sentence)") }
       for drop in report.dropped {
         try output.line("  dropped \(drop.subject): \(drop.amount)")
       }
@@ -79,7 +86,7 @@ struct MigrationOutput {
     }
     let checks: JSONObject = ["depth": depth.rawValue, "checks": report.checks.map(\.json)]
     let object: JSONObject = [
-      "store": (named ?? report.store).string, "result": report.result == .current ? "current" : "migrated",
+      "store": (named ?? report.store).string, "result": report.result.word,
       "from": report.from, "to": report.to, "backup": report.backup?.string, "seconds": report.seconds,
       "verified": report.checks.isEmpty ? nil : checks, "hops": report.hops.map(\.json), "rows": report.rows,
       "dropped": report.dropped.map(\.json) + history,
@@ -88,6 +95,7 @@ struct MigrationOutput {
       "prunedBackups": report.prunedBackups.map { $0.generation.directory.string }, "warnings": warnings.map(\.json),
     ]
     let known: JSONObject = [
+      "repaired": report.repaired.isEmpty ? nil : report.repaired.map(\.json),
       "quarantine": report.quarantine?.string, "releasedPin": report.releasedPin.map { PinShape($0) },
     ]
     return object + known.withoutNulls
@@ -150,6 +158,34 @@ struct MigrationOutput {
     let uuid: JSONObject = ["storeUUID": failure.storeUUID]
     try output.object(object + uuid.withoutNulls)
     throw Finished(status: error.code.exit)
+  }
+}
+
+extension MigrationResult {
+  /// The word of JSON outputs: a run that a crash cut off after the swap has migrated the store.
+  fileprivate var word: String { self == .completedBeforeCrash ? MigrationResult.migrated.rawValue : rawValue }
+}
+
+extension RepairedObject {
+  /// "the column ZBOOK.ZPAGES (Book.pages), with the default in 3 rows".
+  var sentence: String {
+    gap.sentence + (rows == 0 ? "" : ", with the default in \(MessageFormatter.count(rows, "row", "rows"))")
+  }
+
+  /// `rows` got the default of the attribute.
+  var json: JSONObject { gap.json + ["rows": rows] }
+}
+
+extension SchemaGap {
+  /// "the column ZBOOK.ZPAGES (Book.pages)".
+  var sentence: String {
+    guard kind != .entityNumber, let entity else { return text.printableLine }
+    return "\(text) (\(([entity, property].compactMap(\.self)).joined(separator: ".")))".printableLine
+  }
+
+  /// An object that a store lacks.
+  var json: JSONObject {
+    ["kind": kind.rawValue, "name": name, "table": table, "entity": entity, "property": property]
   }
 }
 
