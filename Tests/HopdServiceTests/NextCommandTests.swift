@@ -3,6 +3,7 @@
 import Diagnostics
 import DurableFiles
 import MigrationPlanning
+import StoreReplacement
 import SystemPackage
 import Testing
 
@@ -30,6 +31,21 @@ import Testing
     #expect(
       foreign.hint(inWatch: "w") == "is it the store of another app? `exclude` of the watch w leaves it out")
     #expect(HopdError(.noRoute, "no way", hint: "add a mapping").hint(inWatch: "w") == "add a mapping")
+  }
+
+  /// hopctl finds the models of a store in a watch of the installed configuration.
+  @Test("The command of a store that fits no version explains it, and names no installed configuration")
+  func explanation() {
+    let (newer, noRoute) = (HopdError(.perhapsNewer, "newer"), HopdError(.noRoute, "no way"))
+    #expect(next.text(newer) == "hopctl explain /srv/a.sqlite" && next.text(noRoute) == "hopctl plan /srv/a.sqlite")
+    var other = next
+    (other.isInstalled, other.configuration) = (false, "/etc/hopd/tenant.toml")
+    #expect(other.text(newer) == "hopctl explain /srv/a.sqlite --config /etc/hopd/tenant.toml --watch w")
+  }
+
+  @Test("hopd finds a store that took the place of another by itself")
+  func replaced() {
+    #expect(next.text(HopdError(.storeReplaced, "another store")) == "")
   }
 
   /// A worker's lock is a folder beside the store: no process has the store open.

@@ -88,7 +88,8 @@ import Testing
     try await serving { place, socket, _ in
       let name = ControlValue.string(place.store("a.sqlite") + "\0/etc/passwd")
       for (method, parameters) in [
-        ("Pause", ["name": name]), ("Resume", ["name": name]), ("Cancel", ["store": name]), ("Next", ["store": name]),
+        ("Pause", ["name": name]), ("Resume", ["name": name]), ("PauseNow", ["store": name]),
+        ("RetryFirst", ["store": name]),
         ("Retry", ["stores": .array([name])]), ("GetStore", ["store": name]), ("ListJobs", ["store": name]),
       ] as [(String, [String: ControlValue])] {
         let error = #expect(throws: HopdError.self, "\(method)") { try call(socket, method, parameters) }

@@ -40,6 +40,9 @@ import Testing
     #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 100 %")
     job.progress = progress(rows: 97, remaining: 4)
     #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 97 % ETA 4s")
+    // A time that does not pass is none.
+    job.activity = StatusLine.paused
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 paused 97%")
   }
 
   @Test func nothingAtWork() {
@@ -49,17 +52,17 @@ import Testing
     #expect(line.text == "watching 1 store")
     line.stores = 12344
     line.toDo = 3
-    #expect(line.text == "watching 12 344 stores: 3 to migrate")
+    #expect(line.text == "watching 12,344 stores: 3 to migrate")
     line.toInspect = 9
     line.deferred = 2
     line.attention = 1
     line.isPaused = true
     #expect(
       line.text
-        == "paused; watching 12 344 stores: 9 to inspect, 3 to migrate, 12 329 current, 2 retrying, "
+        == "paused; watching 12,344 stores: 9 to inspect, 3 to migrate, 12,329 current, 2 retrying, "
         + "1 failed (hopctl list --failed)")
     line.pinned = 4
-    #expect(line.text.hasSuffix(", 12 325 current, 2 retrying, 4 pinned, 1 failed (hopctl list --failed)"))
+    #expect(line.text.hasSuffix(", 12,325 current, 2 retrying, 4 pinned, 1 failed (hopctl list --failed)"))
   }
 
   @Test func percentIsHundredOnlyAtTheEnd() {
@@ -84,12 +87,5 @@ import Testing
       (-4, "0s"),
     ]
     for (seconds, text) in cases { #expect(StatusLine.duration(seconds: seconds) == text) }
-  }
-
-  @Test func longNumbersAreGrouped() {
-    let cases = [
-      (0, "0"), (999, "999"), (9999, "9999"), (10_000, "10 000"), (123_456, "123 456"), (1_234_567, "1 234 567"),
-    ]
-    for (number, text) in cases { #expect(StatusLine.grouped(number) == text) }
   }
 }

@@ -260,10 +260,22 @@ import Testing
     #expect(access(room.file.string + "-wal", F_OK) == 0)
   }
 
+  @Test("A job that ended before its versions were known gets those that the store's record has")
+  func versionsOfAJob() throws {
+    let room = try Room()
+    let database = try StateDatabase(stateDirectory: room.path)
+    _ = try database.write([.store(Self.store("/s/a", .busy, version: "v1", code: "store-busy"))], now: 1)
+    let busy = JobRecord(job: "1", path: "/s/a", watch: "w", began: 1, ended: 2, result: "deferred")
+    let strange = JobRecord(job: "2", path: "/s/none", watch: "w", began: 1, ended: 1, result: "refused")
+    _ = try database.write([.job(busy), .job(strange)], now: 3)
+    let jobs = try StateReader(stateDirectory: room.path).jobs()
+    #expect(jobs.map(\.from) == ["v1", nil] && jobs.map(\.to) == ["v9", nil], "\(jobs)")
+  }
+
   @Test func whereNothingIsRecordedTheReaderSaysWhatToDo() throws {
     let room = try Room()
     let error = #expect(throws: HopdError.self) { try StateReader(stateDirectory: room.path) }
-    #expect(error?.code == .stateMissing && error?.code.exit == .noInput && error?.hint != nil)
+    #expect(error?.code == .stateMissing && error?.code.exit == .notRunning && error?.hint != nil)
     #expect(access(room.file.string, F_OK) != 0)
   }
 }

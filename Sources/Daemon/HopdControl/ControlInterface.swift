@@ -8,7 +8,7 @@ package enum ControlInterface {
   /// Its name.
   package static let name = "io.hopd.Control"
   /// Version of the description; each addition increases it.
-  package static let version: Int64 = 3
+  package static let version: Int64 = 4
 
   /// The output of `varlinkctl introspect`.
   package static let description = """
@@ -77,11 +77,11 @@ package enum ControlInterface {
     method Resume(name: ?string, global: ?bool) -> (paused: []string, changed: []string)
 
     # Stops the migration of a store at its next checkpoint, and pauses the store.
-    method Cancel(store: string) -> (running: bool)
+    method PauseNow(store: string) -> (running: bool)
 
     # Moves a store to the front of the queue. State: migrating, waiting, paused, or current if there is nothing to
     # do. Waits: how long its migration still waits for the window of its watch.
-    method Next(store: string) -> (state: string, waits: ?string)
+    method RetryFirst(store: string) -> (state: string, waits: ?string)
 
     # Reloads the configuration. The reply is sent once the new one is in use. Warnings: unknown keys, watches that hopd
     # cannot write, missing programs.

@@ -201,7 +201,9 @@ private final class StateBatch {
     try connection.run(
       """
       INSERT INTO jobs (job, path, watch, began, ended, source, destination, rows, microseconds, asker, result, code,
-        reason, backup) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        reason, backup)
+      VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, (SELECT version FROM stores WHERE path = ?2)),
+        coalesce(?7, (SELECT target FROM stores WHERE path = ?2)), ?8, ?9, ?10, ?11, ?12, ?13, ?14)
       """,
       [
         .text(job.job), .text(job.path), .integer(try name(job.watch)), .integer(job.began), .integer(job.ended),

@@ -10,8 +10,8 @@ import SystemPackage
 extension HopdError.Code {
   /// The state directory belongs to a newer hopd.
   package static let stateNewer = HopdError.Code("state-newer", exit: .configuration)
-  /// There is no state to read.
-  package static let stateMissing = HopdError.Code("state-missing", exit: .noInput)
+  /// There is no state to read: hopd has never run with this directory.
+  package static let stateMissing = HopdError.Code("state-missing", exit: .notRunning)
   /// The state cannot be read.
   package static let stateUnreadable = HopdError.Code("state-unreadable", exit: .inputOutput)
   /// A program that reads the state keeps hopd from writing it.

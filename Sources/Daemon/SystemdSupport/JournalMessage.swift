@@ -41,7 +41,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case backupPruned = "20f4b7a237c54bfda520f7c3c622041a"
   /// The sweep removed a backup that the configuration no longer keeps.
   case backupExpired = "f1649a9747cc49949b73fd29683fd713"
-  /// A restored store is not migrated until it is released.
+  /// A restored store is not migrated until it is unpinned.
   case storePinned = "4e5cce90a5534ec7bb8b87ceea4c4cec"
   /// The migration of a restored store removed its pin.
   case pinReleased = "302326cb70c14d53b096fd6f1ee6bee8"

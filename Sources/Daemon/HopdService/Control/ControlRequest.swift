@@ -19,8 +19,8 @@ enum ControlRequest: Sendable {
   case retry([NamedStore], failed: Bool)
   case pause(NamedStore?)
   case resume(NamedStore?, global: Bool)
-  case cancel(NamedStore)
-  case next(NamedStore)
+  case pauseNow(NamedStore)
+  case retryFirst(NamedStore)
   case reload
   case set(key: String, value: String)
 
@@ -33,8 +33,8 @@ enum ControlRequest: Sendable {
     case .pause(let name): "pause \(name.map { FilePath($0.name).printable } ?? "everything")"
     case .resume(let name, let global):
       "resume \(name.map { FilePath($0.name).printable } ?? "everything")" + (global ? " alone" : "")
-    case .cancel(let store): "pause \(FilePath(store.name).printable) now"
-    case .next(let store): "retry \(FilePath(store.name).printable) first"
+    case .pauseNow(let store): "pause \(FilePath(store.name).printable) --now"
+    case .retryFirst(let store): "retry \(FilePath(store.name).printable) --first"
     case .reload: "reload"
     case .set(let key, let value): "set \(key) \(value)"
     }

@@ -31,7 +31,7 @@ struct ControlRequestHandler: Sendable {
   /// Methods that change nothing.
   static let reading = ["GetStatus", "Monitor", "GetStore", "ListStores", "ListJobs"]
   /// Methods that change something.
-  static let acting = ["Retry", "Pause", "Resume", "Cancel", "Next", "Reload", "Set"]
+  static let acting = ["Retry", "Pause", "PauseNow", "Resume", "RetryFirst", "Reload", "Set"]
 
   /// Starts to listen on the socket. Returns nil if none is configured, or if it cannot be created, which is logged.
   func serve(_ configured: FilePath?, runtime: FilePath?, recorder: StateRecorder) -> ControlServer? {
@@ -173,8 +173,8 @@ struct ControlRequestHandler: Sendable {
       let global = parameters["global"]?.truth ?? false
       guard name == nil || !global else { throw BadCall("global") }
       return .resume(name, global: global)
-    case "Cancel": return .cancel(named(try required("store", parameters)))
-    case "Next": return .next(named(try required("store", parameters)))
+    case "PauseNow": return .pauseNow(named(try required("store", parameters)))
+    case "RetryFirst": return .retryFirst(named(try required("store", parameters)))
     case "Reload": return .reload
     case "Set": return .set(key: try required("key", parameters), value: try required("value", parameters))
     default: return nil

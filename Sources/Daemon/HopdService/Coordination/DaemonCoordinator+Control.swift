@@ -25,8 +25,8 @@ extension DaemonCoordinator {
     case .retry(let stores, let failed): reply = retried(failed ? nil : stores, requester)
     case .pause(let name): reply = paused(name)
     case .resume(let name, let global): reply = resumed(name, global: global)
-    case .cancel(let store): reply = cancelled(store, requester)
-    case .next(let store): reply = prioritized(store, requester)
+    case .pauseNow(let store): reply = cancelled(store, requester)
+    case .retryFirst(let store): reply = prioritized(store, requester)
     case .reload:
       reloading.notify(answer)
       reply = nil
@@ -273,7 +273,7 @@ extension DaemonCoordinator {
     return .object([
       "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
       "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
-      "activity": .string(isHalted ? "paused" : known.activity ?? progress?.part.rawValue ?? "planning"),
+      "activity": .string(isHalted ? StatusLine.paused : known.activity ?? progress?.part.rawValue ?? "planning"),
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),

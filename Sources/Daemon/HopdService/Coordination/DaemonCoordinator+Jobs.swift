@@ -158,7 +158,8 @@ extension DaemonCoordinator {
         return StatusLine.Job(
           ordinal: job.ticket.ordinal,
           name: job.subject.store.lastComponent.map { FilePath($0.string).printable } ?? "",
-          from: known.from, to: known.to, progress: known.progress, activity: known.activity)
+          from: known.from, to: known.to, progress: known.progress,
+          activity: isHalted(job.ticket.store) ? StatusLine.paused : known.activity)
       }
     line.batch = scheduler.batch
     // The scheduler gets scanned files only after they have settled, so the larger number counts.

@@ -212,6 +212,7 @@ extension HopdError {
   /// Message and reasons in one line, without the store, which the record already names.
   var headlineOfStore: String {
     var rest = self
+    if rest.place.file == rest.place.store { rest.place.file = nil }
     rest.place.store = nil
     return ([rest.headline] + reasons.prefix(3).map(\.headlineOfStore)).joined(separator: "; ")
   }

@@ -30,7 +30,8 @@ struct NextCommand {
     let entry = "HOPD_STORE=" + store.printable.quotedForShell
     let store = store.quotedForShell
     switch error.code {
-    case .interrupted: return ""
+    // hopd finds the other store by itself.
+    case .interrupted, .storeReplaced: return ""
     case .noSpace: return "df -h \(folder)"
     case .noPermission: return "ls -la \(store) && ls -lad \(folder)"
     case .inputOutput: return "journalctl -k -p err -b"
@@ -46,6 +47,9 @@ struct NextCommand {
     case .storeDamaged: return "hopctl verify \(options)"
     case let code where ["not-a-store", "store-encrypted"].contains(code.name):
       return "hopctl identify \(options)"
+    // What differs, and from which version; a plan only repeats the refusal.
+    case let code where ["perhaps-newer", "foreign-store", "unknown-version"].contains(code.name):
+      return "hopctl explain \(options)"
     default: return "hopctl plan \(options)"
     }
   }
@@ -64,7 +68,9 @@ struct NextCommand {
     stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(stateDirectory.quotedForShell)"
   }
 
+  /// The store, and where its models are: hopctl finds the watch of the installed configuration by the store.
   private var options: String {
-    "\(store.quotedForShell) --config \(configuration.quotedForShell) --watch \(watch.quotedForShell)"
+    if isInstalled { return store.quotedForShell }
+    return "\(store.quotedForShell) --config \(configuration.quotedForShell) --watch \(watch.quotedForShell)"
   }
 }

@@ -22,6 +22,9 @@ package struct StatusLine: Sendable, Hashable {
     package var activity: String?
   }
 
+  /// The activity of a migration that a pause or the system's pressure stops between two chunks.
+  package static let paused = "paused"
+
   /// Running migrations, the oldest first.
   package var jobs: [Job] = []
   /// Migrations of this batch.
@@ -66,12 +69,12 @@ package struct StatusLine: Sendable, Hashable {
   }
 
   private var idleText: String {
-    let text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
+    let text = "watching \(stores.grouped) \(stores == 1 ? "store" : "stores")"
     var words: [String] = []
-    if toInspect > 0 { words.append("\(Self.grouped(toInspect)) to inspect") }
-    if toDo > 0 { words.append("\(Self.grouped(toDo)) to migrate") }
+    if toInspect > 0 { words.append("\(toInspect.grouped) to inspect") }
+    if toDo > 0 { words.append("\(toDo.grouped) to migrate") }
     let current = stores &- toInspect &- toDo &- deferred &- pinned &- attention
-    if deferred &+ pinned &+ attention > 0 { words.append("\(Self.grouped(max(0, current))) current") }
+    if deferred &+ pinned &+ attention > 0 { words.append("\(max(0, current).grouped) current") }
     let failure = failureText
     if !failure.isEmpty { words.append(failure) }
     return words.isEmpty ? text : "\(text): \(words.joined(separator: ", "))"
@@ -80,9 +83,9 @@ package struct StatusLine: Sendable, Hashable {
   /// The numbers of failed stores, and how to list them.
   private var failureText: String {
     var words: [String] = []
-    if deferred > 0 { words.append("\(Self.grouped(deferred)) retrying") }
-    if pinned > 0 { words.append("\(Self.grouped(pinned)) pinned") }
-    if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }
+    if deferred > 0 { words.append("\(deferred.grouped) retrying") }
+    if pinned > 0 { words.append("\(pinned.grouped) pinned") }
+    if attention > 0 { words.append("\(attention.grouped) failed (hopctl list --failed)") }
     return words.joined(separator: ", ")
   }
 
@@ -97,7 +100,9 @@ package struct StatusLine: Sendable, Hashable {
         if !progress.subject.isEmpty { words.append(progress.subject) }
       }
       words.append("\(percent(progress.fraction))%")
-      if let remaining = progress.remaining { words.append("ETA \(duration(seconds: remaining))") }
+      if job.activity != paused, let remaining = progress.remaining {
+        words.append("ETA \(duration(seconds: remaining))")
+      }
     }
     return words.joined(separator: " ")
   }
@@ -124,17 +129,5 @@ package struct StatusLine: Sendable, Hashable {
     guard seconds >= 0, seconds < 9.95 else { return duration(seconds: seconds) }
     let tenths = Int((seconds * 10).rounded())
     return "\(tenths / 10).\(tenths % 10)s"
-  }
-
-  /// A number with groups of three digits, if it has more than four: "12 344".
-  static func grouped(_ number: Int) -> String {
-    let digits = Array(String(number))
-    guard digits.count > 4 else { return String(digits) }
-    var text = ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += " " }
-      text.append(digit)
-    }
-    return text
   }
 }

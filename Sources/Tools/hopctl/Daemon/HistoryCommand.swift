@@ -36,7 +36,10 @@ struct HistoryCommand: HopctlCommand {
     let path = try store.map { try name($0, recorded) }
     let jobs = try recorded.reader.jobs(of: path, limit: limit)
     try output.table(table, jobs) { job in
-      [job.code.map { "    \($0): \(job.reason ?? "")" }, job.backup.map { "    backup: \($0)" }].compactMap { $0 }
+      [
+        job.code.map { $0 == job.result ? "    \(StoreText.reason(job))" : "    \($0): \(StoreText.reason(job))" },
+        job.backup.map { "    backup: \($0)" },
+      ].compactMap { $0 }
     }
     if jobs.isEmpty { try output.line(store == nil ? "no jobs" : "no jobs of this store") }
     try output.object(["running": recorded.process != nil, "jobs": jobs.map(\.json)])

@@ -63,6 +63,7 @@ struct RetryCommand: HopctlCommand {
     if !tried.isEmpty {
       try output.line("retrying \(MessageFormatter.count(tried.count, "store", "stores"))")
       for store in tried.prefix(20) { try output.line("  \(store)") }
+      if tried.count > 20 { try output.line("  and \(MessageFormatter.count(tried.count - 20)) more") }
     }
     for result in found {
       if let sentence = result.wait?.sentence() ?? Self.sentence(result.word, daemon) {
@@ -78,7 +79,7 @@ struct RetryCommand: HopctlCommand {
   }
 
   private func prioritize(_ path: String, _ client: ControlClient) throws {
-    let answer = try client.call("Next", ["store": .string(path)])
+    let answer = try client.call("RetryFirst", ["store": .string(path)])
     let state = answer["state"]?.text ?? ""
     let wait = answer["waits"]?.text.map { WindowWait(until: $0) }
     let what =
@@ -139,7 +140,7 @@ struct PauseCommand: HopctlCommand {
   private func stop(_ store: String) throws {
     let client = try daemon.client()
     let path = try daemon.path(of: store)
-    let isRunning = try client.call("Cancel", ["store": .string(path)])["running"]?.truth ?? false
+    let isRunning = try client.call("PauseNow", ["store": .string(path)])["running"]?.truth ?? false
     try output.line(
       (isRunning ? "stops at the next checkpoint and remains paused: " : "paused; no migration was running: ")
         + FilePath(path).printable)
@@ -256,7 +257,7 @@ private struct PauseOrder {
   }
 
   private func report(_ names: [String], as what: String) throws {
-    if !names.isEmpty { try output.line("\(what): \(names.joined(separator: ", "))") }
+    if !names.isEmpty { try output.line("\(what): \(MessageFormatter.list(names))") }
   }
 
   /// A word without a slash names a watch, unless hopd has no such watch but a store of this name in the working

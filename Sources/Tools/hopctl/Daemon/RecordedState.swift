@@ -97,7 +97,7 @@ struct DaemonOptions: ParsableArguments {
     let path: FilePath
     do { path = try directory.resolved() } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
-        .stateMissing, "no state directory of hopd", at: Place(file: directory),
+        .stateMissing, "hopd is not running: no state directory", at: Place(file: directory),
         hint: "check `systemctl status hopd`, or pass another directory with --state-directory")
     } catch let error as HopdError where error.code == .noPermission {
       throw HopdError(
@@ -163,6 +163,14 @@ struct RecordedState {
   /// How long a store's migration waits for the window of its watch; nil if it does not, or if hopd does not run.
   func waits(_ store: StoreRecord) -> WindowWait? {
     process == nil ? nil : store.waits(facts[.windows]).map { WindowWait(until: $0) }
+  }
+
+  /// The name that `hopctl resume` takes to end the pause of a store, as a shell word with a space in front; empty for
+  /// the pause of all stores; nil if none is paused.
+  func pause(of store: StoreRecord) -> String? {
+    let paused = lines(.paused)
+    if let name = [store.path, store.watch].first(where: { paused.contains($0) }) { return " \(name.quotedForShell)" }
+    return paused.contains("everything") ? " --global" : nil
   }
 
   /// A key with its value from `hopctl set`, which lasts until hopd restarts, and its configured value.

@@ -12,8 +12,8 @@ struct StatusCommand: HopctlCommand {
     discussion: """
       With STORE, shows that store and its latest jobs; otherwise groups stores that failed for the same cause. Works \
       while hopd is down. Columns: those of the table of watches (watch, stores, and each state), with STORE those of \
-      history. Exit status 7: hopd is not running; 75: it does not respond within five seconds; 66: no state \
-      directory, or no such store in it.
+      history. Exit status 7: hopd is not running, or has no state directory; 75: it does not respond within five \
+      seconds; 66: no such store.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory", valueName: "store"), completion: .file())
@@ -105,7 +105,8 @@ struct StatusCommand: HopctlCommand {
   /// Prints what is to be said of the daemon itself.
   private func head(_ state: RecordedState) throws {
     try output.line(state.headline)
-    if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
+    let paused = state.lines(.paused)
+    if !paused.isEmpty { try output.line("paused: \(MessageFormatter.list(paused))") }
     try output.lines(state.lines(.waits).map { "waits: \($0)" })
     for (watch, reason) in state.unavailable { try output.line("unavailable: \(watch): \(reason)") }
     try output.lines(state.lines(.skipped).map { "skipped: \($0)" })
@@ -127,6 +128,9 @@ struct StatusCommand: HopctlCommand {
         try output.line("\(state.headline); showing the last recorded state")
       }
       try output.lines(StoreText.lines(store, daemon))
+      if store.condition == .migrating, let pause = state.pause(of: store) {
+        try output.line("  paused between two chunks; `hopctl resume\(pause)\(daemon.words)` continues it")
+      }
       if let waits = state.waits(store) { try output.line("  " + waits.sentence(store.watch)) }
       try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
     }

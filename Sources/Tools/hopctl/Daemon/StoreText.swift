@@ -59,10 +59,21 @@ enum StoreText {
     let others = cause.reasons > 1 ? " (and other reasons)" : ""
     let count = MessageFormatter.count(cause.stores, "store", "stores")
     return [
-      word(cause.condition) + "  \(count): \(Self.cause(example, failure))\(others)",
+      word(cause.condition) + "  \(count): \(first(of: Self.cause(example, failure)))\(others)",
       "  for example \(example.path), since \(BackupRecord.time(failure.since))",
       "  next: hopctl list --state \(cause.condition.name) --code \(code.quotedForShell)\(daemon.words)",
     ]
+  }
+
+  /// The first of several reasons: the list of the stores has them all.
+  private static func first(of reasons: String) -> String {
+    reasons.firstRange(of: "; ").map { String(reasons[..<$0.lowerBound]) } ?? reasons
+  }
+
+  /// The reason of a job without the store's path, which has its own column.
+  static func reason(_ job: JobRecord) -> String {
+    let (reason, start) = (job.reason ?? "", "\(job.path): ")
+    return reason.hasPrefix(start) ? String(reason.dropFirst(start.count)) : reason
   }
 
   /// Whether the pin that held the store back is removed; false if this user cannot read it.
@@ -128,7 +139,7 @@ enum StoreText {
     Table.Column(name: "watch") { "\($0.watch)" },
     Table.Column(name: "job") { "\($0.job)" },
     Table.Column(name: "code") { "\($0.code ?? "-")" },
-    Table.Column(name: "reason") { "\($0.reason ?? "-")" },
+    Table.Column(name: "reason") { "\($0.reason == nil ? "-" : reason($0))" },
     Table.Column(name: "backup", isPath: true) { "\($0.backup ?? "-")" },
   ]
 

@@ -12,11 +12,12 @@ struct TopPicture: Sendable {
   private static let work: [Table<ControlValue>.Column] = [
     Table.Column(name: "%", isNumber: true) { "\(min(Int(min(max($0["fraction"]?.real ?? 0, 0), 1) * 100), 99))" },
     Table.Column(name: "rows/s", isNumber: true, rank: 3) { job in
-      let pace = job["rowsPerSecond"]?.real ?? 0
+      let pace = isPaused(job) ? 0 : job["rowsPerSecond"]?.real ?? 0
       return "\(pace >= 1 && pace < 1e12 ? MessageFormatter.count(Int64(pace)) : "-")"
     },
-    Table.Column(name: "eta", isNumber: true, rank: 1) {
-      "\($0["remaining"]?.real.map { MessageFormatter.duration($0) } ?? "-")"
+    Table.Column(name: "eta", isNumber: true, rank: 1) { job in
+      // In place of a time that does not pass; the last column that a narrow terminal loses.
+      isPaused(job) ? "paused" : "\(job["remaining"]?.real.map { MessageFormatter.duration($0) } ?? "-")"
     },
     Table.Column(name: "hop", rank: 5) { job in
       let hop = job["hop"]?.whole ?? 0
@@ -29,6 +30,8 @@ struct TopPicture: Sendable {
     Table.Column(name: "versions", rank: 4) { "\(StoreText.versions($0["from"]?.text, $0["to"]?.text))" },
     Table.Column(name: "store", isPath: true) { "\($0["store"]?.text ?? "")" },
   ]
+
+  private static func isPaused(_ job: ControlValue) -> Bool { job["activity"]?.text == "paused" }
 
   private static let queue: [Table<ControlValue>.Column] = [
     Table.Column(name: "waiting-since", rank: 2) { "\($0["since"]?.text ?? "")" },

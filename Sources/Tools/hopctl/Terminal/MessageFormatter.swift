@@ -16,6 +16,12 @@ enum MessageFormatter {
     "\(count(number)) \(number == 1 ? one : many)"
   }
 
+  /// "a, b, c", or "a, b, c and 4 more".
+  static func list(_ names: [String], most: Int = 3) -> String {
+    guard names.count > most + 1 else { return names.joined(separator: ", ") }
+    return names.prefix(most).joined(separator: ", ") + " and \(count(names.count - most)) more"
+  }
+
   /// Bytes in binary units: "12.3 MiB".
   static func bytes(_ number: Int64) -> String { ByteCount.text(number) }
 
