@@ -300,7 +300,8 @@ struct ActingTests {
     #expect(stat(store, &file) == 0)
     #expect(file.st_ino == inode && file.st_nlink == 2)
     // A rename back is refused as well.
-    #expect(try room.run("restore", store, "--yes").status == 73)
+    let kept = try #require(try restored.json().backup?.text)
+    #expect(try room.run("restore", store, "--yes", "--backup", kept).status == 73)
     #expect(try version(store) == "Zoo")
   }
 }

@@ -145,11 +145,12 @@ struct BackupCommandTests {
     let store = try room.store("a.sqlite")
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
     #expect(try room.run("restore", store, "--yes", "--no-pin", "--json").json().pin == .null)
-    #expect(try room.run("restore", store, "--yes", "--json").json().pin?.restored?.text == "Zoo 10")
+    // A plain restore never brings back what a restore has replaced, here Zoo 10.
+    #expect(try room.run("restore", store, "--yes", "--json").json().pin?.restored?.text == "Zoo")
     let unpinned = try room.run("resume", store, "--json")
     #expect(unpinned.status == 0, "\(unpinned.errors)")
     #expect(try unpinned.json().unpinned == .boolean(true))
-    #expect(try unpinned.json().pin?.restored?.text == "Zoo 10")
+    #expect(try unpinned.json().pin?.restored?.text == "Zoo")
     // Only the running hopd can end a pause.
     #expect(try room.run("resume", store).status == 7)
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().pin == .null)

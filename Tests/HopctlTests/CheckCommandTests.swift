@@ -37,6 +37,17 @@ struct CheckCommandTests {
     #expect(try check(room, "--lock", room.path("hop.lock")).status == 78)
   }
 
+  @Test("With --quiet a failed check still names what failed, on standard error")
+  func quiet() throws {
+    let room = try Room()
+    let words = ["check", room.model, "--scratch", room.path.string, "-q"]
+    let green = try room.run(words: words)
+    #expect(green.status == 0 && green.output.isEmpty && green.errors.isEmpty, "\(green)")
+    let red = try room.run(words: words + ["--fail-on-drop"])
+    #expect(red.status == 65 && red.output.isEmpty && red.errors.contains("hopctl: Zoo: "), "\(red)")
+    #expect(red.errors.contains("colour"), "\(red.errors)")
+  }
+
   @Test func theExtentIsKept() throws {
     let room = try Room()
     #expect(try verdicts(check(room, "--only", "Zoo 2"))["Zoo"] == "skipped")

@@ -164,6 +164,7 @@ struct FleetCommandTests {
     let busy = try work("--results", room.path("results.ndjson"))
     kill(holder.process, SIGKILL)
     #expect(busy.status == 75 && busy.output.contains("1 waiting") && busy.output.contains("1 failed"))
+    #expect(busy.errors.contains("tenant 0.sqlite: "), "\(busy.errors)")
     let report = try room.run("fleet", "report", room.path("results.ndjson"))
     #expect(report.status == 75 && report.output.contains("1 store waiting"), "\(report.output)")
     try room.sql(room.path("fleet/1/tenant 1.sqlite"), "DELETE FROM Z_METADATA")

@@ -23,6 +23,10 @@ struct OperatorWordsTests {
     let room = try Room()
     let wrong = try room.run("help", "identfy")
     #expect(wrong.status == 64 && wrong.errors.contains("did you mean identify?"), "\(wrong.errors)")
+    for (word, meant) in [("release", "hopctl resume STORE"), ("lint", "hopctl check MODEL"), ("scan", "fleet scan")] {
+      let told = try room.run("help", word)
+      #expect(told.status == 64 && told.errors.contains(meant), "\(told.errors)")
+    }
     #expect(try room.run("help", "model", "nosuch").status == 64)
     for words in [["help"], ["help", "identify"], ["help", "model", "hash"], ["help", "restore"]] {
       #expect(try room.run(words: words).status == 0, "\(words)")
@@ -46,6 +50,54 @@ struct OperatorWordsTests {
     #expect(
       reported.status == 65 && (reported.output + reported.errors).contains("a.sqlite"),
       "\(reported.output)\(reported.errors)")
+  }
+
+  @Test("explain refuses a file that is not a store with status 65, and names the reason with --quiet")
+  func explainedText() throws {
+    let room = try Room()
+    try room.file("notes.txt", String(repeating: "not a store ", count: 100))
+    let words = ["explain", room.path("notes.txt"), "--models", room.model]
+    let told = try room.run(words: words)
+    #expect(told.status == 65 && told.output.contains("not a SQLite database"), "\(told)")
+    let quiet = try room.run(words: words + ["-q"])
+    #expect(quiet.status == 65 && quiet.output.isEmpty && quiet.errors.contains("not a SQLite database"), "\(quiet)")
+    #expect(try room.run(words: words + ["--json"]).json().state?.text == "not-a-store")
+    // Without models too: a file that is no model should be a store.
+    let bare = try room.run("explain", room.path("notes.txt"))
+    #expect(bare.status == 65 && bare.output.contains("not a SQLite database"), "\(bare)")
+  }
+
+  @Test("A version that no model has is answered with the nearest name and with all that exist")
+  func nearestVersion() throws {
+    let room = try Room()
+    for (typed, meant) in [("zoo2", "Zoo 2"), ("Zoo-10", "Zoo 10"), ("zoo", "Zoo"), ("Zoo 3", "Zoo 2")] {
+      let told = try room.run(
+        "create", room.path("new.sqlite"), "--models", room.model, "--model-version", typed)
+      #expect(told.status == 64 && told.errors.contains("did you mean “\(meant)”?"), "\(typed): \(told.errors)")
+      #expect(told.errors.contains("the versions are: Zoo, Zoo 2, Zoo 10"), "\(told.errors)")
+    }
+  }
+
+  @Test("prune without a path or without a rule is answered with a command that works")
+  func pruneHints() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    let bare = try room.run("prune", "--dry-run")
+    #expect(bare.status == 64 && bare.errors.contains("hint: hopctl prune . --dry-run --keep 1"), "\(bare.errors)")
+    let ruleless = try room.run("prune", room.path("stores"), "--dry-run")
+    let hint = "hopctl prune \(room.path("stores")) --dry-run --keep 1"
+    #expect(ruleless.status == 64 && ruleless.errors.contains("`\(hint)`"), "\(ruleless.errors)")
+    #expect(try room.run(words: Array(hint.split(separator: " ").map(String.init).dropFirst())).status == 0)
+  }
+
+  @Test("Without a state directory every command about the daemon says that hopd does not run, with status 7")
+  func noState() throws {
+    let room = try Room()
+    for words in [["status"], ["list"], ["history"], ["top", "--once"], ["pause", "zoo"]] {
+      let told = try room.run(words: words + ["--state-directory", room.path("nowhere")])
+      #expect(told.status == 7 && told.errors.contains("hopctl:"), "\(words): \(told)")
+    }
   }
 
   @Test("A store of another app is told as one that has nothing in common with the models")
@@ -76,6 +128,7 @@ struct OperatorWordsTests {
       (["completion"], "--generate-completion-script"), (["release", store], "hopctl resume STORE"),
       (["cancel", store], "hopctl pause STORE --now"), (["next", store], "hopctl retry STORE --first"),
       (["unit-dropin"], "hopctl check-config --drop-in"), (["work", "."], "hopctl fleet run"),
+      (["lint", room.model], "hopctl check MODEL"), (["schema"], "hopctl model schema"), (["undo"], "hopctl restore"),
       (["scan", "."], "hopctl fleet scan"), (["report", "results"], "hopctl fleet report"),
       ([room.path.string], "hopctl fleet scan"), ([store], "hopctl identify \(store)"),
       ([room.model], "hopctl check \(room.model)"),

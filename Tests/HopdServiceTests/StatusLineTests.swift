@@ -39,7 +39,7 @@ import Testing
     job.activity = "verifying"
     #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 100 %")
     job.progress = progress(rows: 97, remaining: 4)
-    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 97 % ETA 4s")
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 97% ETA 4s")
     // A time that does not pass is none.
     job.activity = StatusLine.paused
     #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 paused 97%")

@@ -2,11 +2,16 @@
 
 /// Finds similar names.
 package enum NearestName {
-  /// Returns the name that is most similar to `name`, if at most a third of its letters differ.
+  /// Returns the name that is most similar to `name`, if at most a third of its letters differ. Case, spaces, hyphens
+  /// and underscores count only between names that are equal otherwise: "library2" is nearer to "Library 2" than to
+  /// "Library".
   package static func among(_ names: some Sequence<String>, to name: String) -> String? {
-    names.map { ($0, distance(name, $0)) }
-      .filter { $0.1 <= max(1, name.utf8.count / 3) }.min { ($0.1, $0.0) < ($1.1, $1.0) }?.0
+    let plainName = plain(name)
+    return names.map { (near: distance(plainName, plain($0)), exact: distance(name, $0), name: $0) }
+      .filter { $0.near <= max(1, name.utf8.count / 3) }.min { $0 < $1 }?.name
   }
+
+  private static func plain(_ name: String) -> String { name.lowercased().filter { !" -_".contains($0) } }
 
   /// The number of insertions, deletions, replacements and swaps of neighbors that turn one name into the other.
   private static func distance(_ a: String, _ b: String) -> Int {

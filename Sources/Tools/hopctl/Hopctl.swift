@@ -125,10 +125,9 @@ struct Hopctl: ParsableCommand {
     for word in words.dropFirst().prefix(while: { !$0.hasPrefix("-") }) {
       if word == "help", path == "hopctl" { continue }
       guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
-        let near = NearestName.among(commands.compactMap { $0.configuration.commandName }, to: word)
-        throw HopdError(
-          .usage, "\(path) has no command \(word.printableLine)",
-          hint: near.map { "did you mean \($0)?" } ?? "`\(path) --help` lists the commands")
+        throw UnknownCommand(
+          word: word, parent: path, siblings: commands.compactMap { $0.configuration.commandName }
+        ).error
       }
       commands = next.configuration.subcommands
       path += " \(word)"

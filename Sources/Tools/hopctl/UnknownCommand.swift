@@ -16,6 +16,11 @@ struct UnknownCommand {
   /// Names of those subcommands.
   let siblings: [String]
 
+  /// A word below a command with those subcommands.
+  init(word: String, parent: String, siblings: [String]) {
+    (self.word, self.parent, self.siblings) = (word, parent, siblings)
+  }
+
   /// Finds the first word of a command line that should name a command and names none.
   init?(_ words: ArraySlice<String>) {
     var command: any ParsableCommand.Type = Hopctl.self
@@ -41,25 +46,42 @@ struct UnknownCommand {
   /// Returns what a former name or a verb of other tools is here; nil for any other word.
   private static func meaning(of verb: String) -> String? {
     switch verb {
-    case "cancel": "`hopctl pause STORE --now` stops the migration of a store"
+    case "abort", "cancel", "kill": "`hopctl pause STORE --now` stops the migration of a store"
+    case "apply", "run", "up": "run `hopctl migrate STORE`, or `hopctl fleet run DIR` for many stores"
+    case "backup", "snapshot", "snapshots": "`hopctl backups DIR` lists the backups; each migration creates one"
+    case "cat", "get", "ls", "query", "select", "show":
+      "run `hopctl identify STORE` for version and rows, `hopctl dump STORE` for the objects"
+    case "cat-config", "config": "`hopctl check-config --print` prints the configuration"
+    case "clean", "clear", "forget", "gc": "`hopctl prune DIR --dry-run --keep 1` lists the backups that can go"
     case "completion", "completions":
       "`hopctl --generate-completion-script bash` prints the completions, also for zsh and fish"
+    case "convert": "run `hopctl export STORE` for JSON lines, CSV or SQLite; `hopctl import` reads them"
+    case "describe", "info", "inspect": "run `hopctl identify STORE` for version and rows of a store"
     case "diff": "`hopctl model diff` compares models"
-    case "info", "inspect": "run `hopctl identify STORE` for version and rows of a store"
-    case "log": "`hopctl history` lists the last jobs"
+    case "down", "revert", "rollback", "undo":
+      "run `hopctl restore STORE`, or `hopctl restore --watch NAME --since TIME` for many stores"
+    case "fix", "repair", "unlock": "`hopctl recover DIR` lists interrupted migrations and repairs them with --yes"
+    case "freeze": "`hopctl check MODEL --freeze` records the shipped versions in hop.lock"
+    case "graph": "`hopctl explain MODEL --graph mermaid` draws versions and hops"
+    case "hash": "`hopctl model hash MODEL` prints the version hashes"
+    case "init", "new": "`hopctl create STORE --models MODEL` creates a store"
+    case "jobs", "log": "`hopctl history` lists the last jobs"
+    case "lint", "test", "validate":
+      "run `hopctl check MODEL` for the hops of a model, `hopctl mapping lint FILE` for a mapping model, "
+        + "`hopctl verify STORE` for a store"
     case "logs": "`hopctl history` lists the last jobs, and `journalctl -t hopd` is the log"
     case "next": "`hopctl retry STORE --first` moves a store to the front of the queue"
-    case "release": "`hopctl resume STORE` unpins a restored store"
+    case "pin": "`hopctl restore STORE` pins the store that it restores; `hopctl pause STORE` pauses a store"
+    case "ps", "queue": "`hopctl top --once` shows running migrations and the queue"
+    case "release", "unpin": "`hopctl resume STORE` unpins a restored store"
     case "report": "`hopctl fleet report` summarizes the results of all workers"
-    case "rollback", "undo":
-      "run `hopctl restore STORE`, or `hopctl restore --watch NAME --since TIME` for many stores"
+    case "restart": "`systemctl restart hopd`"
     case "scan": "`hopctl fleet scan DIR` finds stores and records their versions"
-    case "show": "run `hopctl identify STORE` for version and rows, `hopctl dump STORE` for the objects"
+    case "schema": "`hopctl model schema MODEL` prints the tables of a version"
     case "start": "`systemctl start hopd`"
     case "stop": "`systemctl stop hopd`"
     case "unit-dropin": "`hopctl check-config --drop-in` prints the drop-in of the unit"
     case "update", "upgrade": "`hopctl migrate STORE` migrates a store to the current version"
-    case "validate": "run `hopctl check MODEL` for the hops of a model, `hopctl verify STORE` for a store"
     case "version": "`hopctl --version` prints the version"
     case "work": "`hopctl fleet run` migrates a fleet of stores"
     default: nil

@@ -30,7 +30,7 @@ same 'what was written before the restore' 'WRITTEN AFTER' \
 said backupPruned "$S" || fail 'the older backup went without a word'
 # The same command by hand
 hopctl restore "$S" --yes >/dev/null
-matches 'migrate releases' 'unpinned: the store was restored' "$(hopctl migrate "$S" --models "$MODEL" --no-progress)"
+matches 'migrate unpins' 'unpinned: the store was restored' "$(hopctl migrate "$S" --models "$MODEL" --no-progress)"
 # Backups of a deleted store stay until somebody says for how long
 make_store "$STORES/gone.sqlite" "$OLD" 50 2
 wait_migrated "$STORES/gone.sqlite"

@@ -55,7 +55,7 @@ extension BackupSet {
       guard let record = generation.record else { return nil }
       var reason: BackupRemovalReason?
       let isOfStore = store == nil || record.storeUUID == nil || record.storeUUID == store
-      if isCounted, record.origin == .migration, isOfStore {
+      if isCounted, record.origin != .restore, isOfStore {
         migrations += 1
         if migrations > max(0, rule.keep) { reason = .keep }
       }

@@ -14,7 +14,8 @@ import SystemPackage
 
 /// How many old stores are kept, for how long, and where.
 package struct BackupRule: Hashable, Sendable {
-  /// Generations of migrations kept; 0 keeps none. Those of restores are not counted, and never removed by it.
+  /// Generations of migrations and imports kept; 0 keeps none. Those of restores are not counted, and never removed by
+  /// it.
   package var keep: Int
   /// Older ones are removed, of either class; nil, or no time at all, keeps them however old they are.
   package var keepFor: Duration?
@@ -41,6 +42,8 @@ package struct BackupRule: Hashable, Sendable {
 package enum BackupClass: String, Hashable, Sendable, Codable, CaseIterable {
   /// A migration: what it replaced lives on in the migrated store.
   case migration
+  /// An import into a store: what it replaced lives on in the store with more objects.
+  case addition = "import"
   /// A restore: what it replaced may live nowhere else.
   case restore
 }

@@ -9,7 +9,7 @@ import PersistentStore
 import SystemPackage
 
 extension HopdError.Code {
-  /// The store was restored, and is not migrated until it is released.
+  /// The store was restored, and is not migrated until it is unpinned.
   package static let pinned = HopdError.Code("pinned", exit: .unavailable, isRetryable: true)
 }
 
@@ -67,7 +67,7 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// The pin in one sentence, for people: what happened, and what it means as long as the pin is there.
   package var sentence: String {
-    "\(account); hopd does not migrate it until it is released"
+    "\(account); hopd does not migrate it until it is unpinned"
   }
 
   /// How the store is released.

@@ -85,7 +85,7 @@ package struct StoreSwap {
   /// Pages that a replacement in place writes between two calls of `keepAlive`.
   let pagesPerStep: Int32
   /// The class in the labels of the generations; a restore sets its own.
-  var backupClass = BackupClass.migration
+  package var backupClass = BackupClass.migration
 
   /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. Without a
   /// `mode` each store is replaced in the one that is safe for it. A replacement in place calls `keepAlive` repeatedly

@@ -44,9 +44,11 @@ package struct StoreAddition {
     lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     intents = try IntentStore(stateDirectory: stateDirectory, files: files)
-    swap = StoreSwap(
+    var swap = StoreSwap(
       files: files, intents: intents,
       identify: { VersionHash.digest(of: try StoreReader(connection: $0).metadata().versionHashes) }, mode: mode)
+    swap.backupClass = .addition
+    self.swap = swap
   }
 
   /// The text in place of a plan's fingerprint in the record of an import: a run after a crash recognizes by it that

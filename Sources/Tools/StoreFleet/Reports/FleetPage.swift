@@ -1,5 +1,6 @@
 // Scans and reports of fleets as one page for a browser: nothing from elsewhere, no script, by day and by night.
 
+import Diagnostics
 import MigrationChecking
 
 /// Writes HTML.
@@ -11,14 +12,14 @@ package enum FleetPage {
     let rows = groups.map { group in
       let name = group.version ?? group.state
       return """
-        <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores)</td>\
-        <td>\(group.bytes)</td><td>\(group.route)</td><td class="bar">\(bar(group.stores, most))</td></tr>
+        <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores.grouped)</td>\
+        <td>\(ByteCount.text(group.bytes))</td><td>\(group.route)</td><td class="bar">\(bar(group.stores, most))</td></tr>
         """
     }
     return page(
-      "hopctl fleet scan", "\(summary.stores) stores, \(summary.bytes) bytes", time,
+      "hopctl fleet scan", "\(summary.stores.counted("store")), \(ByteCount.text(summary.bytes))", time,
       notes(groups.compactMap { group in group.error.map { (group.example, $0) } })
-        + table("Versions", ["Version", "Stores", "Bytes", "Route", "Share"], rows))
+        + table("Versions", ["Version", "Stores", "Size", "Route", "Share"], rows))
   }
 
   /// Returns the page of a report; `time` is the present, as "2026-01-31T12:00:00Z".
@@ -30,17 +31,18 @@ package enum FleetPage {
     let most = max(1, counts.map(\.1).max() ?? 1)
     let rows = counts.map { name, count in
       """
-      <tr><th scope="row">\(name)</th><td>\(count)</td><td class="bar">\(bar(count, most))</td></tr>
+      <tr><th scope="row">\(name)</th><td>\(count.grouped)</td><td class="bar">\(bar(count, most))</td></tr>
       """
     }
     let versions = report.versions.map {
       """
-      <tr><th scope="row">\(($0.before ?? "?").inXML)</th><td>\(($0.after ?? "?").inXML)</td><td>\($0.stores)</td></tr>
+      <tr><th scope="row">\(($0.before ?? "?").inXML)</th><td>\(($0.after ?? "?").inXML)</td>\
+      <td>\($0.stores.grouped)</td></tr>
       """
     }
     let failures = report.failures.map { cause in
       """
-      <tr><th scope="row">\(cause.error.message.inPage)</th><td>\(cause.stores)</td>\
+      <tr><th scope="row">\(cause.error.message.inPage)</th><td>\(cause.stores.grouped)</td>\
       <td><code>\(cause.example.inXML)</code></td><td><code>\(cause.next.inXML)</code></td></tr>
       """
     }
@@ -52,19 +54,20 @@ package enum FleetPage {
     }
     let slowest = report.slowest.map {
       """
-      <tr><th scope="row"><code>\($0.store.inXML)</code></th><td>\($0.seconds)</td><td>\($0.bytes ?? 0)</td></tr>
+      <tr><th scope="row"><code>\($0.store.inXML)</code></th><td>\($0.seconds)</td>\
+      <td>\(ByteCount.text($0.bytes ?? 0))</td></tr>
       """
     }
+    let headline =
+      "\(report.failed.grouped) failed of \(report.fleet.counted("store")) in "
+      + report.shards.count.counted("shard")
     return page(
-      "hopctl fleet report",
-      report.runs == 0
-        ? "no worker has reported"
-        : "\(report.failed) failed of \(report.fleet) stores in \(report.shards.count) shards", time,
+      "hopctl fleet report", report.runs == 0 ? "no worker has reported" : headline, time,
       table("Stores", ["Result", "Stores", "Share"], rows)
         + table("Failures by cause", ["Cause", "Stores", "Example", "Next"], failures)
         + table("Versions", ["Before", "After", "Stores"], versions)
         + table("Shards", ["Shard", "State", "Runs", "Host"], shards)
-        + table("Slowest stores", ["Store", "Seconds", "Bytes"], slowest))
+        + table("Slowest stores", ["Store", "Seconds", "Size"], slowest))
   }
 
   private static func bar(_ count: Int, _ most: Int) -> String {

@@ -4,6 +4,7 @@
 import Diagnostics
 import FoundationEssentials
 import MigrationChecking
+import StoreReplacement
 import SystemPackage
 
 /// Reads results, and makes the report. A store takes some forty bytes of memory, however long its path is.
@@ -188,10 +189,12 @@ package struct FleetReportBuilder {
   ) -> FleetReport.Cause {
     let example = cause.examples.last { entries[$0.hash]?.cause == number } ?? cause.examples.last
     let store = example?.store ?? ""
-    let planCommand = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
+    let inspection = "hopctl plan \(store.quotedForShell) \(options ?? "--models MODEL")"
+    let unpinning = "hopctl resume \(store.quotedForShell)"
+    let command = cause.error.code == HopdError.Code.pinned.name ? unpinning : inspection
     return FleetReport.Cause(
       error: cause.error, isRetryable: cause.isRetryable, stores: count, example: store,
-      next: cause.isRetryable ? "start the workers again" : planCommand)
+      next: cause.isRetryable ? "start the workers again" : command)
   }
 
   /// Stores of the whole manifest: the sum of the shares, or its lines where a shard is missing.

@@ -3,6 +3,7 @@
 // store current.
 
 import Diagnostics
+import DurableFiles
 import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
@@ -100,8 +101,31 @@ extension ResultLine {
 }
 
 extension HopdError {
-  /// Whether the same command may migrate the store later, without any action by a person.
+  /// Whether the same command may migrate the store later, without any action by a person. A pinned store waits for a
+  /// person: a scheduler that repeats the command would repeat it forever.
   package var isRetryable: Bool {
-    code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure
+    code != .pinned && (code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure)
+  }
+}
+
+extension StoreLine {
+  /// Whether a restore has pinned the store, so a run does not migrate it; `error` says how to unpin it.
+  package var isPinned: Bool { error?.code == HopdError.Code.pinned.name }
+
+  /// Returns the line with `error` if a pin keeps the store from the target of its request. Most stores cost one look
+  /// for the file of the pin; only a store that has one is identified again, because the manifest may be old.
+  package func notingPin(_ request: MigrationRequest) -> StoreLine {
+    guard state == StoreState.behind.rawValue, error == nil else { return self }
+    var line = self
+    do {
+      guard try PinStore(location: request.location, files: LinuxFileSystem()).read() != nil else { return self }
+      let found = try StoreIdentifier.identify(
+        request.location.store, catalog: request.catalog, target: request.target, countsRows: false)
+      let pin = try MigrationPipeline().pinAgainstTarget(request.location, found, rule: request.pinRule)
+      line.error = pin.map { LineError($0.refusal(request.location.database)) }
+    } catch {
+      line.error = LineError(HopdError.of(error, at: Place(store: FilePath(store))))
+    }
+    return line
   }
 }

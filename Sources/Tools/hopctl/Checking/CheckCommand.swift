@@ -35,7 +35,12 @@ struct CheckCommand: HopctlCommand {
     let (report, catalog, known) = try checked(stop)
     output.warn(report.warnings)
     try reports.write(report, isSilent: output.json || output.quiet)
-    try output.lines(CheckText(report: report).lines)
+    let text = CheckText(report: report)
+    try output.lines(text.lines)
+    // Only errors, but these: a log that says no more than a status is of no use.
+    if output.quiet {
+      for line in text.failures { StandardStreams.report(line) }
+    }
     if lock.freeze, report.isRed {
       try output.line("nothing was frozen; the lock file is unchanged")
     } else if lock.freeze {

@@ -15,6 +15,24 @@ struct CheckText {
     return lines + ["\(summary)"]
   }
 
+  /// What made the check fail, for `--quiet`; empty if it passed.
+  var failures: [TerminalText] {
+    guard report.status != .success else { return [] }
+    var lines: [TerminalText] = []
+    for model in report.models {
+      for finding in model.problems + model.findings {
+        let text = self.lines(finding)
+        lines.append(TerminalText("hopctl:", .bad) + " \(model.name.printableLine): \(text.first ?? "")")
+        lines += Self.plain(text.dropFirst())
+      }
+    }
+    for store in report.stores {
+      let start = TerminalText("hopctl:", .bad) + " "
+      for finding in store.findings { lines += self.lines(finding, of: store.path, start) }
+    }
+    return lines.isEmpty ? [TerminalText("hopctl:", .bad) + " \(summary)"] : lines
+  }
+
   // MARK: Models
 
   private func lines(_ model: ModelCheck) -> [TerminalText] {
@@ -140,12 +158,15 @@ struct CheckText {
       lines.append(TerminalText("\(store.path.printable) drops: \(store.drops.words.printableLine)", .attention))
     }
     for store in report.stores {
-      for finding in store.findings {
-        lines.append("\(store.path.printable): \(finding.error.headline) (\(finding.error.code))")
-        if let hint = finding.error.hint { lines.append("  hint: \(hint.printableHint)") }
-      }
+      for finding in store.findings { lines += self.lines(finding, of: store.path) }
     }
     return lines
+  }
+
+  private func lines(_ finding: CheckFinding, of store: FilePath, _ start: TerminalText = "") -> [TerminalText] {
+    let error = finding.error
+    let hint = error.hint.map { [TerminalText("  hint: \($0.printableHint)")] } ?? []
+    return [start + "\(store.printable): \(error.headline) (\(error.code))"] + hint
   }
 
   // MARK: Summary

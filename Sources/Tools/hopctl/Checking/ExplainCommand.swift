@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConfigurationInspection
 import Diagnostics
+import Glibc
 import HopdConfiguration
 import ManagedObjectModel
 import MigrationChecking
@@ -50,12 +51,15 @@ struct ExplainCommand: HopctlCommand {
   func execute() throws {
     if let graph { return try draw(graph) }
     let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(FilePath(path).extension ?? "")
+    // A file that is no model is a store, or should be one: then it is explained why it is none.
+    let isFile = FilePath(path).linkStatus().map { $0.st_mode & S_IFMT == S_IFREG } ?? false
     let explanation =
-      isModel || (source.models.isEmpty && source.config == nil && !StoreModels.isStore(FilePath(path)))
-      ? try explainModel() : try explainStore()
+      isModel || (source.models.isEmpty && source.config == nil && !isFile) ? try explainModel() : try explainStore()
     try output.lines(explanation.lines)
     try output.object(explanation.json)
-    if explanation.state == StoreState.damaged.rawValue { throw Finished(status: .dataError) }
+    guard explanation.isRefusal else { return }
+    if output.quiet, let error = explanation.error { ErrorReport.report(error) }
+    throw Finished(status: .dataError)
   }
 
   func subject(_ paths: [String]) throws -> (checker: ModelChecker, catalog: ModelCatalog) {
@@ -94,7 +98,8 @@ struct ExplainCommand: HopctlCommand {
   // MARK: Stores
 
   private func explainStore() throws -> Explanation {
-    let location = try StoreArgument.location(of: path).store
+    let place = try StoreArgument.location(of: path)
+    let location = place.store
     let (request, target, words) = try request(for: location)
     let (checker, catalog) = (ModelChecker(request), request.catalog)
     let found = try StoreIdentifier.identify(location, catalog: catalog, target: target, countsRows: false)
@@ -111,6 +116,10 @@ struct ExplainCommand: HopctlCommand {
         explanation.nearest = nearest(to: found, at: location, in: catalog)
       }
       try explainWay(location, found, checker, request, command, &explanation)
+      if let pin = try MigrationPipeline().pinAgainstTarget(place, found, rule: request.settings.pinRule) {
+        explanation.hint = "the store was \(pin.sentence)"
+        explanation.next = "hopctl resume \(path.quotedForShell)"
+      }
     case .unknown:
       explanation.nearest = nearest(to: found, at: location, in: catalog)
       explanation.hint = found.explanation?.hint
@@ -145,7 +154,8 @@ struct ExplainCommand: HopctlCommand {
       request.target = to.map { .named($0) } ?? .current
       return (request, request.target, source.words)
     }
-    let loaded = try source.load(for: location, withMappings: true, search: .aroundStore)
+    let isStore = StoreModels.isStore(location.database)
+    let loaded = try source.load(for: location, withMappings: true, search: isStore ? .aroundStore : .everywhere)
     output.tell(loaded.found)
     try loaded.catalog.requireVersion(to)
     output.warn(loaded.warnings)
@@ -202,7 +212,9 @@ struct ExplainCommand: HopctlCommand {
       .sorted { left, right in
         left.1.count != right.1.count ? left.1.count < right.1.count : left.0.position > right.0.position
       }
-    return ranked.prefix(3).map { version, differences in
+    // Of a store that has nothing in common with any version, three lists of all entities say no more than one.
+    let isForeign = !ranked.contains { version, _ in hashes.contains { version.versionHashes[$0.key] == $0.value } }
+    return ranked.prefix(isForeign ? 1 : 3).map { version, differences in
       Explanation.Near(
         model: version.modelName, version: version.model.name,
         alike: hashes.count { version.versionHashes[$0.key] == $0.value }, entities: hashes.count,

@@ -28,6 +28,14 @@ struct Explanation {
   /// The command to type next.
   var next = ""
 
+  /// Whether the file is not a store that can be explained: there is no version to compare.
+  var isRefusal: Bool {
+    switch StoreState(rawValue: state) {
+    case .notAStore, .damaged, .encrypted, .xmlStore, .binaryStore: true
+    case .current, .behind, .newer, .unknown, nil: false
+    }
+  }
+
   struct Near {
     let model: String
     let version: String

@@ -13,6 +13,8 @@ struct FleetPreview {
   private let stores: [StoreLine]
   /// The stores that would be migrated.
   let behind: [StoreLine]
+  /// The stores that a restore has pinned: a run does not migrate them.
+  let pinned: [StoreLine]
   /// The stores that cannot be migrated.
   let refused: [StoreLine]
 
@@ -20,8 +22,11 @@ struct FleetPreview {
   init(_ stores: [StoreLine]) {
     self.stores = stores
     let open = stores.filter { $0.state != StoreState.current.rawValue }
-    behind = open.filter { $0.state == StoreState.behind.rawValue && $0.hops != nil }
-    refused = open.filter { $0.state != StoreState.behind.rawValue || $0.hops == nil }
+    behind = open.filter { $0.state == StoreState.behind.rawValue && $0.hops != nil && $0.error == nil }
+    pinned = open.filter(\.isPinned)
+    refused = open.filter {
+      ($0.state != StoreState.behind.rawValue || $0.hops == nil || $0.error != nil) && !$0.isPinned
+    }
   }
 
   /// The lines for a terminal.
@@ -34,8 +39,19 @@ struct FleetPreview {
     lines += MessageFormatter.table(
       behind.count <= Self.mostStores ? behind.map { Self.row([$0], title: $0.store.printableLine) } : byVersion,
       right: [2])
-    let current = stores.count - behind.count - refused.count
+    let current = stores.count - behind.count - pinned.count - refused.count
     if current > 0 { lines.append("  \(MessageFormatter.count(current, "store is", "stores are")) already current") }
+    return lines + reasons
+  }
+
+  /// Why stores would not be migrated.
+  private var reasons: [String] {
+    var lines: [String] = []
+    for store in pinned.prefix(Self.mostStores) {
+      lines.append("  pinned: \(store.store.printableLine): \(store.error?.message.printableLine ?? "?")")
+      if let hint = store.error?.hint { lines.append("    \(hint.printableHint)") }
+    }
+    if pinned.count > Self.mostStores { lines.append("  and \(pinned.count - Self.mostStores) more that are pinned") }
     for store in refused.prefix(Self.mostStores) {
       lines.append("  cannot be migrated: \(store.store.printableLine): \(store.error?.message.printableLine ?? "?")")
     }
@@ -75,9 +91,17 @@ struct FleetPreview {
     MessageFormatter.bytes(stores.reduce(Int64(0)) { $0.addingReportingOverflow(max(0, $1.size ?? 0)).partialValue })
   }
 
-  /// Prints the answer of `--dry-run`; with `--json` what a scan prints. Ends with 65 if a store cannot be migrated.
+  /// Prints the answer of `--dry-run`; with `--json` what a scan prints. Ends with 65 if a store is pinned or
+  /// cannot be migrated, as the run does.
   func report(_ output: OutputOptions) throws {
     try output.lines(lines)
+    if output.quiet {
+      for store in pinned + refused {
+        StandardStreams.report(
+          "hopctl: \(store.store.printableLine): \(store.error?.message.printableLine ?? "?")"
+            + (store.error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
+      }
+    }
     if output.json {
       var summary = FleetSummary()
       for store in stores {
@@ -86,6 +110,6 @@ struct FleetPreview {
       }
       try StandardStreams.write(LineFile.bytes(of: ScanSummaryLine(summary: summary)), to: .output)
     }
-    if !refused.isEmpty { throw Finished(status: .dataError) }
+    if !refused.isEmpty || !pinned.isEmpty { throw Finished(status: .dataError) }
   }
 }

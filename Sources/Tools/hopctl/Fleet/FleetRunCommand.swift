@@ -21,8 +21,8 @@ struct FleetRunCommand: HopctlCommand {
       skipped, so the command can be repeated at any time: after a kill, after SIGTERM, or on another machine. Writes \
       a line for each result to --results. On a terminal, lists the stores and asks for confirmation.
 
-      Exit status: 0 all stores are current; 65 some stores failed; 75 incomplete, run again (stopped, busy stores, no \
-      space); 10 canary finished, run again with --continue.
+      Exit status: 0 all stores are current; 65 some stores failed, or are pinned by a restore; 75 incomplete, run \
+      again (stopped, busy stores, no space); 10 canary finished, run again with --continue.
       """)
 
   @OptionGroup var share: ShareOptions
@@ -67,7 +67,7 @@ struct FleetRunCommand: HopctlCommand {
     let templates = try WorkTemplates(for: stores, models: models) { try template($0, stateDirectory) }
     if dryRun || isAsked {
       stores = try templates.inspected(stores, threads: jobs.count, stop: early ?? StopSignal())
-      let preview = FleetPreview(limits.chosen(of: stores))
+      let preview = FleetPreview(templates.notingPins(limits.chosen(of: stores)))
       if dryRun { return try preview.report(output) }
       try confirm(preview, templates)
     }

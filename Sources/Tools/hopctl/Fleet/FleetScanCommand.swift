@@ -91,7 +91,7 @@ struct FleetScanCommand: HopctlCommand {
         unreadable = walk.unreadable
       }
     }
-    output.warn(unreadable)
+    for error in unreadable { ErrorReport.report(error) }
     // An empty manifest is what a failed command leaves: one of a fleet without stores says so.
     if summary.stores == 0, known.isEmpty { try target?.append(ScanSummaryLine(summary: summary)) }
     try target?.finish()

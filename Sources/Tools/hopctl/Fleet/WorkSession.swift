@@ -77,14 +77,17 @@ struct WorkSession {
     of count: Int, _ isCanary: Bool
   ) -> @Sendable (FleetWorker.Tally, ResultLine) -> Void {
     let start = ContinuousClock.now
-    return { [bar, output] tally, result in
-      if result.result == .failed, tally.failed <= Self.reportedFailures, !output.quiet {
+    return { [bar, stop] tally, result in
+      // After a signal the stores at work wait for the next run, which the summary says.
+      let isReason = result.result == .failed || result.result == .waiting && !stop.isStopping
+      let reported = tally.failed + tally.waiting
+      if isReason, reported <= Self.reportedFailures {
         bar.end()
         let error = result.error
         StandardStreams.report(
           "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
             + (error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
-        if tally.failed == Self.reportedFailures {
+        if reported == Self.reportedFailures {
           StandardStreams.report("hopctl: see the results for further failures")
         }
       }

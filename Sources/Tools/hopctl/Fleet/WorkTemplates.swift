@@ -70,6 +70,11 @@ struct WorkTemplates: Sendable {
     return stores.map { known[$0.store] ?? $0 }
   }
 
+  /// Returns inspected stores; those that a restore has pinned have the reason as their error.
+  func notingPins(_ stores: [StoreLine]) -> [StoreLine] {
+    stores.map { line in (try? request(for: line)).map { line.notingPin($0) } ?? line }
+  }
+
   private static func watch(around store: FilePath, in configuration: Configuration) -> String? {
     let around = configuration.watches(around: store.removingLastComponent())
     return around.count == 1 ? around.first?.name : nil

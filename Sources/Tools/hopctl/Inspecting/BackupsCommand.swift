@@ -92,7 +92,7 @@ struct BackupsCommand: HopctlCommand {
         let age = rule.longestAge.flatMap { longest in
           record.map { $0.createdAt.addingReportingOverflow(longest).partialValue }
         }
-        let goesByNumber = record?.origin == .migration && !isOrphaned && rule.keep < .max
+        let goesByNumber = record.map { $0.origin != .restore } ?? false && !isOrphaned && rule.keep < .max
         return Backup(
           backup: generation.database.string, number: record?.number, createdAt: record?.time, from: record?.from.name,
           to: record?.to.name, bytes: generation.bytes, createdBy: record?.origin.rawValue,

@@ -12,7 +12,7 @@ struct PruneCommand: HopctlCommand {
     commandName: "prune", abstract: "Delete backups",
     discussion: """
       Pass a backup by its directory, or stores and directories of stores with --keep, --keep-for or --orphans. --keep \
-      counts only migration backups of existing stores; backups by a restore are deleted by --keep-for or by name. \
+      counts only migration and import backups of existing stores; backups by a restore are deleted by --keep-for or by name. \
       Without --dry-run and --yes, lists the backups and asks for confirmation.
       """)
 
@@ -32,11 +32,15 @@ struct PruneCommand: HopctlCommand {
   @OptionGroup(title: "Output options") var output: OutputOptions
 
   func validate() throws {
-    if paths.isEmpty { throw ValidationError("Pass backups, stores, or directories of stores.") }
     if dryRun, yes { throw ValidationError("Pass either --dry-run or --yes, not both.") }
   }
 
   func execute() throws {
+    guard !paths.isEmpty else {
+      throw HopdError(
+        .usage, "no backup, store or directory was passed",
+        hint: "hopctl prune .\(dryRun ? " --dry-run" : "")\(selecting ? "" : " --keep 1")")
+    }
     if dryRun || yes { return try finish(try run(removes: yes), removes: yes) }
     guard Confirmation.isPossible else {
       throw HopdError(
@@ -50,6 +54,9 @@ struct PruneCommand: HopctlCommand {
       "Delete them? This cannot be undone.", refusal: "cancelled; no backup was deleted")
     try finish(try run(removes: true), removes: true)
   }
+
+  /// Whether options select backups.
+  private var selecting: Bool { options.hasRule || orphans }
 
   private typealias Found = (
     removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], problems: [HopdError]
@@ -65,10 +72,11 @@ struct PruneCommand: HopctlCommand {
       let (rule, isRecursive) = try options.rule(for: target.directory)
       var named: FilePath?
       if case .generation(let folder, _) = target { named = folder }
-      guard named != nil || options.hasRule || orphans else {
+      guard named != nil || selecting else {
         throw HopdError(
           .usage, "no backups selected", at: Place(file: FilePath(path)),
-          hint: "pass --keep, --keep-for or --orphans, or a backup from `hopctl backups`")
+          hint: "pass --keep, --keep-for or --orphans, or a backup: "
+            + "`hopctl prune \(path.quotedForShell) --dry-run --keep 1` lists all but the newest")
       }
       let treat: (BackupSet) throws -> Bool = { backups in
         removed += try prune(backups, rule, named, removes: removes).map { (backups.location, $0) }
@@ -146,6 +154,7 @@ struct PruneCommand: HopctlCommand {
     }
     let count = MessageFormatter.count(removed.count, "backup", "backups")
     let bytes = MessageFormatter.bytes(Self.bytes(removed))
+    guard !removed.isEmpty else { return try output.line("no backup \(removes ? "was" : "would be") removed") }
     try output.line(
       removes ? "\(count) removed, \(bytes)" : "\(count) would be deleted, \(bytes)" + (dryRun ? "; --yes deletes" : "")
     )

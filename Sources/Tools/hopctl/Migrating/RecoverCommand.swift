@@ -61,6 +61,7 @@ struct RecoverCommand: HopctlCommand {
       let result = treat(traces, stateDirectory, intents, rule)
       // A healthy store with backups is of no interest, unless it was named.
       if result.state == "clean", traces.isThere, only == nil { continue }
+      if output.quiet, let error = result.error { ErrorReport.report(error) }
       try report(result)
       results.append(result)
     }

@@ -14,8 +14,9 @@ struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restore a store from a backup",
     discussion: """
-      The current store becomes a backup, so a restore can be undone. That backup is never deleted by `keep`, only by \
-      `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run `hopctl \
+      Restores the newest backup of a migration or import. A pinned store that has this backup already is unchanged, so \
+      the command can be repeated. The current store becomes a backup, which is restored only with --backup and deleted \
+      only by `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run `hopctl \
       migrate` or `hopctl resume`, or, with release_pins = "new-version", the target of the watch changes.
 
       With --watch, restores many stores: each from its newest backup selected by --since, --from-version and \
@@ -25,11 +26,15 @@ struct RestoreCommand: HopctlCommand {
       """)
 
   @Argument(help: ArgumentHelp("SQLite file of the store", valueName: "store"), completion: .file())
-  var path: String?
+  var paths: [String] = []
+
+  private var path: String? { paths.first }
 
   @OptionGroup(title: "Options for a set") var set: RestoreSetOptions
 
-  @Option(help: "The backup: its database file or its directory (default: the newest one)", completion: .file())
+  @Option(
+    help: "The backup: its database file or its directory (default: the newest one that no restore made)",
+    completion: .file())
   var backup: String?
 
   @Option(
@@ -70,6 +75,11 @@ struct RestoreCommand: HopctlCommand {
     if (path == nil) == (set.watch == nil) {
       throw HopdError(.usage, "pass either a store, or --watch for a set of stores", hint: "hopctl restore --help")
     }
+    guard paths.count < 2 else {
+      throw HopdError(
+        .usage, "\(paths.count) stores were given, and a restore by name takes one",
+        hint: "`hopctl restore --watch DIR --since -1h` restores all stores of a folder that were migrated since")
+    }
     try set.requireConsistent()
     if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway require one store") }
   }
@@ -82,14 +92,20 @@ struct RestoreCommand: HopctlCommand {
     if try files.status(location.database)?.kind == .directory {
       throw HopdError(
         .notAStore, "is a directory; restore requires a store", at: Place(store: location.database),
-        hint: "list the backups of its stores: hopctl backups \(location.database.quotedForShell)")
+        hint:
+          "pass --watch for a set: `hopctl restore --watch \(location.database.quotedForShell) --since -1h --dry-run`; "
+          + "list the backups of its stores: `hopctl backups \(location.database.quotedForShell)`")
     }
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     func choose() throws -> Choice {
       try self.chosen(location, BackupSet(location: location, rule: rule, files: files), files)
     }
-    if dryRun { return try report(try choose(), location) }
-    if !yes { try requireTerminal(location, try choose()) }
+    if dryRun || !yes {
+      let choice = try choose()
+      if let pin = choice.pin { return try reportRestored(choice, pin, location) }
+      if dryRun { return try report(choice, location) }
+      try requireTerminal(location, choice)
+    }
 
     let restorer = StoreRestorer(
       stateDirectory: try state.directory(), rule: rule, mode: replacement.replace,
@@ -97,13 +113,17 @@ struct RestoreCommand: HopctlCommand {
     // The newest backup is the store that an interrupted restore replaced: restoring it would undo that restore.
     if let outcome = try restorer.recover(location), backup == nil { return try reportFinished(location, outcome) }
     let chosen = try choose()
+    if let pin = chosen.pin { return try reportRestored(chosen, pin, location) }
     try ask(chosen)
     let restored = try restorer.restore(chosen.database, to: location)
     let result = restored.replaced
     let warnings = result.warnings + differences(restored.differingFiles, location)
     output.warn(warnings)
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")
-    if let kept = result.backup { try output.line("  backup: \(kept.printable)") }
+    if let kept = result.backup {
+      try output.line("  backup: \(kept.printable)")
+      try output.line("  to undo: `hopctl restore \(store.text.quotedForShell) --backup \(kept.quotedForShell)`")
+    }
     try report(restored.pin)
     try output.object([
       "store": location.database.string, "restored": chosen.database.string, "version": result.version.name,
@@ -123,6 +143,23 @@ struct RestoreCommand: HopctlCommand {
       "store": location.database.string, "restored": choice.database.string, "version": choice.version,
       "dryRun": true,
     ])
+  }
+
+  /// Reports that the store has its newest backup already, and is pinned to it: restoring it again would lose what was
+  /// written since, and the backup that the restore made is the version that was undone.
+  private func reportRestored(_ choice: Choice, _ pin: RestorePin, _ location: CanonicalStoreLocation) throws {
+    try output.line("\(store.text) was \(pin.account) already; nothing was changed")
+    let command = "hopctl restore \(store.text.quotedForShell) --backup"
+    try output.line("  to restore it again: `\(command) \(choice.database.quotedForShell)`")
+    if let undone = choice.undone {
+      try output.line("  to undo the restore: `\(command) \(undone.database.quotedForShell)`")
+    }
+    try output.line("  \(pin.release(FilePath(store.store)))")
+    let object: JSONObject = [
+      "store": location.database.string, "restored": String?.none, "version": pin.restored.name,
+      "backup": String?.none, "pin": PinShape(pin), "differingExternalFiles": [String](), "warnings": [JSONObject](),
+    ]
+    try output.object(dryRun ? object + ["dryRun": true] : object)
   }
 
   private func restoreSet(_ name: String) throws {
@@ -174,28 +211,17 @@ struct RestoreCommand: HopctlCommand {
     let database: FilePath
     /// Its version, if its label names one.
     let version: String?
+    /// The pin of the store if it has this backup already.
+    var pin: RestorePin?
+    /// The backup that the restore made, then.
+    var undone: BackupGeneration?
   }
 
   private func chosen(
     _ location: CanonicalStoreLocation, _ backups: BackupSet, _ files: LinuxFileSystem
   ) throws -> Choice {
     let generations = try backups.generations()
-    guard let backup else {
-      guard let newest = generations.first else {
-        throw HopdError(
-          .notFound, "no backup of this store", at: Place(store: location.database),
-          hint: "pass --backup FILE or --backup-directory; "
-            + "hopctl backups \(location.directory.quotedForShell) lists all backups, including those of renamed stores"
-        )
-      }
-      if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
-        throw HopdError(
-          .recordUnreadable, "cannot determine the newest backup: the label of one is unreadable",
-          at: error.place, cause: error.cause,
-          hint: "pass --backup with one from: hopctl backups \(location.database.quotedForShell)")
-      }
-      return Choice(database: newest.database, version: newest.record?.from.name)
-    }
+    guard let backup else { return try newest(of: generations, backups, location) }
     let path = try given(backup)
     let database =
       try files.status(path)?.kind == .directory ? path.appending(location.fileName) : path
@@ -208,6 +234,50 @@ struct RestoreCommand: HopctlCommand {
     }
     let known = generations.first { $0.database == database }
     return Choice(database: database, version: known?.record?.from.name)
+  }
+
+  /// The newest backup that no restore made: what a restore replaced is restored only by name.
+  private func newest(
+    of generations: [BackupGeneration], _ backups: BackupSet, _ location: CanonicalStoreLocation
+  ) throws -> Choice {
+    guard let newest = generations.first(where: { $0.record?.origin != .restore }) else {
+      let listing =
+        "hopctl backups \(location.directory.quotedForShell) lists all backups, including those of renamed stores"
+      guard let undone = generations.first else {
+        throw HopdError(
+          .notFound, "no backup of this store", at: Place(store: location.database),
+          hint: "pass --backup FILE or --backup-directory; \(listing)")
+      }
+      throw HopdError(
+        .notFound, "only backups by restores exist, which are restored only with --backup",
+        at: Place(store: location.database),
+        hint: "`hopctl restore \(location.database.quotedForShell) --backup \(undone.database.quotedForShell)` "
+          + "restores \(undone.record?.from.name ?? "the newest")")
+    }
+    if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
+      throw HopdError(
+        .recordUnreadable, "cannot determine the newest backup: the label of one is unreadable",
+        at: error.place, cause: error.cause,
+        hint: "pass --backup with one from: hopctl backups \(location.database.quotedForShell)")
+    }
+    var choice = Choice(database: newest.database, version: newest.record?.from.name)
+    guard let record = newest.record, let pin = try pin(of: location, restoredFrom: record) else { return choice }
+    let newer = generations.prefix { $0 != newest }
+    // Made by a later import or migration: then the pin is of an earlier backup.
+    guard record.createdAt < pin.restoredAt || !newer.isEmpty else { return choice }
+    (choice.pin, choice.undone) = (pin, newer.first)
+    return choice
+  }
+
+  /// The pin of a store that has the version of a backup; nil if it has another one, or is not pinned.
+  private func pin(of location: CanonicalStoreLocation, restoredFrom record: BackupRecord) throws -> RestorePin? {
+    // A store that cannot be read, or is not there, is restored.
+    let metadata = try? StoreReader.withUnchangedStore(at: location.store) { try $0.metadata() }
+    guard let metadata else { return nil }
+    let digest = VersionHash.digest(of: metadata.versionHashes)
+    guard digest == record.from.digest else { return nil }
+    return try PinStore(location: location, files: LinuxFileSystem()).read()?.matching(
+      storeUUID: metadata.uuid, digest: digest)
   }
 
   /// The path of `--backup`. Other users may make links in the folder of a store's backups, so none in it is followed,

@@ -27,7 +27,8 @@ struct SetRestore {
       throw HopdError(
         .notFound, "no store of \(place.name.printableLine) has a backup of a migration \(selection.words)",
         at: Place(file: place.directory.path),
-        hint: "list the backups with their versions: `hopctl backups \(place.directory.path.quotedForShell)`")
+        hint: (try nearest().map { "did you mean \"\($0)\"? " } ?? "")
+          + "list the backups with their versions: `hopctl backups \(place.directory.path.quotedForShell)`")
     }
     let count = stores.count { if case .migrated = $0.state { true } else { false } }
     if dryRun {
@@ -62,6 +63,19 @@ struct SetRestore {
         if let store = try SetStore(backups, selection) { stores.append(store) }
       }, problem: { stores.append(SetStore(unclear: $0)) })
     return stores.sorted { $0.database.string < $1.database.string }
+  }
+
+  /// The version of a backup that is most similar to the selected one; nil if none is.
+  private func nearest() throws -> String? {
+    guard let wanted = selection.to ?? selection.from else { return nil }
+    var names: Set<String> = []
+    try place.forEach(
+      { backups in
+        for record in try backups.generations().compactMap(\.record) where record.origin == .migration {
+          names.insert(selection.to == nil ? record.from.name : record.to.name)
+        }
+      }, problem: { _ in })
+    return NearestName.among(names.subtracting([wanted]), to: wanted)
   }
 
   /// The group of the stores that an earlier run of the command restored, or a new one.
@@ -126,7 +140,7 @@ struct SetRestore {
       case .unclear(let error): [path, "", "cannot be restored: \(error.message)"]
       }
     }
-    try output.lines(MessageFormatter.table([["store", "backup", "versions"]] + rows, indent: ""))
+    try output.lines(MessageFormatter.table([["STORE", "BACKUP", "VERSIONS"]] + rows, indent: ""))
   }
 
   private func report(_ result: SetResult) throws {

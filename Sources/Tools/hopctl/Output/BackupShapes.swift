@@ -68,7 +68,7 @@ struct Backup: Encodable {
   @OrNull var from: String?
   @OrNull var to: String?
   let bytes: Int64
-  /// "migration" or "restore"; null if its label cannot be read.
+  /// "migration", "import" or "restore"; null if its label cannot be read.
   @OrNull var createdBy: String?
   @OrNull var storeUUID: String?
   /// Whether its store is missing, or another store has its name.
