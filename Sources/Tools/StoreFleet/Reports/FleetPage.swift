@@ -13,7 +13,8 @@ package enum FleetPage {
       let name = group.version ?? group.state
       return """
         <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores.grouped)</td>\
-        <td>\(ByteCount.text(group.bytes))</td><td>\(group.route)</td><td class="bar">\(bar(group.stores, most))</td></tr>
+        <td>\(ByteCount.text(group.bytes))</td><td>\(group.route)</td>\
+        <td class="bar">\(bar(group.stores, most))</td></tr>
         """
     }
     return page(

@@ -12,8 +12,8 @@ struct PruneCommand: HopctlCommand {
     commandName: "prune", abstract: "Delete backups",
     discussion: """
       Pass a backup by its directory, or stores and directories of stores with --keep, --keep-for or --orphans. --keep \
-      counts only migration and import backups of existing stores; backups by a restore are deleted by --keep-for or by name. \
-      Without --dry-run and --yes, lists the backups and asks for confirmation.
+      counts only migration and import backups of existing stores; backups by a restore are deleted by --keep-for or \
+      by name. Without --dry-run and --yes, lists the backups and asks for confirmation.
       """)
 
   @Argument(help: "Backups, stores (even deleted ones), or directories of stores", completion: .file())

@@ -14,10 +14,10 @@ struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restore a store from a backup",
     discussion: """
-      Restores the newest backup of a migration or import. A pinned store that has this backup already is unchanged, so \
-      the command can be repeated. The current store becomes a backup, which is restored only with --backup and deleted \
-      only by `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you run `hopctl \
-      migrate` or `hopctl resume`, or, with release_pins = "new-version", the target of the watch changes.
+      Restores the newest backup of a migration or import. A pinned store that has this backup already is unchanged, \
+      so the command can be repeated. The current store becomes a backup, which is restored only with --backup and \
+      deleted only by `keep_for` or `hopctl prune`. The restored store is pinned: hopd does not migrate it until you \
+      run `hopctl migrate` or `hopctl resume`, or, with release_pins = "new-version", the target of the watch changes.
 
       With --watch, restores many stores: each from its newest backup selected by --since, --from-version and \
       --to-version, pinned as one group. Stores that are already restored are skipped, so the command can be repeated. \
