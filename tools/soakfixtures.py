@@ -11,13 +11,15 @@ path     hops     three hops that write all rows, a checkpoint every few rows
          tables   three hops that add an entity, drop a column and rename an entity: a copy, some tables of which stay,
                   some get other numbers and columns, and some are written
          mapped   three hops, the middle one by a mapping model
+         added    no hop: hopctl import --into adds the rows of CSV files, with values in files if the store has some
 """
-import hashlib, json, os, re, shutil, sqlite3, subprocess
+import base64, hashlib, json, os, re, shutil, sqlite3, subprocess
 
 JOURNALS = ('rollback', 'wal')
 DATA = ('plain', 'files')
 PATHS = ('hops', 'altered', 'tables', 'mapped')
 MODES = ('rename', 'in-place')
+ADDED = 'added'         # of hopctl import alone
 
 
 def entity(name, *properties, was=''):
@@ -99,6 +101,56 @@ def ledger(files):
                        relation('children', 'Entry', 'parent', many=True), *rest)]
     return [version(thumb=files), version('first', thumb=files), version('first', 'second', thumb=False),
             version('first', 'second', 'third', thumb=False)]
+
+
+def nursery(files):
+    """One version, to which an import adds objects, to-ones and pairs."""
+    return [[
+        entity('Bed', attribute('label', 'String', ''), relation('plants', 'Plant', 'bed', many=True)),
+        entity('Plant', attribute('name', 'String', ''), attribute('height', 'Double'),
+               attribute('photo', 'Binary', files=files), relation('bed', 'Bed', 'plants'),
+               relation('tags', 'Tag', 'plants', many=True)),
+        entity('Tag', attribute('text', 'String', ''), relation('plants', 'Plant', 'tags', many=True))]]
+
+
+IMPORT = """
+[[import]]
+entity = "Plant"
+from = "plants.csv"
+key = "name"
+[import.columns]
+name = "name"
+height = "height"
+photo = "photo"
+[import.relationships]
+bed = "bed"
+tags = { column = "tags", separator = ";" }
+[[import]]
+entity = "Bed"
+from = "plants.csv"
+distinct_by = "bed"
+[import.columns]
+label = "bed"
+[[import]]
+entity = "Tag"
+from = "tags.csv"
+key = "text"
+[import.columns]
+text = "text"
+"""
+
+
+def write_rows(to, files):
+    """The files of an import; two of the photos are too large for a column."""
+    os.mkdir(to)
+    photo = lambda n: base64.b64encode(bytes([n]) * (150_000 if files and n < 2 else 20)).decode()
+    with open(f'{to}/plants.csv', 'w') as f:
+        f.write('name,height,photo,bed,tags\n')
+        f.writelines(f'plant {n},{n}.5,{photo(n)},bed {n % 4},red;tall\n' for n in range(60))
+    with open(f'{to}/tags.csv', 'w') as f:
+        f.write('text\nred\ntall\n')
+    with open(f'{to}/import.hopimport.toml', 'w') as f:
+        f.write(IMPORT)
 
 
 def write_model(to, name, versions):
@@ -184,6 +236,12 @@ class Fixture:
             self.make_others(model)
         return self
 
+    def addition(self, root):
+        """The command of an import into the store."""
+        more = ' --replace in-place' if self.mode == 'in-place' else ''
+        return (f'hopctl import "{root}/data" --models "{root}/models" --into "{root}/stores/a.sqlite" '
+                f'--state-directory "{root}/state" --no-progress{more}')
+
     def make_others(self, model):
         """Makes the further stores, with other rows, and what each must be: migrated alone, by a process of its own."""
         os.mkdir(f'{self.folder}/others')
@@ -218,6 +276,10 @@ class Fixture:
     def models(self):
         """Writes the models; the name of the first version."""
         to = f'{self.folder}/models'
+        if self.path == ADDED:
+            write_rows(f'{self.folder}/data', self.data == 'files')
+            write_model(to, 'Nursery', nursery(self.data == 'files'))
+            return 'Nursery'
         if self.path == 'tables':
             write_model(to, 'Depot', depot(self.data == 'files'))
             return 'Depot'
@@ -250,7 +312,7 @@ class Fixture:
         db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         db.execute('PRAGMA wal_autocheckpoint=0')
         table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Depot': ('ZPART', 'ZNAME'),
-                         'Ledger': ('ZENTRY', 'ZNAME'), 'Vault': ('ZITEM', 'ZTITLE'),
+                         'Ledger': ('ZENTRY', 'ZNAME'), 'Nursery': ('ZPLANT', 'ZNAME'), 'Vault': ('ZITEM', 'ZTITLE'),
                          'Library': ('ZBOOK', 'ZTITLE')}[
             re.search(r'(\w+)\.xcdatamodeld', ' '.join(os.listdir(f'{self.folder}/models'))).group(1)]
         db.execute(f"UPDATE {table} SET {column} = 'title ' || Z_PK")
@@ -263,12 +325,8 @@ class Fixture:
             raise Unusable('the WAL fixture has no log')
 
     def expect(self):
-        """What the store holds before, and after an undisturbed migration on a copy."""
-        with open(f'{self.expected}/files', 'w') as f:
-            x = f'{self.folder}/stores/.a_SUPPORT/_EXTERNAL_DATA'
-            names = sorted(os.listdir(x)) if os.path.isdir(x) else []
-            for n in names:
-                f.write(f"{hashlib.sha256(open(f'{x}/{n}', 'rb').read()).hexdigest()}  {n}\n")
+        """What the store holds before, and after an undisturbed migration or import on a copy."""
+        names = self.write_files(self.folder, 'files')
         if bool(names) != (self.data == 'files'):
             raise Unusable(f'{self.name}: {len(names)} files of external storage')
         copy = f'{self.expected}/copy'
@@ -276,7 +334,10 @@ class Fixture:
         for when in ('old', 'new'):
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(self.folder, copy)
-            if when == 'new':
+            if when == 'new' and self.path == ADDED:
+                say('sh', '-c', self.addition(copy))
+                self.write_files(copy, 'newfiles')
+            elif when == 'new':
                 say('sh', '-c', self.SETUP, env={**os.environ, 'ROOT': copy})
                 self.require_way(copy)
                 told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml',
@@ -290,3 +351,12 @@ class Fixture:
         for k, v in facts.items():
             with open(f'{self.expected}/{k}', 'w') as f:
                 f.write(v + '\n')
+
+    def write_files(self, folder, name):
+        """Writes the digests of the store's files of external storage; their names."""
+        x = f'{folder}/stores/.a_SUPPORT/_EXTERNAL_DATA'
+        names = sorted(os.listdir(x)) if os.path.isdir(x) else []
+        with open(f'{self.expected}/{name}', 'w') as f:
+            for n in names:
+                f.write(f"{hashlib.sha256(open(f'{x}/{n}', 'rb').read()).hexdigest()}  {n}\n")
+        return names

@@ -62,6 +62,16 @@ import Testing
     }
     let table = try imported(csv, schema, as: folder.appending("csv.sqlite"))
     try same(try dump(table.location, schema), wanted, "\(what), CSV")
+
+    let database = folder.appending("clean.db")
+    try Data().write(to: URL(filePath: database.string))
+    try StoreReader.withUnchangedStore(at: original, attachedAs: "source") { reader in
+      let clean = try CleanSchema(of: schema, in: reader, selection: .all, options: ExportOptions())
+      _ = try SQLiteExport(of: clean, in: reader, options: ExportOptions(), external: nil)
+        .write(to: database, progress: ExchangeProgress(total: 0) { _, _ in true })
+    }
+    let clean = try imported(database, schema, as: folder.appending("clean.sqlite"))
+    try same(try dump(clean.location, schema), wanted, "\(what), SQLite")
     return again.imported.objects
   }
 

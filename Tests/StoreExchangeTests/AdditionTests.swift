@@ -46,25 +46,28 @@ struct AdditionTests {
     return room
   }
 
-  private func add(_ data: FilePath, to room: Room, mapping: FilePath?) throws -> ReplacedStore {
+  private func add(
+    _ data: FilePath, to room: Room, mapping: FilePath?, again: Bool = false
+  ) throws -> ReplacedStore? {
     var work = StoreImport(data: data)
     work.mapping = mapping
     let state = room.path.appending("state")
     try FileManager.default.createDirectory(atPath: state.string, withIntermediateDirectories: true)
     return try StoreAddition(stateDirectory: state, mode: nil).add(
-      work, to: CanonicalStoreLocation(resolving: room.path.appending("store.sqlite")), job: "0a", backup: BackupRule(),
-      now: 1_700_000_000,
+      work, again: again, to: CanonicalStoreLocation(resolving: room.path.appending("store.sqlite")), job: "0a",
+      backup: BackupRule(), now: 1_700_000_000,
       identify: { reader in
         StoreAddition.Identified(schema: room.schema, metadata: try reader.metadata(), version: "Test")
       }, progress: { _ in }
-    ).replaced
+    )?.replaced
   }
 
   @Test("New rows refer to objects of the store by their keys, and the old store is kept") func rows() throws {
     let room = try garden()
     let before = try room.lines()
     let data = try room.file("new.csv", "name,family,garden\nBlackberry,Rose family,South\nOak,,South\n")
-    let replaced = try add(data, to: room, mapping: try room.file("m.hopimport.toml", Self.mapping))
+    let added = try add(data, to: room, mapping: try room.file("m.hopimport.toml", Self.mapping))
+    let replaced = try #require(added)
     let lines = try room.lines()
     #expect(lines.count == 5)
     #expect(lines[0].contains(#""plants":["Plant/p3","Plant/p4"]"#), "\(lines[0])")
@@ -93,6 +96,54 @@ struct AdditionTests {
     #expect(lines.count == 5)
     #expect(lines[1].contains(#""id":"Family/p6""#) && lines[1].contains(#""plants":["Plant/p4"]"#), "\(lines[1])")
     #expect(lines[4].contains(#""family":"Family/p6""#), "\(lines[4])")
+  }
+
+  @Test("The same data is added once, and once more only on request") func again() throws {
+    let room = try garden()
+    let text = #"{"entity":"Plant","id":"Plant/p1","attributes":{"name":"Fern"},"relationships":{}}"# + "\n"
+    let data = try room.file("more.ndjson", text)
+    #expect(try add(data, to: room, mapping: nil) != nil)
+    #expect(try add(data, to: room, mapping: nil) == nil)
+    // The name of the file says nothing.
+    #expect(try add(try room.file("other.ndjson", text), to: room, mapping: nil) == nil)
+    #expect(try room.lines().count == 4)
+    #expect(try add(data, to: room, mapping: nil, again: true) != nil)
+    #expect(try room.lines().count == 5)
+    #expect(try add(data, to: room, mapping: nil) == nil)
+    #expect(try add(try room.file("more.ndjson", text + "\n"), to: room, mapping: nil) != nil)
+    #expect(try room.lines().count == 6)
+  }
+
+  @Test("Files that a crash left are used by the next run, and one that is half written is written again")
+  func externalFiles() throws {
+    let room = try garden()
+    let content = String(repeating: "QUJD", count: 50_000)
+    let data = try room.file(
+      "more.ndjson",
+      (1...2).map { number in
+        #"{"entity":"Plant","id":"Plant/p\#(number)","attributes":{"name":"Fern \#(number)","picture":"\#(content)"},"#
+          + #""relationships":{}}"# + "\n"
+      }.joined())
+    let store = room.path.appending("store.sqlite")
+    let before = try Data(contentsOf: URL(filePath: store.string))
+    _ = try add(data, to: room, mapping: nil)
+    let folder = room.location("store.sqlite").externalDataDirectory
+    func files() throws -> [String: Int] {
+      var found: [String: Int] = [:]
+      for name in try FileManager.default.contentsOfDirectory(atPath: folder.string) {
+        found[name] = try Data(contentsOf: URL(filePath: folder.appending(name).string)).count
+      }
+      return found
+    }
+    let wanted = try files()
+    #expect(wanted.count == 2 && wanted.values.allSatisfy { $0 == 150_000 })
+    // As a crash before the replacement leaves it: the old store, and files, one of them torn.
+    try before.write(to: URL(filePath: store.string))
+    let torn = folder.appending(try #require(wanted.keys.min()))
+    try Data([1, 2, 3]).write(to: URL(filePath: torn.string))
+    _ = try add(data, to: room, mapping: nil)
+    #expect(try files() == wanted)
+    #expect(try room.lines().filter { $0.contains(content) }.count == 2)
   }
 
   @Test("A row that breaks a rule leaves the store as it was") func brokenRow() throws {

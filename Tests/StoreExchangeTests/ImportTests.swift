@@ -154,7 +154,7 @@ struct ImportTests {
     #expect(
       try room.failure(data, mapping: mapping) == [
         "plants.csv:2, Plant.height: height is not a value of type Double",
-        "plants.csv:3, Plant.year: year does not fit Integer 16",
+        "plants.csv:3, Plant.year: year does not fit Integer 16 (-32768 to 32767)",
         "plants.csv:7, Plant.family: family has a key that no Family in the data has",
       ])
     // The rules of objects are tested when all values fit.
@@ -165,6 +165,65 @@ struct ImportTests {
         "plants.csv:6, Plant.name: the object has no value, and one is required"))
     let lines = try room.lines()
     #expect(lines.count == 1 && lines[0].contains(#""name":"Elm""#) && lines[0].contains(#""family":null"#))
+  }
+
+  @Test("Messages name what the model, the key and the form of dates require") func requirements() throws {
+    let room = try Room(gardenModel)
+    let data = try room.file("p.csv", "n,s,f\nX,,\nOak,1.2.2020,\nElm,,Nobody\nAsh\n")
+    let mapping = """
+      [[import]]
+      entity = "Family"
+      from = "p.csv"
+      distinct_by = "n"
+      [import.columns]
+      name = "n"
+      [[import]]
+      entity = "Plant"
+      from = "p.csv"
+      [import.columns]
+      name = "n"
+      seen = "s"
+      [import.relationships]
+      family = "f"
+      """
+    let found = try room.failure(data, mapping: try room.file("m.hopimport.toml", mapping))
+    #expect(
+      found == [
+        // Two parts of the mapping read the file, and the row is one.
+        "p.csv:5: the row has 1 cells, and the header has 3",
+        "p.csv:3, Plant.seen: seen is not a date of the form iso, as 2026-11-28T10:00:00Z",
+        "p.csv:4, Plant.family: family has a key that no Family in the data has (its key is n)",
+      ])
+    let short = try room.file("p.csv", "n,s,f\nX,,\n")
+    #expect(
+      try room.failure(short, mapping: try room.file("m.hopimport.toml", mapping)) == [
+        "p.csv:2, Plant.name: the object has a text under the minimum length: 2"
+      ])
+    let wrong = try room.file("p.csv", "n;s;f\nX;;\n")
+    do {
+      try room.load(wrong, mapping: try room.file("m.hopimport.toml", mapping))
+      Issue.record("the import succeeded")
+    } catch let error as HopdError {
+      let hints = ([error] + error.reasons).compactMap(\.hint)
+      #expect(hints.contains { $0.contains("set delimiter = \";\"") }, "\(error.description)")
+    }
+    let renamed = try room.file("p.csv", "name,s,f\nOak,,\n")
+    do {
+      try room.load(renamed, mapping: try room.file("m.hopimport.toml", mapping))
+      Issue.record("the import succeeded")
+    } catch let error as HopdError {
+      // A name is meant as a column: what an expression would need is not said.
+      let text = error.description + error.reasons.map(\.description).joined()
+      #expect(text.contains("the columns are: name, s, f") && !text.contains("$source"), "\(text)")
+    }
+  }
+
+  @Test("No hint proposes the rule that is on, or one that cannot work", arguments: ImportRowsRule.allCases)
+  func hints(rule: ImportRowsRule) throws {
+    let problems = RowProblems(rule: rule)
+    let error = problems.failure("rows break a rule")
+    #expect(error.hint?.contains("--invalid-rows skip") == (rule != .skip))
+    #expect(error.hint?.contains("--invalid-rows keep") == false)
   }
 
   @Test("A default replaces a value that breaks a rule, if the model has one") func defaults() throws {

@@ -7,9 +7,11 @@ import Testing
 @testable import StoreExchange
 
 struct RecordTests {
-  private func rows(_ text: [UInt8], delimiter: UInt8 = UInt8(ascii: ",")) throws -> [[DataCell]] {
+  private func rows(
+    _ text: [UInt8], delimiter: UInt8 = UInt8(ascii: ","), encoding: TextEncoding? = nil
+  ) throws -> [[DataCell]] {
     let room = try Room("<entity name='A'/>")
-    let reader = try CSVReader(try room.file("a.csv", text), delimiter: delimiter)
+    let reader = try CSVReader(try room.file("a.csv", text), delimiter: delimiter, encoding: encoding)
     var rows = [reader.columns.map { DataCell.text($0) }]
     while let row = try reader.next() { rows.append(row.cells) }
     return rows
@@ -42,6 +44,45 @@ struct RecordTests {
   func oddBytes() throws {
     #expect(try rows("a,b\nx\0y,=1+1\n").last == [.text("x\0y"), .text("=1+1")])
     #expect(try rows(Array("a\n".utf8) + [0xff, 0xfe, 0x0a]).last == [.invalidText([0xff, 0xfe])])
+  }
+
+  /// A text with characters of every length in UTF-8, and longer than a portion of a file.
+  private static let wide = "a,b\n" + String(repeating: "é€🧪,x\n", count: 40_000)
+
+  private func utf16(_ text: String, isBigEndian: Bool) -> [UInt8] {
+    text.utf16.flatMap { unit in
+      isBigEndian ? [UInt8(unit >> 8), UInt8(unit & 0xff)] : [UInt8(unit & 0xff), UInt8(unit >> 8)]
+    }
+  }
+
+  @Test("UTF-16 is known by its mark, or by the mapping") func wideText() throws {
+    let wanted = try rows(Self.wide)
+    #expect(wanted.count == 40_001)
+    #expect(try rows([0xff, 0xfe] + utf16(Self.wide, isBigEndian: false)) == wanted)
+    #expect(try rows([0xfe, 0xff] + utf16(Self.wide, isBigEndian: true)) == wanted)
+    #expect(try rows(utf16(Self.wide, isBigEndian: false), encoding: .utf16) == wanted)
+    let error = #expect(throws: HopdError.self) { try rows(utf16(Self.wide, isBigEndian: false)) }
+    #expect(error?.message.contains("UTF-16") == true && error?.hint?.contains("encoding = \"utf-16\"") == true)
+    // Halves of characters, in the middle and at the end.
+    let broken: [UInt8] = [0xff, 0xfe] + utf16("a\n", isBigEndian: false) + [0x3d, 0xd8, 0x41, 0x00, 0x3d, 0xd8, 0x41]
+    #expect(try rows(broken).last == [.text("\u{fffd}A\u{fffd}")])
+  }
+
+  @Test("Windows-1252 has its own characters between 80 and 9F") func windowsText() throws {
+    #expect(try rows(Array("a\n".utf8) + [0x80, 0xe9, 0x9c, 0x0a], encoding: .windows1252).last == [.text("€éœ")])
+  }
+
+  @Test("A header that is not UTF-8 names the encoding to set") func windowsHeader() throws {
+    let error = #expect(throws: HopdError.self) { try rows([0x48, 0xf6, 0x68, 0x65, 0x0a]) }
+    #expect(error?.hint?.contains("encoding = \"windows-1252\"") == true)
+  }
+
+  @Test("A header with another delimiter is named", arguments: [("a;b\n", ";"), ("a\tb\n", "tab"), ("a|b\n", "|")])
+  func otherDelimiters(header: String, delimiter: String) throws {
+    let room = try Room("<entity name='A'/>")
+    let reader = try CSVReader(try room.file("a.csv", header), delimiter: UInt8(ascii: ","))
+    #expect(reader.advice?.contains("set delimiter = \"\(delimiter)\"") == true)
+    #expect(try CSVReader(try room.file("b.csv", "a\n"), delimiter: UInt8(ascii: ",")).advice == nil)
   }
 
   @Test(

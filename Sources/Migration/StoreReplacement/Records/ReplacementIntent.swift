@@ -105,9 +105,9 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   /// The content of a store, by the digest of its version and the number of its schema's version; `isSourceFile` is
   /// true if it still is the file that the job found.
   func content(digest: String?, schemaVersion: Int64?, isSourceFile: Bool) -> RecoveryFindings.Store {
-    // Between two stores of one version, as a restore may have them, the file decides, and within the same file the
-    // schema.
-    let isSource = mode == .inPlace && self.schemaVersion != nil ? schemaVersion == self.schemaVersion : isSourceFile
+    // Between two stores of one version, as a restore may have them, the file decides. Within the same file, and where
+    // the staged store has another number, as that of an import, the schema decides, also in a copy of the directory.
+    let isSource = self.schemaVersion.map { schemaVersion == $0 } ?? isSourceFile
     if digest == from.digest, digest != to.digest || isSource { return .old }
     if digest == to.digest { return .new }
     return .other

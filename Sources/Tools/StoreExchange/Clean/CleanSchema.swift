@@ -14,6 +14,8 @@ package struct CleanSchema {
   let joins: [CleanJoin]
   /// Parts of the store that cannot be exported because the store lacks them.
   package let missingParts: [HopdError]
+  /// The table of an exported database that has the mapping by which it is imported, in its one column `mapping`.
+  static let mappingTable = "hopctl_import"
 }
 
 /// The table of a root entity and all its descendants.

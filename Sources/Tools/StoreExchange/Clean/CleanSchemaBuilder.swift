@@ -29,7 +29,7 @@ private struct CleanSchemaBuilder {
   private(set) var joins: [CleanJoin] = []
   private(set) var leftOut: [HopdError] = []
   /// Tables, views and indexes share one scope.
-  private var names = UniqueNames()
+  private var names = UniqueNames([CleanSchema.mappingTable])
 
   init(
     schema: StoreSchema, reader: StoreReader, selection: StoreSelection, values: ExportedValue,

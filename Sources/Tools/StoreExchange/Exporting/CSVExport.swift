@@ -48,12 +48,12 @@ package struct CSVExport {
     var written = Written()
     do {
       var names = FileNames()
-      var mapping = CSVMappingText(schema: schema, options: values.options)
+      var mapping = ExportMappingText(schema: schema, options: values.options)
       for table in schema.tables {
         for entity in table.entities {
           let name = names.take(entity.entity.name, extension: ".csv")
           let columns = table.columns.filter { $0.entities.contains(entity.entity.name) }
-          mapping.add(entity, of: table, columns: columns, file: name)
+          mapping.add(entity, of: table, columns: columns, source: name)
           try write(entity, of: table, columns, to: folder.appending(name), into: &written, progress)
           written.files.append(name)
         }
@@ -61,11 +61,11 @@ package struct CSVExport {
       for join in schema.joins {
         let relationship = join.relationship
         let name = names.take("\(relationship.entity).\(relationship.property)", extension: ".csv")
-        mapping.add(join, file: name)
+        mapping.add(join, source: name)
         try write(join, to: folder.appending(name), into: &written)
         written.files.append(name)
       }
-      let file = try OutputFile(folder.appending(CSVMappingText.fileName))
+      let file = try OutputFile(folder.appending(ExportMappingText.fileName))
       try file.write(mapping.text)
       try file.close()
     } catch let error as SQLiteError {

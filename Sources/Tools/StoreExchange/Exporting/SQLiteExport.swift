@@ -86,6 +86,10 @@ package struct SQLiteExport {
       }
     }
     for view in statements.views(in: Self.database) { try connection.execute(view) }
+    try connection.execute("CREATE TABLE \(qualified(CleanSchema.mappingTable)) (mapping TEXT NOT NULL)")
+    try connection.run(
+      "INSERT INTO \(qualified(CleanSchema.mappingTable)) VALUES (?)",
+      [.text(ExportMappingText.database(schema, options: options))])
     let dangling = try connection.rows("PRAGMA \"\(Self.database)\".foreign_key_check") { $0.text(at: 0) ?? "" }
     guard dangling.isEmpty else {
       throw HopdError(.internalError, "\(dangling.count) foreign keys of the export have no target")

@@ -13,12 +13,12 @@ extension HopdError.Code {
 }
 
 /// The mapping of an import.
-struct ImportMapping {
+package struct ImportMapping {
   /// Objects of one entity from the rows of one file or table.
   struct Objects {
     let place: Place
     let entity: String
-    let source: Source
+    let source: DataSource
     /// The columns that identify an object in the data; empty if no relationship refers to it.
     let key: [String]
     /// Whether rows with the key of an earlier row are left out.
@@ -54,7 +54,7 @@ struct ImportMapping {
     let place: Place
     let entity: String
     let relationship: String
-    let source: Source
+    let source: DataSource
     let owner: [String]
     let target: [String]
     let position: String?
@@ -69,13 +69,6 @@ struct ImportMapping {
     let key: [String]
   }
 
-  /// Where rows come from.
-  struct Source: Hashable {
-    /// A file in the folder of the data, or a table of its database.
-    let name: String
-    let delimiter: UInt8?
-  }
-
   let file: FilePath
   fileprivate(set) var objects: [Objects] = []
   fileprivate(set) var pairs: [Pairs] = []
@@ -86,6 +79,11 @@ struct ImportMapping {
     guard let text = try TOMLFile.text(of: file, called: "mapping", code: .importMappingInvalid) else {
       throw HopdError(.notFound, "no such file", at: Place(file: file), hint: "pass --mapping FILE.hopimport.toml")
     }
+    try self.init(text: text, file: file)
+  }
+
+  /// Reads a mapping; `file` is named in errors.
+  package init(text: String, file: FilePath) throws(HopdError) {
     var reader = ImportMappingReader(try TOMLNode(toml: text, file: file, code: .importMappingInvalid), file)
     self = try reader.mapping()
   }
@@ -100,10 +98,11 @@ private struct ImportMappingReader {
   private var mistakes: [HopdError] = []
 
   private static let objectKeys: Set<String> = [
-    "entity", "from", "delimiter", "key", "distinct_by", "keeps_keys", "dates", "filter", "columns", "relationships",
+    "entity", "from", "delimiter", "encoding", "key", "distinct_by", "keeps_keys", "dates", "filter", "columns",
+    "relationships",
   ]
   private static let pairKeys: Set<String> = [
-    "relationship", "from", "delimiter", "owner", "target", "position", "inverse_position",
+    "relationship", "from", "delimiter", "encoding", "owner", "target", "position", "inverse_position",
   ]
 
   init(_ root: TOMLNode, _ file: FilePath) {
@@ -199,7 +198,7 @@ private struct ImportMappingReader {
 
   private mutating func source(
     _ entries: [String: TOMLNode], _ node: TOMLNode, _ key: String
-  ) -> ImportMapping.Source? {
+  ) -> DataSource? {
     guard let name = required(entries, "from", node, key, "a file of the data, or a table of its database") else {
       return nil
     }
@@ -210,7 +209,15 @@ private struct ImportMappingReader {
         mistake("`delimiter` is not one character of ASCII", entry, "\(key).delimiter", "write \";\", or \"tab\"")
       }
     }
-    return ImportMapping.Source(name: name, delimiter: delimiter)
+    var encoding: TextEncoding?
+    if let text = string(entries, "encoding", key), let entry = entries["encoding"] {
+      encoding = TextEncoding(rawValue: text)
+      if encoding == nil {
+        let known = TextEncoding.allCases.map(\.rawValue).joined(separator: ", ")
+        mistake("`encoding` is not known", entry, "\(key).encoding", "write one of: \(known)")
+      }
+    }
+    return DataSource(name: name, delimiter: delimiter, encoding: encoding)
   }
 
   private mutating func objects(_ node: TOMLNode) -> ImportMapping.Objects? {

@@ -21,6 +21,16 @@ enum ImportedDates: Hashable {
   case reference
   /// A text in this pattern, with %Y %m %d %H %M %S.
   case pattern(String)
+
+  /// The form in words.
+  var words: String {
+    switch self {
+    case .iso: "iso, as 2026-11-28T10:00:00Z"
+    case .unix(let unit): unit == 1 ? "unix" : "unix-ms"
+    case .reference: "reference"
+    case .pattern(let pattern): pattern
+    }
+  }
 }
 
 /// Converts cells.
@@ -35,7 +45,11 @@ struct ImportedValue {
   func stored(_ cell: DataCell, as attribute: Attribute) throws(HopdError) -> SQLiteValue {
     switch (cell, attribute.type.form) {
     case (.null, _): return .null
-    case (.invalidText, _): throw unfit(attribute, "is not UTF-8")
+    case (.invalidText, _):
+      throw HopdError(
+        .rowInvalid, "\(attribute.name) is not UTF-8", at: Place(property: attribute.name),
+        hint: "set encoding = \"windows-1252\" in the mapping, or convert the file")
+    case (.storedText, _): throw unfit(attribute, "is not UTF-8")
     case (.list, _): throw unfit(attribute, "has several values")
     case (_, .integer): return .integer(try integer(cell, attribute))
     case (_, .boolean): return .integer(try boolean(cell, attribute))
@@ -60,8 +74,7 @@ struct ImportedValue {
   /// The error of a value.
   func unfit(_ attribute: Attribute, _ what: String) -> HopdError {
     HopdError(
-      .rowInvalid, "\(attribute.name) \(what)", at: Place(property: attribute.name),
-      hint: "correct the row, or pass --invalid-rows skip")
+      .rowInvalid, "\(attribute.name) \(what)", at: Place(property: attribute.name))
   }
 
   private func notA(_ attribute: Attribute) -> HopdError {
@@ -88,9 +101,14 @@ struct ImportedValue {
       }
     guard let number else { throw notA(attribute) }
     guard keepsNumbers || attribute.type.integers?.contains(number) ?? true else {
-      throw unfit(attribute, "does not fit \(attribute.type.name)")
+      throw unfit(attribute, "does not fit \(attribute.type.name)\(Self.range(of: attribute))")
     }
     return number
+  }
+
+  /// The range of an integer type, in words.
+  private static func range(of attribute: Attribute) -> String {
+    attribute.type.integers.map { " (\($0.lowerBound) to \($0.upperBound))" } ?? ""
   }
 
   /// A whole number, also as 5.0 or 5e3, which spreadsheets write.
@@ -179,7 +197,12 @@ struct ImportedValue {
       case (.reference, _): number(cell)
       case (.pattern(let pattern), _): cell.text.flatMap { DatePattern.seconds(of: Self.trimmed($0), in: pattern) }
       }
-    guard let seconds, !seconds.isNaN else { throw notA(attribute) }
+    guard let seconds, !seconds.isNaN else {
+      guard !isExact else { throw notA(attribute) }
+      throw HopdError(
+        .rowInvalid, "\(attribute.name) is not a date of the form \(dates.words)", at: Place(property: attribute.name),
+        hint: "set dates in the mapping, as dates = \"%d.%m.%Y\", or correct the row")
+    }
     return seconds
   }
 

@@ -20,6 +20,8 @@ final class MappedImport {
     didSet { readDestinations = [:] }
   }
   private var readDestinations: [String: Bool] = [:]
+  /// The files that were read to their end: what is wrong with the form of their rows is noted.
+  private var readSources: Set<DataSource> = []
   private let moment = Double(time(nil)) - Double(DateText.secondsFrom1970)
 
   init(_ mapping: ImportMapping, data: DataSet, loader: StoreLoader) throws {
@@ -91,19 +93,28 @@ final class MappedImport {
       loader.open.insert(PropertyKey(entity: plan.writer.entity.name, property: name))
     }
     var count = 0
-    var line: Int64 = 1
-    while true {
+    while let record = try next(of: plan.source, plan.mapping.source) {
       do {
-        guard let record = try plan.source.next() else { break }
-        line = record.line
         try read(record, plan, file: file)
       } catch let error as HopdError where error.code == .rowInvalid {
-        try loader.problems.add(error.located(loader.place(file: file, line: line)))
+        try loader.problems.add(error.located(loader.place(file: file, line: record.line)))
       }
       count += 1
       if count % 2048 == 0 { try progress(plan.source.share) }
     }
+    readSources.insert(plan.mapping.source)
     try progress(1)
+  }
+
+  /// Returns the next row. One in a wrong form is noted once, however many parts of the mapping read its file.
+  private func next(of rows: any RecordSource, _ source: DataSource) throws -> DataRecord? {
+    while true {
+      do {
+        return try rows.next()
+      } catch let error as HopdError where error.code == .rowInvalid {
+        if !readSources.contains(source) { try loader.problems.add(error) }
+      }
+    }
   }
 
   private func read(_ record: DataRecord, _ plan: ObjectsPlan, file: Int64) throws {
@@ -121,10 +132,11 @@ final class MappedImport {
       throw HopdError(.rowInvalid, "the row has the key of an earlier one", at: Place(entity: writer.entity.name))
     }
     do {
-      writer.begin()
-      try setAttributes(record, plan, file: file)
+      writer.begin(key)
+      let texts = try setAttributes(record, plan, file: file)
       let links = try setReferences(record, plan)
-      try loader.write(writer, key: key, file: file, line: record.line)
+      try loader.write(writer, file: file, line: record.line)
+      for (column, bytes) in texts { try loader.set(invalidText: bytes, in: column, of: writer) }
       for link in links { try stage(link, of: writer, key: key) }
     } catch let error as HopdError where error.code == .rowInvalid {
       if let text { try keys.remove(text, of: writer) }
@@ -142,15 +154,26 @@ final class MappedImport {
     return key
   }
 
-  private func setAttributes(_ record: DataRecord, _ plan: ObjectsPlan, file: Int64) throws {
-    for (attribute, place, origin) in plan.attributes {
+  /// Sets the attributes, and returns texts of a database that are not UTF-8, which only SQLite can store.
+  private func setAttributes(
+    _ record: DataRecord, _ plan: ObjectsPlan, file: Int64
+  ) throws -> [(column: String, bytes: [UInt8])] {
+    var texts: [(column: String, bytes: [UInt8])] = []
+    for (attribute, column, place, origin) in plan.attributes {
       do {
         switch origin {
         case .expression(let node):
-          plan.writer.set(try content(plan.expressions.value(node, of: attribute, plan.values), attribute), at: place)
-        case .column(let column):
-          let cell = record.cells.indices.contains(column) ? record.cells[column] : .null
-          plan.writer.set(try content(plan.values.stored(cell, as: attribute), attribute), at: place)
+          let value = try plan.expressions.value(node, of: attribute, plan.values)
+          plan.writer.set(try content(value, attribute, of: plan.writer), at: place)
+        case .column(let number):
+          let cell = record.cells.indices.contains(number) ? record.cells[number] : .null
+          if case .storedText(let bytes) = cell, [.string, .uri].contains(attribute.type.form) {
+            texts.append((column, bytes))
+            // The row has a text until the bytes replace it, which a required attribute needs.
+            plan.writer.set(.text(""), at: place)
+            continue
+          }
+          plan.writer.set(try content(plan.values.stored(cell, as: attribute), attribute, of: plan.writer), at: place)
         }
       } catch let error as HopdError where error.code == .rowInvalid {
         let located = error.located(Place(entity: plan.writer.entity.name, property: attribute.name))
@@ -158,11 +181,12 @@ final class MappedImport {
         loader.problems.correct(located.located(loader.place(file: file, line: record.line)))
       }
     }
+    return texts
   }
 
-  private func content(_ value: SQLiteValue, _ attribute: Attribute) throws -> SQLiteValue {
+  private func content(_ value: SQLiteValue, _ attribute: Attribute, of writer: ObjectWriter) throws -> SQLiteValue {
     guard attribute.hasExternalForm, case .blob(let bytes) = value else { return value }
-    return try loader.stored(bytes, as: attribute)
+    return try loader.stored(bytes, as: attribute, of: writer)
   }
 
   // MARK: Relationships
@@ -228,7 +252,7 @@ final class MappedImport {
     let problem: String
     switch try keys.find(text, of: entity) {
     case .one(let key, let number): return (key, number)
-    case .none: problem = "\(name) has a key that no \(entity) in the data has"
+    case .none: problem = "\(name) has a key that no \(entity) in the data has\(keyText(of: entity))"
     case .several: problem = "\(name) has a key that objects of several entities below \(entity) have"
     }
     try loader.problems.add(
@@ -236,6 +260,16 @@ final class MappedImport {
         .rowInvalid, problem, at: Place(property: name).filled(from: place),
         hint: "add the row, or correct the key"))
     return nil
+  }
+
+  /// The columns with the keys of an entity's objects, in words.
+  private func keyText(of entity: String) -> String {
+    let model = loader.schema.model
+    let keys =
+      mapping.objects.filter { model.namesOfLineage(of: $0.entity).contains(entity) }.map(\.key)
+      + mapping.existing.filter { model.namesOfLineage(of: $0.entity).contains(entity) }.map(\.key)
+    let names = Set(keys.map { $0.joined(separator: ", ") }).filter { !$0.isEmpty }.sorted()
+    return names.isEmpty ? "" : " (its key is \(names.joined(separator: " or ")))"
   }
 
   private func place(in record: DataRecord, _ link: ObjectsPlan.Link) throws -> Int64? {
@@ -311,7 +345,9 @@ final class MappedImport {
     for key in unknown {
       try loader.problems.add(
         reference: HopdError(
-          .rowInvalid, "\(property.property) has a key that no \(destination) in the data has, or several",
+          .rowInvalid,
+          "\(property.property) has a key that no \(destination) in the data has, or several"
+            + keyText(of: destination),
           at: Place(entity: property.entity, property: property.property), hint: "add the row, or correct the key"
         )
         .located(try loader.place(of: key, in: writer.table)))
@@ -348,24 +384,21 @@ final class MappedImport {
     let names =
       pairs.owner + pairs.target + [pairs.position, pairs.inversePosition].compactMap(\.self)
     let source = try data.source(
-      pairs.source.name, delimiter: pairs.source.delimiter, columns: names, at: pairs.place)
-    var check = MappingCheck(
-      expressions: RowExpressions(columns: source.columns, moment: moment), columns: source.columns)
+      pairs.source, columns: names, at: pairs.place)
+    var check = MappingCheck(expressions: RowExpressions(columns: source.columns, moment: moment), source: source)
     let (owner, target) = (check.places(pairs.owner, at: pairs.place), check.places(pairs.target, at: pairs.place))
     let position = pairs.position.flatMap { check.places([$0], at: pairs.place).first }
     let inversePosition = pairs.inversePosition.flatMap { check.places([$0], at: pairs.place).first }
     try check.finish(at: pairs.place)
     let file = loader.number(of: source.path)
-    var (count, line): (Int, Int64) = (0, 1)
-    while true {
+    var count = 0
+    while let record = try next(of: source, pairs.source) {
       do {
-        guard let record = try source.next() else { break }
-        line = record.line
         // A row without one of the ends is no pair, as an object without an owner.
         guard let first = ObjectsPlan.key(of: record, owner), let second = ObjectsPlan.key(of: record, target) else {
           continue
         }
-        let here = loader.place(file: file, line: line)
+        let here = loader.place(file: file, line: record.line)
         guard let from = try find(first, of: pairs.entity, pairs.relationship, at: here)?.key,
           let to = try find(second, of: relationship.destinationEntityName, pairs.relationship, at: here)?.key
         else { continue }
@@ -377,11 +410,12 @@ final class MappedImport {
             place: try Self.place(record.cells[column], inverse.name))
         }
       } catch let error as HopdError where error.code == .rowInvalid {
-        try loader.problems.add(error.located(loader.place(file: file, line: line)))
+        try loader.problems.add(error.located(loader.place(file: file, line: record.line)))
       }
       count += 1
       if count % 2048 == 0 { try progress(source.share) }
     }
+    readSources.insert(pairs.source)
   }
 }
 

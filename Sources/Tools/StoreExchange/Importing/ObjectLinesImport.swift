@@ -49,7 +49,7 @@ struct ObjectLinesImport {
     guard owner == entity else { throw invalid("the entity of the id is not that of the line") }
     let writer = try loader.writer(of: entity)
     let key = try loader.key(number, in: writer.table)
-    writer.begin()
+    writer.begin(key)
     var texts: [(column: String, bytes: [UInt8])] = []
     guard case .object(let attributes)? = object["attributes"] else {
       throw invalid("the line has no \"attributes\"")
@@ -64,8 +64,8 @@ struct ObjectLinesImport {
     }
     var lists: [(name: String, targets: [JSONNode])] = []
     try setReferences(object["relationships"], of: writer, lists: &lists)
-    try loader.write(writer, key: key, file: file, line: line)
-    for (column, bytes) in texts { try loader.set(invalidText: bytes, in: column, of: writer, key: key) }
+    try loader.write(writer, file: file, line: line)
+    for (column, bytes) in texts { try loader.set(invalidText: bytes, in: column, of: writer) }
     for (name, targets) in lists {
       for (offset, target) in targets.enumerated() {
         let other = try reference(target.string, name)
@@ -112,7 +112,7 @@ struct ObjectLinesImport {
         writer.set(.text(""), at: place)
       } else {
         let here = Place(entity: writer.entity.name, property: name).filled(from: here)
-        writer.set(try stored(value, as: attribute, at: here), at: place)
+        writer.set(try stored(value, as: attribute, of: writer, at: here), at: place)
       }
       return
     }
@@ -132,7 +132,9 @@ struct ObjectLinesImport {
     for (element, value) in members { try set("\(name).\(element)", value, of: writer, at: here, texts: &texts) }
   }
 
-  private func stored(_ value: JSONNode, as attribute: Attribute, at here: Place) throws -> SQLiteValue {
+  private func stored(
+    _ value: JSONNode, as attribute: Attribute, of writer: ObjectWriter, at here: Place
+  ) throws -> SQLiteValue {
     switch value {
     case .null: return .null
     case .boolean(let flag): return try values.stored(.boolean(flag), as: attribute)
@@ -140,16 +142,18 @@ struct ObjectLinesImport {
     case .string(let text):
       let stored = try values.stored(.text(text), as: attribute)
       if attribute.type.form == .binary, case .blob(let bytes) = stored {
-        return try loader.stored(bytes, as: attribute)
+        return try loader.stored(bytes, as: attribute, of: writer)
       }
       return stored
     case .array: throw values.unfit(attribute, "is an array")
-    case .object: return try content(of: value, attribute, at: here)
+    case .object: return try content(of: value, attribute, writer, at: here)
     }
   }
 
   /// Content that is not in the line.
-  private func content(of value: JSONNode, _ attribute: Attribute, at here: Place) throws -> SQLiteValue {
+  private func content(
+    of value: JSONNode, _ attribute: Attribute, _ writer: ObjectWriter, at here: Place
+  ) throws -> SQLiteValue {
     guard [.binary, .transformable, .uuid].contains(attribute.type.form) else {
       throw values.unfit(attribute, "is an object")
     }
@@ -167,7 +171,7 @@ struct ObjectLinesImport {
       guard ContentDigest.sha256(bytes) == name.lowercased() else {
         throw values.unfit(attribute, "is in a file whose content is not that of its name")
       }
-      return attribute.type.form == .binary ? try loader.stored(bytes, as: attribute) : .blob(bytes)
+      return attribute.type.form == .binary ? try loader.stored(bytes, as: attribute, of: writer) : .blob(bytes)
     }
     if value["external"] != nil {
       // The value is lost, not wrong: as with a reference to an object that is not there, the rule decides.

@@ -27,6 +27,8 @@ final class ObjectWriter {
   /// The to-manys with a place in a store, by name.
   let collections: [String: (relationship: Relationship, storage: RelationshipStorage)]
 
+  /// The key of the object.
+  private(set) var key: Int64 = 0
   private let initial: [SQLiteValue]
   private var values: [SQLiteValue]
   private let insert: Statement
@@ -83,8 +85,11 @@ final class ObjectWriter {
     origin = try connection.prepare("INSERT INTO \(origins) VALUES (?, ?, ?)")
   }
 
-  /// Begins an object: every attribute has its default.
-  func begin() { values = initial }
+  /// Begins the object with a key: every attribute has its default.
+  func begin(_ key: Int64) {
+    self.key = key
+    values = initial
+  }
 
   /// Sets a value by its place.
   func set(_ value: SQLiteValue, at place: Int) { values[place] = value }
@@ -93,7 +98,7 @@ final class ObjectWriter {
   func value(at place: Int) -> SQLiteValue { values[place] }
 
   /// Inserts the object; `file` and `line` are where it comes from.
-  func write(key: Int64, file: Int64, line: Int64) throws(SQLiteError) {
+  func write(file: Int64, line: Int64) throws(SQLiteError) {
     try insert.bind(.integer(key), at: 1)
     try insert.bind(.integer(number), at: 2)
     try insert.bind(.integer(1), at: 3)

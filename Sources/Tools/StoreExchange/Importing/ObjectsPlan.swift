@@ -29,7 +29,7 @@ struct ObjectsPlan {
   let expressions: RowExpressions
   let values: ImportedValue
   let key: [Int]
-  let attributes: [(attribute: Attribute, place: Int, origin: Origin)]
+  let attributes: [(attribute: Attribute, column: String, place: Int, origin: Origin)]
   let links: [Link]
 
   /// Opens the source and checks the mapping; throws all mistakes in one error.
@@ -40,12 +40,11 @@ struct ObjectsPlan {
     } catch let error as HopdError {
       throw HopdError(.importMappingInvalid, error.message, at: mapping.place, hint: error.hint)
     }
-    source = try data.source(
-      mapping.source.name, delimiter: mapping.source.delimiter, columns: Self.names(in: mapping), at: mapping.place)
+    source = try data.source(mapping.source, columns: Self.names(in: mapping), at: mapping.place)
     let expressions = RowExpressions(columns: source.columns, moment: moment)
     self.expressions = expressions
     values = ImportedValue(dates: mapping.dates)
-    var check = MappingCheck(expressions: expressions, columns: source.columns)
+    var check = MappingCheck(expressions: expressions, source: source)
     key = check.places(mapping.key, at: mapping.place)
     attributes = check.attributes(mapping, of: writer)
     links = check.links(mapping, of: writer)
@@ -86,12 +85,19 @@ struct ObjectsPlan {
 /// Checks the names in one [[import]].
 struct MappingCheck {
   let expressions: RowExpressions
-  let columns: [String]
+  let source: any RecordSource
+  private var columns: [String] { source.columns }
   private var mistakes: [HopdError] = []
 
-  init(expressions: RowExpressions, columns: [String]) {
+  init(expressions: RowExpressions, source: any RecordSource) {
     self.expressions = expressions
-    self.columns = columns
+    self.source = source
+  }
+
+  /// The hint for a column that is not there.
+  private func hint(for name: String) -> String {
+    source.advice ?? NearestName.among(columns, to: name).map { "did you mean '\($0)'?" }
+      ?? "the columns are: \(columns.prefix(50).joined(separator: ", "))"
   }
 
   /// Notes the error of a check.
@@ -118,19 +124,17 @@ struct MappingCheck {
     names.compactMap { name in
       if let found = expressions.place(of: name) { return found }
       mistake(
-        "the data has no column '\(name.printableLine)'", at: place,
-        hint: NearestName.among(columns, to: name).map { "did you mean '\($0)'?" }
-          ?? "the columns are: \(columns.prefix(50).joined(separator: ", "))")
+        "the data has no column '\(name.printableLine)'", at: place, hint: hint(for: name))
       return nil
     }
   }
 
   mutating func attributes(
     _ mapping: ImportMapping.Objects, of writer: ObjectWriter
-  ) -> [(attribute: Attribute, place: Int, origin: ObjectsPlan.Origin)] {
-    var found: [(attribute: Attribute, place: Int, origin: ObjectsPlan.Origin)] = []
+  ) -> [(attribute: Attribute, column: String, place: Int, origin: ObjectsPlan.Origin)] {
+    var found: [(attribute: Attribute, column: String, place: Int, origin: ObjectsPlan.Origin)] = []
     for (name, text) in mapping.columns.sorted(by: { $0.key < $1.key }) {
-      guard let (attribute, _, place) = writer.attributes[name] else {
+      guard let (attribute, stored, place) = writer.attributes[name] else {
         mistake(
           "\(writer.entity.name) has no attribute \(name.printableLine)", at: text.place,
           hint: NearestName.among(writer.attributes.keys, to: name).map { "did you mean \($0)?" })
@@ -141,16 +145,19 @@ struct MappingCheck {
         continue
       }
       if let column = expressions.place(of: text.text) {
-        found.append((attribute, place, .column(column)))
+        found.append((attribute, stored, place, .column(column)))
         continue
       }
       do {
-        found.append((attribute, place, .expression(try expressions.expression(text.text, at: text.place))))
+        found.append((attribute, stored, place, .expression(try expressions.expression(text.text, at: text.place))))
       } catch {
+        // What reads as a name was meant as a column, not as an expression.
+        let isName = text.text.allSatisfy { $0.isLetter || $0.isNumber || " _-/".contains($0) }
+        let advice = source.advice ?? (isName ? nil : error.hint)
         mistakes.append(
           HopdError(
             .importMappingInvalid, "'\(text.text.printableLine)' is neither a column nor an expression over columns",
-            at: text.place, cause: error, hint: error.hint ?? "the columns are: \(columns.joined(separator: ", "))"))
+            at: text.place, cause: isName ? nil : error, hint: advice ?? hint(for: text.text)))
       }
     }
     for (name, known) in writer.attributes.sorted(by: { $0.key < $1.key }) where mapping.columns[name] == nil {

@@ -27,6 +27,8 @@ final class RowProblems {
   private(set) var shown: [HopdError] = []
   private(set) var corrections: [HopdError] = []
   private static let most = 20
+  /// Problems that a report has.
+  private static let mostKept = 1000
   /// Where reading ends: a file in a wrong form has a problem in every row.
   private static let limit: Int64 = 1000
 
@@ -50,11 +52,11 @@ final class RowProblems {
   /// Notes a problem that a default has solved.
   func correct(_ error: HopdError) {
     corrected &+= 1
-    if corrections.count < Self.most { corrections.append(error) }
+    if corrections.count < Self.mostKept { corrections.append(error) }
   }
 
   private func show(_ error: HopdError) throws(HopdError) {
-    if shown.count < Self.most { shown.append(error) }
+    if shown.count < Self.mostKept { shown.append(error) }
     if failures >= Self.limit { try throwIfFailed() }
   }
 
@@ -75,9 +77,12 @@ final class RowProblems {
 
   /// The error for problems that the rule could not solve.
   func failure(_ message: String) -> HopdError {
-    let rest = rows &+ references &- Int64(shown.count)
+    let rest = rows &+ references &- Int64(Self.most)
     return HopdError(
-      .rowInvalid, rest > 0 ? "\(message); the first \(shown.count) are listed" : message,
-      hint: "correct the rows, or pass --invalid-rows skip to leave them out; nothing was written", reasons: shown)
+      .rowInvalid, rest > 0 ? "\(message); the first \(Self.most) are listed" : message,
+      hint: rule == .skip
+        ? "correct the rows; nothing was written"
+        : "correct the rows, or pass --invalid-rows skip to leave them out; nothing was written",
+      reasons: Array(shown.prefix(Self.most)))
   }
 }

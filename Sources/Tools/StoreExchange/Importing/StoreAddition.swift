@@ -27,7 +27,7 @@ package struct StoreAddition {
   /// A store as it is identified under the lock.
   package struct Identified {
     package let schema: StoreSchema
-    let metadata: StoreMetadata
+    package let metadata: StoreMetadata
     let version: String
 
     /// A store with that layout, of a version with that name.
@@ -51,18 +51,13 @@ package struct StoreAddition {
     self.swap = swap
   }
 
-  /// The text in place of a plan's fingerprint in the record of an import: a run after a crash recognizes by it that
-  /// its own data is in the store already.
-  package static func fingerprint(of work: StoreImport) -> String {
-    let parts = [work.data.string, work.mapping?.string ?? "", work.rows.rawValue]
-    return "import-\(ContentDigest.sha256(parts.joined(separator: "\u{0}").utf8))"
-  }
-
-  /// Adds the data and returns when the new store is durable. `now` is seconds since 1970.
+  /// Adds the data and returns when the new store is durable; returns nil if the store has it from an earlier import,
+  /// which a crash may have ended before its report, unless `again` adds it once more. `now` is seconds since 1970.
   package func add(
-    _ work: StoreImport, to location: CanonicalStoreLocation, job: String, backup: BackupRule, now: Int64,
-    identify: (StoreReader) throws -> Identified, progress: (_ share: Double) throws -> Void
-  ) throws -> (imported: StoreImport.Imported, replaced: ReplacedStore) {
+    _ work: StoreImport, again: Bool = false, to location: CanonicalStoreLocation, job: String, backup: BackupRule,
+    now: Int64, identify: (StoreReader) throws -> Identified, progress: (_ share: Double) throws -> Void
+  ) throws -> (imported: StoreImport.Imported, replaced: ReplacedStore)? {
+    let identity = try work.identity()
     guard let source = try SourceFingerprint(of: location, files: files) else {
       throw HopdError(.notFound, "no such file", at: Place(store: location.database), hint: "check the path")
     }
@@ -76,10 +71,12 @@ package struct StoreAddition {
       if mode == .rename { try area.proveAttributesCanBeKept() }
       let reader = StoreReader(connection: try store.connection)
       let identified = try identify(reader)
+      if !again, identified.metadata.has(importOf: identity) { return nil }
       try Self.requireUnmirrored(reader)
       let staged = try copy(reader, in: area, progress)
       let imported = try work.add(
-        to: staged, schema: identified.schema, external: { try external.add($1, as: $0) },
+        to: staged, schema: identified.schema, metadata: identified.metadata.adding(importOf: identity),
+        external: { try external.add($1, as: $0) },
         progress: { share, _ in try progress(0.2 + share * 0.7) })
       try external.sync()
       let verified = try StoreVerifier(depth: .quick).verify(
@@ -88,12 +85,16 @@ package struct StoreAddition {
       try progress(1)
       let mark = StoreVersionMark(
         name: identified.version, digest: VersionHash.digest(of: identified.metadata.versionHashes))
-      let intent = ReplacementIntent(
-        location: store.location, job: job, planFingerprint: Self.fingerprint(of: work), source: source,
+      var intent = ReplacementIntent(
+        location: store.location, job: job, planFingerprint: "import-\(identity)", source: source,
         bootIdentifier: try files.bootIdentifier(), staged: staged, journalMode: store.journalMode, from: mark,
         to: mark, storeUUID: identified.metadata.uuid, startedAt: now)
-      let replaced = try swap.replace(store, with: verified, intent: intent, backup: backup, now: now)
-      try intents.remove(store.location)
+      // The two stores have one version: by this number recovery tells them apart.
+      intent.schemaVersion = try reader.connection.integer("PRAGMA schema_version")
+      let replaced = try swap.replace(
+        store, with: verified, intent: intent, backup: backup, now: now)
+      // The new store is in place, whatever becomes of the record: the next run finds it and removes it.
+      try? intents.remove(store.location)
       return (imported, replaced)
     } catch {
       store.release()

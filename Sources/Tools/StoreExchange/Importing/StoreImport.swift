@@ -3,6 +3,7 @@
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
+import PropertyLists
 import SQLite
 import SystemPackage
 
@@ -43,16 +44,19 @@ package struct StoreImport {
       uuid: fresh.uuid, model: fresh.schema.model, frameworkVersion: fresh.schema.frameworkVersion)
     try fresh.make(at: path, metadata: metadata) { connection in
       let loader = try StoreLoader(
-        connection: connection, schema: fresh.schema, problems: RowProblems(rule: rows), external: external)
+        connection: connection, schema: fresh.schema, storeUUID: fresh.uuid, problems: RowProblems(rule: rows),
+        external: external)
       imported = try fill(loader, source, progress)
       return try loader.highWaterMarks()
     }
     return imported
   }
 
-  /// Adds the data to the store in `path`, a copy that no other process has open; `schema` is the layout of its tables.
+  /// Adds the data to the store in `path`, a copy that no other process has open; `schema` is the layout of its tables, and
+  /// `metadata` the one that it gets.
   package func add(
-    to path: FilePath, schema: StoreSchema, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    to path: FilePath, schema: StoreSchema, metadata: StoreMetadata,
+    external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
     progress: (_ share: Double, _ objects: Int64) throws -> Void
   ) throws -> Imported {
     let source = try self.source()
@@ -62,7 +66,8 @@ package struct StoreImport {
     // The triggers of the store count what is inserted, and tell Core Data of it by functions that only it has.
     try SchemaTrigger.registerFunctions(on: connection)
     let loader = try StoreLoader(
-      connection: connection, schema: schema, problems: RowProblems(rule: rows), isAdding: true, external: external)
+      connection: connection, schema: schema, storeUUID: metadata.uuid, problems: RowProblems(rule: rows),
+      isAdding: true, external: external)
     let imported = try fill(loader, source, progress)
     try connection.transaction {
       try StoreWriter(connection: connection, schema: "main").fillDerivedAttributes(schema)
@@ -71,8 +76,12 @@ package struct StoreImport {
         try connection.run(
           "UPDATE Z_PRIMARYKEY SET Z_MAX = ?1 WHERE Z_ENT = ?2 AND Z_MAX < ?1", [.integer(mark), .integer(number)])
       }
+      try connection.run(
+        "UPDATE Z_METADATA SET Z_PLIST = ?", [.blob(PropertyList.encodeBinary(.dictionary(metadata.entries)))])
     }
-    try connection.execute("PRAGMA journal_mode = DELETE")
+    // Another number of the schema tells the store from the one that it was copied from.
+    let version = try connection.integer("PRAGMA schema_version") ?? 0
+    try connection.execute("PRAGMA schema_version = \((version &+ 1) & 0x7fff_ffff); PRAGMA journal_mode = DELETE")
     return imported
   }
 
@@ -82,15 +91,29 @@ package struct StoreImport {
     case mapped(ImportMapping, DataSet)
   }
 
+  /// The digest of everything that decides what is added: the data, the mapping, the rule for rows.
+  func identity() throws -> String {
+    var parts = ["import 1", rows.rawValue]
+    switch try source() {
+    case .own: parts.append(try InputFile(data).digest())
+    case .mapped(let mapping, let data):
+      let sources = mapping.objects.map { ($0.source, $0.place) } + mapping.pairs.map { ($0.source, $0.place) }
+      parts.append(try data.digest(of: sources))
+      if let path = self.mapping { parts.append(try InputFile(path).digest()) }
+    }
+    return ContentDigest.sha256(parts.joined(separator: "\u{0}").utf8)
+  }
+
   private func source() throws -> Source {
     let data = try DataSet(at: self.data)
     if let mapping { return .mapped(try ImportMapping(at: mapping), data) }
+    if let mapping = try data.ownMapping() { return .mapped(mapping, data) }
     if data.isFile, let line = (try? JSONLinesReader(self.data).object()) ?? nil, ObjectLinesImport.isOwn(line) {
       return .own
     }
     // The export of a store without objects.
     if data.isFile, self.data.extension == "ndjson", try InputFile(self.data).size == 0 { return .own }
-    let beside = self.data.appending(CSVMappingText.fileName)
+    let beside = self.data.appending(ExportMappingText.fileName)
     if !data.isFile, beside.linkStatus() != nil { return .mapped(try ImportMapping(at: beside), data) }
     throw HopdError(
       .importMappingInvalid, "no mapping says what the data is", at: Place(file: self.data),
@@ -121,5 +144,17 @@ package struct StoreImport {
     return Imported(
       objects: try loader.countOfObjects(), leftOut: problems.rows &+ problems.references,
       corrected: problems.corrected, problems: problems.shown + problems.corrections)
+  }
+}
+
+extension DataSet {
+  /// The mapping in a database that `hopctl export` made.
+  fileprivate func ownMapping() throws -> ImportMapping? {
+    let table = CleanSchema.mappingTable
+    guard let database,
+      try database.integer("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '\(table)'") == 1,
+      let text = try database.text("SELECT mapping FROM \(table)")
+    else { return nil }
+    return try ImportMapping(text: text, file: path)
   }
 }

@@ -75,6 +75,30 @@ extension StoreLoader {
     }
   }
 
+  /// What the model requires, in words.
+  private func limit(of rule: ValidationRule) -> String {
+    guard let entity = schema.model.entity(named: rule.entity) else { return "" }
+    let attribute = schema.model.allAttributes(of: entity)[rule.property]
+    let relationship = schema.model.allRelationships(of: entity)[rule.property]
+    let text: String? =
+      switch rule.code {
+      case .uniqueness, .missingValue: nil
+      case .tooFew: relationship.map { String($0.minCount) }
+      case .tooMany: relationship.map { String($0.maxCount) }
+      case .numberTooLarge, .stringTooLong: attribute?.maximum
+      case .numberTooSmall, .stringTooShort: attribute?.minimum
+      case .dateTooLate: attribute?.maximum.flatMap(Self.date)
+      case .dateTooSoon: attribute?.minimum.flatMap(Self.date)
+      case .patternMismatch: attribute?.regularExpression?.printableLine
+      }
+    return text.map { ": \($0)" } ?? ""
+  }
+
+  /// A bound of dates, which is in seconds since 2001.
+  private static func date(_ bound: String) -> String? {
+    Double(bound).map { DateText.rfc3339(secondsSince2001: $0) ?? bound }
+  }
+
   /// Calls `body` with the error of each of the first rows that break a rule.
   private func forEachRow(
     of rule: ValidationRule, in table: EntityTable, _ rows: String, _ body: (HopdError) throws -> Void
@@ -82,7 +106,8 @@ extension StoreLoader {
     let keys = try connection.rows("SELECT d.\"Z_PK\" \(rows) LIMIT 1000") { $0.integer(at: 0) }
     for key in keys {
       let error = HopdError(
-        .rowInvalid, "the object \(rule.code.words(count: 1))", at: Place(entity: rule.entity, property: rule.property))
+        .rowInvalid, "the object \(rule.code.words(count: 1))\(limit(of: rule))",
+        at: Place(entity: rule.entity, property: rule.property))
       try body(error.located(try place(of: key, in: table)))
     }
   }

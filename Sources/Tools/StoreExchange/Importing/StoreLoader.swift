@@ -13,6 +13,7 @@ final class StoreLoader {
   let connection: Connection
   let schema: StoreSchema
   let problems: RowProblems
+  private let storeUUID: String
   /// Keeps a large value in an external file.
   private let external: (ExternalFileName, [UInt8]) throws -> Void
   private var writers: [String: ObjectWriter] = [:]
@@ -27,7 +28,6 @@ final class StoreLoader {
   /// The highest key that a table had before, by its name; 0 in a new store.
   private var bases: [String: Int64] = [:]
   private var waiting = 0
-  private var random = SystemRandomNumberGenerator()
   /// Objects that were written.
   private(set) var count: Int64 = 0
   /// The to-ones that some object of a concrete entity was not given: they follow from the other end.
@@ -39,12 +39,13 @@ final class StoreLoader {
 
   /// Fills the tables of a new store; with `isAdding` those of a store that has objects.
   init(
-    connection: Connection, schema: StoreSchema, problems: RowProblems, isAdding: Bool = false,
+    connection: Connection, schema: StoreSchema, storeUUID: String, problems: RowProblems, isAdding: Bool = false,
     external: @escaping (ExternalFileName, [UInt8]) throws -> Void
   ) throws {
     self.isAdding = isAdding
     self.connection = connection
     self.schema = schema
+    self.storeUUID = storeUUID
     self.problems = problems
     self.external = external
     for index in schema.tables.indices {
@@ -135,22 +136,30 @@ final class StoreLoader {
   /// leaves no gap.
   func nextKey(in table: EntityTable) -> Int64 { (nextKeys[table.name] ?? 0) &+ 1 }
 
-  /// Returns binary content as a column has it: large content of external storage is in a file.
-  func stored(_ bytes: [UInt8], as attribute: Attribute) throws -> SQLiteValue {
+  /// Returns binary content as a column has it: large content of external storage is in a file. Its name follows from
+  /// the object and the content, so an import that is run again after a crash finds the files that it wrote.
+  func stored(_ bytes: [UInt8], as attribute: Attribute, of writer: ObjectWriter) throws -> SQLiteValue {
     guard attribute.hasExternalForm, bytes.count > Self.largestInline else { return attribute.stored(bytes) }
-    var uuid = (0..<16).map { _ in UInt8.random(in: 0...255, using: &random) }
-    uuid[6] = uuid[6] & 0x0f | 0x40
-    uuid[8] = uuid[8] & 0x3f | 0x80
-    guard let name = ExternalFileName(UUIDText.text(of: uuid).utf8) else { return attribute.stored(bytes) }
+    let owner = [storeUUID, writer.entity.name, String(writer.key), attribute.name].joined(separator: "\u{0}")
+    var digest = ContentDigest.Running()
+    digest.add(owner.utf8)
+    digest.add([0])
+    digest.add(bytes)
+    // The form of a random UUID, which Core Data's names have.
+    var text = Array(digest.sha256().uppercased().utf8.prefix(32))
+    text[12] = UInt8(ascii: "4")
+    text[16] = UInt8(ascii: "A")
+    for place in [8, 13, 18, 23] { text.insert(UInt8(ascii: "-"), at: place) }
+    guard let name = ExternalFileName(text) else { return attribute.stored(bytes) }
     try external(name, bytes)
     return .blob(ExternalDataForm.reference(to: name))
   }
 
   /// Writes the object that a writer has; throws an error of the row if its key is taken.
-  func write(_ writer: ObjectWriter, key: Int64, file: Int64, line: Int64) throws {
+  func write(_ writer: ObjectWriter, file: Int64, line: Int64) throws {
     try beginChunk()
     do {
-      try writer.write(key: key, file: file, line: line)
+      try writer.write(file: file, line: line)
     } catch {
       // SQLITE_CONSTRAINT: of the key, or of a uniqueness constraint inside the table.
       guard error.extendedCode & 0xff == 19 else { throw error }
@@ -158,16 +167,16 @@ final class StoreLoader {
         .rowInvalid, "another object has this key, or a value that must be unique",
         at: Place(entity: writer.entity.name))
     }
-    nextKeys[writer.table.name] = max(nextKeys[writer.table.name] ?? 0, key)
+    nextKeys[writer.table.name] = max(nextKeys[writer.table.name] ?? 0, writer.key)
     count &+= 1
   }
 
   /// Replaces a text by bytes that are not UTF-8, which only SQLite can store.
-  func set(invalidText bytes: [UInt8], in column: String, of writer: ObjectWriter, key: Int64) throws {
+  func set(invalidText bytes: [UInt8], in column: String, of writer: ObjectWriter) throws {
     let name = SQLiteIdentifier.quoted(column)
     try connection.run(
       "UPDATE \(SQLiteIdentifier.quoted(writer.table.name)) SET \(name) = CAST(? AS TEXT) WHERE \"Z_PK\" = ?",
-      [.blob(bytes), .integer(key)])
+      [.blob(bytes), .integer(writer.key)])
   }
 
   // MARK: Pairs

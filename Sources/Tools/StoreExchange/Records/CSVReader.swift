@@ -5,25 +5,39 @@ import Diagnostics
 import SystemPackage
 
 /// Reads a file of delimited cells, whose first row names the columns.
-final class CSVReader: RecordSource {
+package final class CSVReader: RecordSource {
   private let file: InputFile
   private let delimiter: UInt8
-  private(set) var columns: [String] = []
+  package private(set) var columns: [String] = []
   private var line: Int64 = 1
   /// SQLite's own limit for a value.
   private static let largestCell = 1_000_000_000
 
-  var path: FilePath { file.path }
-  var share: Double { file.size > 0 ? Double(file.position) / Double(file.size) : 1 }
+  package var path: FilePath { file.path }
+  package var share: Double { file.share }
+  /// A header of one column with another delimiter in it.
+  package var advice: String? {
+    guard columns.count == 1, let header = columns.first else { return nil }
+    let others: [(Character, String)] = [(";", ";"), ("\t", "tab"), ("|", "|"), (",", ",")]
+    return others.first { header.contains($0.0) }.map { other in
+      "set delimiter = \"\(other.1)\" in the mapping: the cells are not separated by '\(delimiterText)'"
+    }
+  }
+  private var delimiterText: String { delimiter == 0x09 ? "tab" : String(Unicode.Scalar(delimiter)) }
 
-  init(_ path: FilePath, delimiter: UInt8) throws(HopdError) {
-    file = try InputFile(path)
+  /// Opens a file and reads its header.
+  package init(_ path: FilePath, delimiter: UInt8, encoding: TextEncoding? = nil) throws(HopdError) {
+    file = try InputFile(path, encoding: encoding)
     self.delimiter = delimiter
-    try file.skipByteOrderMark()
     guard let header = try record() else {
       throw HopdError(.dataInvalid, "the file is empty", at: Place(file: path), hint: "write a row of column names")
     }
-    columns = header.cells.map { $0.text ?? "" }
+    columns = try header.cells.map { cell throws(HopdError) in
+      guard case .invalidText = cell else { return cell.text ?? "" }
+      throw HopdError(
+        .dataInvalid, "the names of the columns are not UTF-8", at: Place(file: path, line: 1),
+        hint: "set encoding = \"windows-1252\" in the mapping, or convert the file")
+    }
     // Spreadsheets write columns without a name at the end.
     if let twice = columns.first(where: { name in !name.isEmpty && columns.count { $0 == name } > 1 }) {
       throw HopdError(
@@ -32,7 +46,7 @@ final class CSVReader: RecordSource {
     }
   }
 
-  func next() throws -> DataRecord? {
+  package func next() throws -> DataRecord? {
     while let record = try record() {
       // An empty line, or one of delimiters alone, as at the end of many files.
       if columns.count > 1, record.cells.allSatisfy({ $0 == .null }) { continue }

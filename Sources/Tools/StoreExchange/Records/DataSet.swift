@@ -2,8 +2,18 @@
 
 import Diagnostics
 import Glibc
+import ManagedObjectModel
 import SQLite
 import SystemPackage
+
+/// Where rows come from.
+struct DataSource: Hashable {
+  /// A file in the folder of the data, or a table of its database.
+  let name: String
+  /// The character between cells; nil if the name of the file says it.
+  var delimiter: UInt8?
+  var encoding: TextEncoding?
+}
 
 /// Opens the sources of an import.
 struct DataSet {
@@ -55,18 +65,33 @@ struct DataSet {
 
   /// Opens a source by its name: a file in the folder, the file itself, or a table of the database. `columns` are those
   /// that are read of JSON lines.
-  func source(_ name: String, delimiter: UInt8?, columns: [String], at place: Place) throws -> any RecordSource {
+  func source(_ source: DataSource, columns: [String], at place: Place) throws -> any RecordSource {
     switch form {
-    case .database(let connection): return try TableReader(name, of: connection, path: path)
-    case .folder: return try file(try inside(name, at: place), delimiter, columns, at: place)
-    case .file:
-      guard path.lastComponent?.string == name else {
-        throw HopdError(
-          .dataInvalid, "the data is the file \(path.printable), and `from` names another one", at: place,
-          hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the folder of the files")
-      }
-      return try file(path, delimiter, columns, at: place)
+    case .database(let connection): return try TableReader(source.name, of: connection, path: path)
+    case .folder, .file: return try file(try path(of: source, at: place), source, columns, at: place)
     }
+  }
+
+  /// The connection to a database; nil for files.
+  var database: Connection? { if case .database(let connection) = form { connection } else { nil } }
+
+  /// A digest of the files of some sources; of the whole file or database if the data is one.
+  func digest(of sources: [(source: DataSource, place: Place)]) throws -> String {
+    guard case .folder = form else { return try InputFile(path).digest() }
+    let paths = try sources.map { try path(of: $0.source, at: $0.place).string }
+    let digests = try Set(paths).sorted().map { try InputFile(FilePath($0)).digest() }
+    return ContentDigest.sha256(digests.joined().utf8)
+  }
+
+  /// The path of a source of a folder or file.
+  private func path(of source: DataSource, at place: Place) throws(HopdError) -> FilePath {
+    guard case .file = form else { return try inside(source.name, at: place) }
+    guard path.lastComponent?.string == source.name else {
+      throw HopdError(
+        .dataInvalid, "the data is the file \(path.printable), and `from` names another one", at: place,
+        hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the folder of the files")
+    }
+    return path
   }
 
   /// The path of a file in the folder; nothing leads out of it.
@@ -79,13 +104,14 @@ struct DataSet {
   }
 
   private func file(
-    _ path: FilePath, _ delimiter: UInt8?, _ columns: [String], at place: Place
+    _ path: FilePath, _ source: DataSource, _ columns: [String], at place: Place
   ) throws(HopdError) -> any RecordSource {
-    if let delimiter { return try CSVReader(path, delimiter: delimiter) }
+    let encoding = source.encoding
+    if let delimiter = source.delimiter { return try CSVReader(path, delimiter: delimiter, encoding: encoding) }
     switch path.extension?.lowercased() {
-    case "csv": return try CSVReader(path, delimiter: UInt8(ascii: ","))
-    case "tsv", "tab": return try CSVReader(path, delimiter: 0x09)
-    case "ndjson", "jsonl": return try JSONLinesReader(path, columns: columns)
+    case "csv": return try CSVReader(path, delimiter: UInt8(ascii: ","), encoding: encoding)
+    case "tsv", "tab": return try CSVReader(path, delimiter: 0x09, encoding: encoding)
+    case "ndjson", "jsonl": return try JSONLinesReader(path, columns: columns, encoding: encoding)
     default:
       throw HopdError(
         .dataInvalid, "the form of \(path.printable) does not follow from its name", at: place,

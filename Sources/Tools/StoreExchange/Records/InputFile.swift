@@ -2,6 +2,7 @@
 
 import Diagnostics
 import Glibc
+import ManagedObjectModel
 import SystemPackage
 
 extension HopdError.Code {
@@ -16,11 +17,26 @@ final class InputFile {
   let size: Int64
   /// Bytes that were taken out of it.
   var position: Int64 { read - Int64(buffer.count - next) }
+  /// The share of it that was taken, from 0 to 1.
+  var share: Double { size > 0 ? min(1, Double(max(0, position)) / Double(size)) : 1 }
   private let descriptor: FileDescriptor
+  private var decoder: TextDecoder?
   private var buffer: [UInt8] = []
   private var next = 0
   private var read: Int64 = 0
   private static let portion = 256 << 10
+
+  /// Opens a plain file of text; its bytes are UTF-8 when they are taken, whatever they are in the file.
+  convenience init(_ path: FilePath, encoding: TextEncoding?) throws(HopdError) {
+    try self.init(path)
+    if next == buffer.count { _ = try fill() }
+    let (encoding, mark) = try TextEncoding.found(at: buffer[next...], given: encoding, path)
+    next += mark
+    guard let decoder = TextDecoder(encoding) else { return }
+    self.decoder = decoder
+    buffer = self.decoder?.decoded(Array(buffer[next...])) ?? []
+    next = 0
+  }
 
   /// Opens a plain file.
   init(_ path: FilePath) throws(HopdError) {
@@ -56,12 +72,6 @@ final class InputFile {
     return buffer[next]
   }
 
-  /// Takes a mark at the beginning of a text.
-  func skipByteOrderMark() throws(HopdError) {
-    if next == buffer.count { _ = try fill() }
-    if buffer[next...].starts(with: [0xef, 0xbb, 0xbf]) { next += 3 }
-  }
-
   /// Whether it begins with a text, before anything was taken.
   func begins(with text: String) throws(HopdError) -> Bool {
     if next == buffer.count { _ = try fill() }
@@ -86,6 +96,16 @@ final class InputFile {
     }
   }
 
+  /// The digest of the rest of the file.
+  func digest() throws(HopdError) -> String {
+    var digest = ContentDigest.Running()
+    repeat {
+      digest.add(buffer[next...])
+      next = buffer.count
+    } while try fill()
+    return digest.sha256()
+  }
+
   /// Takes the rest of the file.
   func content() throws(HopdError) -> [UInt8] {
     var content = Array(buffer[next...])
@@ -104,7 +124,10 @@ final class InputFile {
       }
       next = 0
       read += Int64(count)
-      return count > 0
+      guard decoder != nil else { return count > 0 }
+      buffer = decoder?.decoded(count > 0 ? buffer : nil) ?? []
+      // A portion may hold less than one character.
+      return count > 0 ? try !buffer.isEmpty || fill() : !buffer.isEmpty
     } catch {
       throw HopdError(.inputOutput, "cannot be read", at: Place(file: path), cause: error)
     }

@@ -4,24 +4,23 @@ import Diagnostics
 import SystemPackage
 
 /// Reads JSON lines.
-final class JSONLinesReader: RecordSource {
+package final class JSONLinesReader: RecordSource {
   private let file: InputFile
   private(set) var line: Int64 = 0
-  let columns: [String]
+  package let columns: [String]
   private let paths: [[String]]
 
-  var path: FilePath { file.path }
-  var share: Double { file.size > 0 ? Double(file.position) / Double(file.size) : 1 }
+  package var path: FilePath { file.path }
+  package var share: Double { file.share }
 
   /// A line may be as long as the largest value of SQLite, twice: base64 and escapes make it longer.
   private static let longestLine = 2_000_000_000
 
   /// Reads the values of `columns`; without them only whole objects.
-  init(_ path: FilePath, columns: [String] = []) throws(HopdError) {
-    file = try InputFile(path)
+  package init(_ path: FilePath, columns: [String] = [], encoding: TextEncoding? = nil) throws(HopdError) {
+    file = try InputFile(path, encoding: encoding)
     self.columns = columns
     paths = columns.map { $0.split(separator: ".", omittingEmptySubsequences: false).map(String.init) }
-    try file.skipByteOrderMark()
   }
 
   /// Returns the next object; nil at the end. Empty lines are skipped.
@@ -42,7 +41,7 @@ final class JSONLinesReader: RecordSource {
     return nil
   }
 
-  func next() throws -> DataRecord? {
+  package func next() throws -> DataRecord? {
     guard let object = try object() else { return nil }
     let cells = zip(columns, paths).map { name, path in
       Self.cell(object[name] ?? path.reduce(object) { $0?[$1] } ?? .null)

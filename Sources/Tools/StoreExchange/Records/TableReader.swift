@@ -6,13 +6,13 @@ import SystemPackage
 
 /// Reads a table of a database.
 final class TableReader: RecordSource {
-  let path: FilePath
-  let columns: [String]
+  package let path: FilePath
+  package let columns: [String]
   private let rows: Statement
   private let count: Int64
   private var done: Int64 = 0
 
-  var share: Double { count > 0 ? Double(done) / Double(count) : 1 }
+  package var share: Double { count > 0 ? Double(done) / Double(count) : 1 }
 
   /// Reads `table` over an open connection to the database in `path`.
   init(_ table: String, of connection: Connection, path: FilePath) throws {
@@ -29,7 +29,7 @@ final class TableReader: RecordSource {
       "SELECT \(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")) FROM \(name)")
   }
 
-  func next() throws -> DataRecord? {
+  package func next() throws -> DataRecord? {
     guard try rows.step() else { return nil }
     done += 1
     let cells = columns.indices.map { index -> DataCell in
@@ -43,7 +43,7 @@ final class TableReader: RecordSource {
         guard text.unicodeScalars.contains("\u{fffd}"), let bytes = rows.blob(at: place),
           !bytes.elementsEqual(text.utf8)
         else { return .text(text) }
-        return .invalidText(bytes)
+        return .storedText(bytes)
       }
     }
     return DataRecord(line: done, cells: cells)

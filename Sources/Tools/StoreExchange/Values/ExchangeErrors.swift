@@ -9,6 +9,8 @@ extension HopdError.Code {
   package static let externalFilesLeftOut = HopdError.Code("external-files-left-out", severity: .warning)
   /// The history of a store begins after the transaction that was named.
   package static let historyTruncated = HopdError.Code("history-truncated", severity: .warning)
+  /// References of exported objects to others are nil.
+  package static let referencesLeftOut = HopdError.Code("references-left-out", severity: .warning)
   /// Texts of an export have another form than in the store.
   package static let textsChanged = HopdError.Code("texts-changed", severity: .warning)
 }

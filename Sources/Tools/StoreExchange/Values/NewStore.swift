@@ -3,6 +3,7 @@
 
 import Diagnostics
 import DurableFiles
+import ManagedObjectModel
 import PersistentStore
 import SystemPackage
 
@@ -10,27 +11,37 @@ import SystemPackage
 package final class AddedExternalFiles {
   private let location: StoreLocation
   private let files = LinuxFileSystem()
-  private var written: [FilePath] = []
+  private var hasFolder = false
+  /// The 16 bytes of each name that was written: a store may have a million.
+  private var written: [UInt8] = []
 
   /// Writes files of the store at a location.
   package init(of location: StoreLocation) { self.location = location }
 
-  /// Writes a file, whose name no file has.
+  /// Writes a file. A name belongs to one object and content, so a file that is there was written by the same import,
+  /// which a crash ended, maybe in the middle of it.
   package func add(_ content: [UInt8], as name: ExternalFileName) throws {
-    if written.isEmpty {
+    if !hasFolder {
       for directory in [location.supportDirectory, location.externalDataDirectory]
       where try files.status(directory) == nil {
         try files.makeDirectory(directory, mode: 0o755)
       }
+      hasFolder = true
     }
     let path = location.externalDataDirectory.appending(name.text)
+    if let status = try files.status(path) {
+      if status.size == Int64(content.count), try files.read(path, limit: content.count) == content {
+        return try files.syncFile(path)
+      }
+      try files.unlinkIfPresent(path)
+    }
     try files.createFile(path, content, mode: 0o644)
-    written.append(path)
+    written += UUIDText.bytes(of: name.text) ?? []
   }
 
   /// Creates the names of the files durable: before the store that refers to them is in place.
   package func sync() throws {
-    guard !written.isEmpty else { return }
+    guard hasFolder else { return }
     try files.syncDirectory(location.externalDataDirectory)
     try files.syncDirectory(location.supportDirectory)
     try files.syncDirectory(location.directory)
@@ -38,8 +49,11 @@ package final class AddedExternalFiles {
 
   /// Removes the files of a store that was not completed.
   package func discard() {
-    guard !written.isEmpty else { return }
-    for path in written { _ = try? files.unlinkIfPresent(path) }
+    guard hasFolder else { return }
+    for start in stride(from: 0, to: written.count, by: 16) {
+      let name = UUIDText.text(of: Array(written[start..<min(start + 16, written.count)]))
+      _ = try? files.unlinkIfPresent(location.externalDataDirectory.appending(name))
+    }
     written = []
     // Directories with other files stay.
     try? files.removeDirectory(location.externalDataDirectory)

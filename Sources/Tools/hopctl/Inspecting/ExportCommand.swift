@@ -99,9 +99,10 @@ struct ExportCommand: HopctlCommand {
         at: try StoreArgument.location(of: path).database, isFolder: format == .csv, job: RequestOptions.jobName())
     }
     do {
-      let written = try StoreReader.withUnchangedStore(at: location, attachedAs: "source") { reader in
+      var written = try StoreReader.withUnchangedStore(at: location, attachedAs: "source") { reader in
         try write(reader, location, catalog, to: target)
       }
+      written.warnings += written.references.map(\.warning)
       try target?.commit()
       return try report(written, location)
     } catch {
@@ -117,6 +118,7 @@ struct ExportCommand: HopctlCommand {
     var deleted: Int64?
     /// The newest transaction of the history.
     var transaction: Int64?
+    var references: [ReferencesLeftOut] = []
     var warnings: [HopdError] = []
     var leftOut: [HopdError] = []
   }
@@ -140,6 +142,8 @@ struct ExportCommand: HopctlCommand {
       bar.show(rows: done, of: total)
       return stop?.isStopping != true
     }
+    let references =
+      format.language == nil ? try ReferencesLeftOut.count(of: selection, in: reader, schema: schema) : []
     switch format {
     case .ndjson:
       let dump = StoreDump(
@@ -153,7 +157,7 @@ struct ExportCommand: HopctlCommand {
         return written
       }
       return Written(
-        objects: written.objects, deleted: deleted, transaction: history?.last,
+        objects: written.objects, deleted: deleted, transaction: history?.last, references: references,
         warnings: missing(written.missingFiles) + [history?.warning].compactMap(\.self), leftOut: written.leftOut)
     case .sql, .grdbSwift, .roomKotlin:
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
@@ -166,12 +170,14 @@ struct ExportCommand: HopctlCommand {
         let written = try CSVExport(of: clean, in: reader, options: options, external: external)
           .write(to: target.hidden, progress: progress)
         return Written(
-          objects: written.count, pairs: written.pairs, warnings: written.warnings, leftOut: clean.missingParts)
+          objects: written.count, pairs: written.pairs, references: references, warnings: written.warnings,
+          leftOut: clean.missingParts)
       }
       let written = try SQLiteExport(of: clean, in: reader, options: options, external: external)
         .write(to: target.hidden, progress: progress)
       return Written(
-        objects: written.count, pairs: written.pairs, warnings: written.warnings, leftOut: clean.missingParts)
+        objects: written.count, pairs: written.pairs, references: references, warnings: written.warnings,
+        leftOut: clean.missingParts)
     }
   }
 
@@ -235,6 +241,9 @@ struct ExportCommand: HopctlCommand {
     return [
       "store": location.database.string, "format": format.rawValue, "output": path, "objects": written.objects,
       "pairs": written.pairs, "deleted": written.deleted, "transaction": written.transaction,
+      "referencesLeftOut": written.references.map { left -> JSONObject in
+        ["relationship": left.relationship.text, "count": left.count]
+      },
       "warnings": written.warnings.map(\.json),
     ]
   }

@@ -49,6 +49,8 @@ struct ImportCommand: HopctlCommand {
     name: .customLong("invalid-rows"),
     help: ArgumentHelp("How to handle rows that fail validation: fail, skip, default or keep", valueName: "rule"))
   var invalidRows = ImportRowsRule.fail
+  @Flag(help: "Add data again that the store has from an earlier import")
+  var again = false
   @Flag(name: .customLong("dry-run"), help: "Read and check everything without creating a store")
   var dryRun = false
   @OptionGroup var layout: LayoutOptions
@@ -63,6 +65,7 @@ struct ImportCommand: HopctlCommand {
     guard dryRun || path != nil || into != nil else {
       throw ValidationError("pass --output STORE for a new store, or --into STORE to add to one")
     }
+    if into == nil, again { throw ValidationError("--again requires --into") }
     if into != nil, modelVersion != nil { throw ValidationError("--model-version requires --output") }
   }
 
@@ -167,18 +170,13 @@ struct ImportCommand: HopctlCommand {
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
     if let outcome, case .completed = outcome.decision {
       try IntentStore(stateDirectory: stateDirectory, files: LinuxFileSystem()).remove(location)
-      if outcome.intent?.planFingerprint == StoreAddition.fingerprint(of: work) {
-        try output.line(
-          "imported \(FilePath(data).printable) into \(location.database.printable); completed by the interrupted run")
-        return try output.object(["data": data, "store": location.database.string, "completedBeforeCrash": true])
-      }
     }
     let stop = StopOnSignals.start()
     let bar = ProgressBar(output)
     defer { bar.end() }
     var version: CatalogedVersion?
-    let (imported, replaced) = try StoreAddition(stateDirectory: stateDirectory, mode: replacement.replace).add(
-      work, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
+    let added = try StoreAddition(stateDirectory: stateDirectory, mode: replacement.replace).add(
+      work, again: again, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
       identify: { reader in
         let (found, identified) = try identify(reader, location.store, loaded.catalog)
         version = found
@@ -191,6 +189,12 @@ struct ImportCommand: HopctlCommand {
         }
       })
     bar.end()
+    guard let (imported, replaced) = added else {
+      try output.line(
+        "\(location.database.printable) has \(FilePath(data).printable) from an earlier import; nothing was added")
+      if !output.quiet { StandardStreams.report("note: pass --again to add it once more") }
+      return try output.object(["data": data, "store": into, "alreadyImported": true, "objects": 0])
+    }
     output.warn(replaced.warnings)
     guard let version else { throw HopdError(.internalError, "the store has no version, without a reason") }
     try report(imported, version, into: path, ["backup": replaced.backup?.string])
@@ -225,7 +229,8 @@ struct ImportCommand: HopctlCommand {
       return found
     }
     let imported = try work().add(
-      to: copy, schema: identified.schema, external: { _, _ in }, progress: { _, _ in })
+      to: copy, schema: identified.schema, metadata: identified.metadata, external: { _, _ in },
+      progress: { _, _ in })
     try report(imported, version, into: into, [:])
   }
 

@@ -1,10 +1,12 @@
-// The mapping in a folder of exported CSV: it says what the columns are, and `hopctl import` reads the folder by it.
+// The mapping in a folder of exported CSV or in an exported database: it says what the columns are, and `hopctl import`
+// reads the data by it.
 
+import Expressions
 import ManagedObjectModel
 import TOMLDocuments
 
-/// Writes the mapping of exported CSV files.
-struct CSVMappingText {
+/// Writes the mapping of an export.
+struct ExportMappingText {
   /// The mapping's name in the folder, by which an import finds it.
   static let fileName = "import.hopimport.toml"
 
@@ -16,15 +18,33 @@ struct CSVMappingText {
     self.schema = schema
     self.options = options
     text = """
-      # The columns of the files in this folder, for `hopctl import`. An attribute or relationship that no column has
-      # may be added by hand.
+      # The columns of this export, for `hopctl import`. An attribute or relationship that no column has may be added by
+      # hand.
 
       """
   }
 
-  /// Adds the file of an entity.
-  mutating func add(_ entity: CleanEntity, of table: CleanTable, columns: [CleanColumn], file: String) {
+  /// Returns the mapping of a database with all tables of the schema.
+  static func database(_ schema: CleanSchema, options: ExportOptions) -> String {
+    var mapping = ExportMappingText(schema: schema, options: options)
+    for table in schema.tables {
+      for entity in table.entities {
+        let columns = table.columns.filter { $0.entities.contains(entity.entity.name) }
+        mapping.add(entity, of: table, columns: columns, source: table.name, isTable: true)
+      }
+    }
+    for join in schema.joins { mapping.add(join, source: join.name) }
+    return mapping.text
+  }
+
+  /// Adds the file of an entity, or with `isTable` the table that it may share with others.
+  mutating func add(
+    _ entity: CleanEntity, of table: CleanTable, columns: [CleanColumn], source file: String, isTable: Bool = false
+  ) {
     header("import", [("entity", entity.entity.name), ("from", file), ("key", table.keyColumn)])
+    if isTable, let column = table.entityColumn {
+      text += "filter = \(TOMLText.quoted("\(column) == \(ExpressionNode.constant(.string(entity.entity.name)))"))\n"
+    }
     text += "keeps_keys = true\n"
     if options.dates == .unix { text += "dates = \"unix\"\n" }
     text += "\n[import.columns]\n"
@@ -53,7 +73,7 @@ struct CSVMappingText {
   }
 
   /// Adds the file of a many-to-many relationship.
-  mutating func add(_ join: CleanJoin, file: String) {
+  mutating func add(_ join: CleanJoin, source file: String) {
     let relationship = "\(join.relationship.entity).\(join.relationship.property)"
     pairs(relationship, file, (join.owner.column, join.target.column), join.position, join.inversePosition)
   }

@@ -1,0 +1,61 @@
+// The references that an export of a part of a store leaves out: they are told, because an empty reference looks like
+// one that never was.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+/// References from exported objects to others of one relationship.
+package struct ReferencesLeftOut: Sendable, Hashable {
+  /// The relationship, by the entity that declares it.
+  package let relationship: PropertyKey
+  package let count: Int64
+
+  /// The warning of an export.
+  package var warning: HopdError {
+    let entity = relationship.entity
+    return HopdError(
+      .referencesLeftOut,
+      "\(count) \(count == 1 ? "reference to an object that is" : "references to objects that are") not exported "
+        + "\(count == 1 ? "was" : "were") left out",
+      at: Place(entity: entity, property: relationship.property), hint: "export the whole store to have them")
+  }
+
+  /// Counts those of a selection, by relationship; relationships without any are not there.
+  package static func count(
+    of selection: StoreSelection, in reader: StoreReader, schema: StoreSchema
+  ) throws -> [ReferencesLeftOut] {
+    guard !selection.isAll, !selection.keepsReferences else { return [] }
+    var counts: [PropertyKey: Int64] = [:]
+    for entity in schema.model.entities where !entity.isAbstract && selection.contains(entity.name) {
+      for name in schema.model.allRelationships(of: entity).keys {
+        guard let key = schema.storingEntity(ofRelationship: name, in: entity.name),
+          let count = try count(of: name, in: entity, selection, reader, schema), count > 0
+        else { continue }
+        counts[PropertyKey(entity: key, property: name), default: 0] &+= count
+      }
+    }
+    return counts.sorted { $0.key.text < $1.key.text }.map { ReferencesLeftOut(relationship: $0.key, count: $0.value) }
+  }
+
+  private static func count(
+    of name: String, in entity: Entity, _ selection: StoreSelection, _ reader: StoreReader, _ schema: StoreSchema
+  ) throws -> Int64? {
+    guard let pairs = schema.pairs(ofRelationship: name, in: entity.name), let number = schema.number(of: entity.name),
+      let owners = schema.table(named: pairs.ownerTable), let targets = schema.table(named: pairs.targetTable)
+    else { return nil }
+    let (owner, target) = ("p.\(SQLiteIdentifier.quoted(pairs.owner))", "p.\(SQLiteIdentifier.quoted(pairs.target))")
+    let present = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
+    guard present.isSuperset(of: [pairs.table, owners.name, targets.name]) else { return nil }
+    let columns = Set(try reader.shape(of: pairs.table).columns.map(\.name))
+    guard columns.isSuperset(of: [pairs.owner, pairs.target]) else { return nil }
+    let isOwner = selection.condition(on: "o.\"Z_PK\"", in: owners) ?? "1"
+    let isTarget = selection.condition(on: "t.\"Z_PK\"", in: targets) ?? "1"
+    return try reader.connection.integer(
+      "SELECT count(*) FROM \(pairs.source(reader.qualified(pairs.table))) AS p"
+        + " JOIN \(reader.qualified(owners.name)) AS o ON o.\"Z_PK\" = \(owner)"
+        + " JOIN \(reader.qualified(targets.name)) AS t ON t.\"Z_PK\" = \(target)"
+        + " WHERE o.\"Z_ENT\" = \(number) AND \(isOwner) AND NOT (\(isTarget))")
+  }
+}
