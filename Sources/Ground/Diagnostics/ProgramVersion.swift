@@ -2,8 +2,8 @@ import CLinux
 
 /// The version of hopd and hopctl, which are released together.
 package enum ProgramVersion {
-  /// As in CHANGELOG.md.
-  package static let number = "0.1.0"
+  /// The one place of the number; `tools/version --check` compares the packages with it.
+  package static let number = "1.0.0"
 
   /// The output of `--version`: one line with the versions that matter for a report.
   package static func text(program: String, sqlite: String) -> String {
