@@ -14,15 +14,23 @@ RELEASE     := .build/release
 LINKING     := -Xlinker --no-export-dynamic
 # For --version; empty without git.
 COMMIT       = $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null)
+# hopd and hopctl in one build: both at once, and nothing else.
+PROGRAMS     = HOPD_ONLY='hopd hopctl' HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib \
+  $(LINKING)
 STAGE       := .build/stage
+DIST        := .build/dist
 READER      := .build-reader
 INSTALL     := install -p
+# The date of man pages, packages and archives: the same commit gives the same bytes.
+ifndef SOURCE_DATE_EPOCH
+export SOURCE_DATE_EPOCH := $(shell tools/version --epoch 2>/dev/null)
+endif
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
 .PHONY: help bootstrap build builds release swiftdata check test test-package test-swift test-e2e test-docs \
-  test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall \
-  deb image clean
+  test-faults test-full test-tools coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install \
+  uninstall deb dist dist-check image clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -35,7 +43,7 @@ help:
 	@echo 'make test-docs    the commands of the documents, as written, from this checkout'
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
-	@echo 'make test-package only the Debian package, man pages, completions and the root of the container image'
+	@echo 'make test-package only the package, files of a release, man pages, completions and root of the container image'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
 	@echo 'make test-faults  only the sample of crashes, power cuts and errors (120 seconds; make soak has all)'
 	@echo 'make test-full    test, more random worlds, self-tests of the tools, and ten minutes of make soak'
@@ -51,6 +59,8 @@ help:
 	@echo 'make bench-L      10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
 	@echo 'make deb          a Debian package for this architecture, in .build/deb (installs debhelper and lintian)'
+	@echo 'make dist         what a release page has, in $(DIST): package, archives, SBOM, checksums'
+	@echo 'make dist-check   installs these on a bare Debian without Swift and runs the README there (as root)'
 	@echo 'make image        a container image of hopctl (with podman or buildah; see Containerfile)'
 	@echo 'make uninstall    stops and disables hopd, removes what install put there; never configuration or state'
 	@echo 'make clean        removes .build and the other folders of builds'
@@ -62,49 +72,51 @@ build: bootstrap
 	$(SWIFT) build $(IMPORTCHECK)
 
 release: bootstrap
-	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopd
-	HOPD_COMMIT='$(COMMIT)' $(SWIFT) build -c release --static-swift-stdlib $(LINKING) --product hopctl
+	$(PROGRAMS)
 	@tools/check-linkage $(RELEASE)/hopd $(RELEASE)/hopctl
 
 # Takes minutes for swift-syntax, which only users of SwiftData need; the packages of hopd and hopctl do not have it.
 swiftdata: bootstrap
 	$(SWIFT) build --package-path SourceReader --scratch-path $(READER) -c release --static-swift-stdlib
 
-check: bootstrap
+check: test-tools
 	@tools/check
+
+test-tools:
+	@tools/bootstrap --test
 
 # Tests
 
-test: bootstrap check builds test-swift test-package test-e2e test-docs test-faults
+test: check builds test-swift test-package test-e2e test-docs test-faults
 
 # The builds of the tests and of the programs at once: for much of the time each has work for one processor.
-builds: bootstrap
+builds: test-tools
 	@mkdir -p .build; $(MAKE) --no-print-directory release >.build/release.log 2>&1 & release=$$!; \
 	  SWIFT=$(SWIFT) tools/swift-tests --build-only; tests=$$?; \
 	  wait $$release || { cat .build/release.log; exit 1; }; exit $$tests
 
-test-swift: bootstrap
+test-swift: test-tools
 	@SWIFT=$(SWIFT) tools/swift-tests --build
 
-test-e2e: stage
+test-e2e: test-tools stage
 	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
 
 # Package, man pages, completions and the container's constraints, of the stage that the end-to-end tests use.
 # A machine that lacks debhelper or lintian, and may not install them, says so (exit status 77).
-test-package: stage
-	@tools/bootstrap --package
+test-package: test-tools stage
 	@rm -rf .build/deb
-	@tools/package --stage $(STAGE) --output .build/deb && tools/package --check --stage $(STAGE) || [ $$? = 77 ]
+	@tools/package --stage $(STAGE) --output .build/deb && tools/package --check --stage $(STAGE) && \
+	  $(MAKE_DIST) --output $(DIST) >/dev/null && $(MAKE_DIST) --check $(DIST) || [ $$? = 77 ]
 	@tools/manpages --check $(STAGE)/usr/share/man
 	@tools/completions --stage $(STAGE)
 	@tools/container --stage $(STAGE)
 
-test-docs: stage
+test-docs: test-tools stage
 	@tools/doc-commands --programs $(STAGE)/usr/bin
 
 # A sample of make soak, with printed seeds, and the control that must fail. Where the kernel does not let a program
 # trace another one (exit status 2), that is said and nothing is proved.
-test-faults: stage
+test-faults: test-tools stage
 	@tools/soak --stage $(STAGE) --sample || [ $$? = 2 ]
 	@tools/exchanges --stage $(STAGE) --points 2 || [ $$? = 2 ]
 	@tools/writers --stage $(STAGE) --migrations 40
@@ -113,6 +125,7 @@ test-faults: stage
 	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 12 --aws-every 0 --rclone-every 6 || [ $$? = 2 ]
 
 test-full: swiftdata test
+	@tools/dist-check --dist $(DIST) || [ $$? = 77 ]
 	@tools/report-judges
 	@tools/swift-tests HopctlTests
 	@tools/report-pictures --hopctl $(STAGE)/usr/bin/hopctl || [ $$? = 2 ]
@@ -167,8 +180,13 @@ bench-L: release
 	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes L --series "sizes small idle" --small-stores 10000 \
 	  --idle-stores "0 1000 100000"
 
-demo: stage
-	@tools/demo --stage $(STAGE)
+# Without optimization, which is most of a release build.
+demo: DEMO := .build-demo
+demo: bootstrap
+	HOPD_DEMO_BUILD=1 $(PROGRAMS) --scratch-path $(DEMO)
+	@rm -rf $(DEMO)/stage
+	@$(MAKE) --no-print-directory -s install RELEASE=$(DEMO)/release DESTDIR=$(abspath $(DEMO)/stage) PREFIX=/usr
+	@tools/demo --stage $(DEMO)/stage
 
 # Installing. Programs and documents go below PREFIX; what systemd and hopd read lies in fixed places below /usr/lib.
 
@@ -188,7 +206,18 @@ stage: release
 
 # A package for Debian and its kin, from the stage.
 deb: stage
+	@rm -rf .build/deb
 	@tools/package --stage $(STAGE) --output .build/deb
+
+# The reader of SwiftData models is an archive of its own, where it was built.
+MAKE_DIST = tools/dist --stage $(STAGE) --deb .build/deb \
+  $(addprefix --reader ,$(wildcard $(READER)/release/hopctl-swiftdata-reader))
+
+dist: swiftdata deb
+	@$(MAKE_DIST) --output $(DIST)
+
+dist-check: dist
+	@tools/dist-check --dist $(DIST)
 
 image: stage
 	@tools/container --stage $(STAGE) --build
@@ -245,4 +274,4 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-reader .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan
+	rm -rf .build .build-demo .build-reader .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan

@@ -560,8 +560,9 @@ if Context.environment["HOPD_FUZZ"] != nil {
   ]
 }
 
-// What tools/coverage builds, in a folder of its own: the named test targets and what they stand on, and nothing else.
-if let named = Context.environment["HOPD_ONLY_TESTS"] {
+// The named targets with their dependencies and nothing else: both programs for `make release`, in one build, so that
+// the processors do not wait for the last module of each; some tests for tools/coverage and tools/simulate.
+if let named = Context.environment["HOPD_ONLY"] {
   let targets = Dictionary(package.targets.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   var kept: Set<String> = []
   var open = named.split(separator: " ").map(String.init)
@@ -573,16 +574,14 @@ if let named = Context.environment["HOPD_ONLY_TESTS"] {
   package.products.removeAll()
 }
 
-// What tools/swift-tests builds, in a folder of its own and in the release configuration: hopd as a debug build has it,
-// over libraries that are optimised. In a debug build of swift-system each look at a path checks the whole path again,
-// and the tests spend nine tenths of their time there.
-if Context.environment["HOPD_TESTS_BUILD"] != nil {
-  for target in package.targets {
-    target.swiftSettings = target.swiftSettings.map {
-      $0 + [.define("DEBUG"), .unsafeFlags(["-Onone", "-enable-testing"])]
-    }
-  }
-}
+// What tools/swift-tests and `make demo` build, each in a directory of its own and in the release configuration: hopd
+// without optimization over libraries with it. In a debug build of swift-system each look at a path checks the whole
+// path again, and the tests spend nine tenths of their time there. Optimization is three quarters of a release build.
+let unoptimized: [SwiftSetting] =
+  if Context.environment["HOPD_TESTS_BUILD"] != nil {
+    [.define("DEBUG"), .unsafeFlags(["-Onone", "-enable-testing"])]
+  } else if Context.environment["HOPD_DEMO_BUILD"] != nil { [.unsafeFlags(["-Onone"])] } else { [] }
+for target in package.targets { target.swiftSettings = target.swiftSettings.map { $0 + unoptimized } }
 
 // Each target's folder has a README that says what it does and what it never does.
 for target in package.targets where target.type == .regular || target.type == .executable {

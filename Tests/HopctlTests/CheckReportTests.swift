@@ -209,10 +209,13 @@ struct CheckReportTests {
   @Test(
     .enabled(
       if: FileManager.default.fileExists(atPath: Judge.sarifSchema.string), "no validator: tools/report-judges"),
-    arguments: [("github-workflows", "github-workflow.yml"), ("gitlab-ci", "gitlab-job.yml")])
+    arguments: [
+      ("github-actions", "action.yml"), ("github-workflows", "Examples/ci/github-workflow.yml"),
+      ("gitlab-ci", "Examples/ci/gitlab-job.yml"),
+    ])
   func theFilesOfPipelinesFitTheirSchemas(_ schema: String, _ name: String) throws {
     let room = try Room()
-    let file = CheckCase.root.removingLastComponent().removingLastComponent().appending("Examples/ci/\(name)")
+    let file = CheckCase.root.removingLastComponent().removingLastComponent().appending(name)
     let outcome = try room.wait(
       room.start(
         program: Judge.folder.appending("bin/check-jsonschema"),
