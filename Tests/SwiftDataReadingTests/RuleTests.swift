@@ -180,6 +180,15 @@ import Testing
       ("@Model class A { var x: Missing }", "its source is not here"),
       ("class B {}\n@Model class A { var x: B }", "a class without @Model"),
       ("@Model class A { var x = make() }", "its type is not written"),
+      // These are optional, or may be: the value of the initializer, a constant of the app.
+      ("@Model class A { var x = Int(\"5\") }", "its type is not written"),
+      ("@Model class A { var x = UUID(uuidString: \"5\") }", "its type is not written"),
+      ("enum E: Int, Codable { case a }\n@Model class A { var x = E(rawValue: 0) }", "its type is not written"),
+      (
+        "extension Date { static let unset: Date? = nil }\n@Model class A { var x = Date.unset }",
+        "its type is not written"
+      ),
+      ("class B {}\ntypealias C = B\n@Model class A: C { var x: Int }", "inherits from C"),
       ("@Model class A { var x: (Int, Int) }", "cannot be stored"),
       ("@Model class A {\n#if BETA\nvar x: Int\n#endif\nvar y: Int }", "it is compiled only if BETA"),
       (
@@ -193,6 +202,35 @@ import Testing
     let source = "@Model class A {\n#if BETA\nvar x: Int\n#endif\nvar y: Int }"
     #expect(try derive(source, definitions: ["BETA": true]).model?.entities.first?.attributes.count == 2)
     #expect(try derive(source, definitions: ["BETA": false]).model?.entities.first?.attributes.count == 1)
+  }
+
+  @Test func aCastTellsTheType() throws {
+    let entity = try #require(
+      model("@Model class A { var short = 5 as Int16; var maybe = nil as String?; var list = [] as [String] }")
+        .entity(named: "A"))
+    let byName = Dictionary(uniqueKeysWithValues: entity.attributes.map { ($0.name, $0) })
+    #expect(byName["short"]?.type == .integer16 && byName["short"]?.defaultValue == .integer(5))
+    #expect(byName["maybe"]?.type == .string && byName["maybe"]?.isOptional == true)
+    #expect(byName["list"]?.type == .transformable && byName["list"]?.isOptional == false)
+  }
+
+  @Test func aConditionalListOfModelsIsNotTaken() throws {
+    let text = """
+      @Model class A { var x: Int }
+      @Model class B { var x: Int }
+      enum SchemaV1: VersionedSchema {
+        static let versionIdentifier = Schema.Version(1, 0, 0)
+        #if BETA
+        static var models: [any PersistentModel.Type] { [A.self, B.self] }
+        #else
+        static var models: [any PersistentModel.Type] { [A.self] }
+        #endif
+      }
+      """
+    let unknown = try SourceModels(TestReader.target(["A.swift": text]))
+    #expect(unknown.versions.first?.derived.refusals.first?.message.contains("no list `models`") == true)
+    let beta = try SourceModels(TestReader.target(["A.swift": text], definitions: ["BETA": false]))
+    #expect(beta.versions.first?.derived.model?.entities.map(\.name) == ["A"])
   }
 
   @Test func calibrationSettlesAForm() throws {
