@@ -66,6 +66,9 @@ package struct AppStage: Sendable, Hashable {
   package let destination: String
   /// Where the app declares it.
   package let place: Place
+  /// Whether it runs code before the hop, and after it.
+  package let hasWillMigrate: Bool
+  package let hasDidMigrate: Bool
   /// The hashes of its first version and of those before it in the plan.
   private let earlier: Set<[String: VersionHash]>
   /// The hashes of its last version and of those after it.
@@ -73,10 +76,11 @@ package struct AppStage: Sendable, Hashable {
 
   /// Takes a stage with the versions of the plan before and after it.
   package init(
-    from source: String, to destination: String, at place: Place, earlier: Set<[String: VersionHash]>,
-    later: Set<[String: VersionHash]>
+    from source: String, to destination: String, at place: Place, hasWillMigrate: Bool, hasDidMigrate: Bool,
+    earlier: Set<[String: VersionHash]>, later: Set<[String: VersionHash]>
   ) {
     (self.source, self.destination, self.place) = (source, destination, place)
+    (self.hasWillMigrate, self.hasDidMigrate) = (hasWillMigrate, hasDidMigrate)
     (self.earlier, self.later) = (earlier, later.subtracting(earlier))
   }
 

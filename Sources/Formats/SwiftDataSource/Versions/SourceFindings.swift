@@ -106,7 +106,8 @@ extension SourceModels {
         Set(versions[part].compactMap { $0.derived.model?.versionHashes })
       }
       return AppStage(
-        from: stage.from, to: stage.to, at: stage.place, earlier: hashes(0..<first + 1),
+        from: stage.from, to: stage.to, at: stage.place, hasWillMigrate: stage.hasWillMigrate,
+        hasDidMigrate: stage.hasDidMigrate, earlier: hashes(0..<first + 1),
         later: hashes(last..<versions.count))
     }
   }

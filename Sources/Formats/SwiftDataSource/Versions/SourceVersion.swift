@@ -21,6 +21,9 @@ package struct SourceStage: Sendable {
   package let to: String
   /// Whether the app runs code in it.
   package let isCustom: Bool
+  /// Whether a custom stage has code before the hop, and after it: not if it is written as nil.
+  package let hasWillMigrate: Bool
+  package let hasDidMigrate: Bool
   package let place: Place
 }
 

@@ -226,7 +226,10 @@ package struct VersionSearch {
         .flatMap { index in declared.first { $0.schema?.index == index }?.name }
     }
     guard let from = name("fromVersion"), let to = name("toVersion") else { return nil }
-    return SourceStage(from: from, to: to, isCustom: kind == "custom", place: place)
+    func has(_ hook: String) -> Bool { arguments.first { $0.label == hook }?.value != SourceExpression.none }
+    return SourceStage(
+      from: from, to: to, isCustom: kind == "custom", hasWillMigrate: has("willMigrate"),
+      hasDidMigrate: has("didMigrate"), place: place)
   }
 
   // MARK: Schemas of containers

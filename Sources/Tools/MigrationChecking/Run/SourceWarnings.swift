@@ -107,19 +107,18 @@ struct SourceWarnings {
         Remedy(
           .other,
           "write what it does as a program (docs/POLICIES.md, “Stages”), and put this into a file next to "
-            + "the models, such as \(bundle.name).hopstages.toml; without the last two lines, stores pass the "
-            + "stage without its code",
-          text: Self.skeleton(from: first, to: last))
+            + "the models, such as \(bundle.name).hopstages.toml (--write-stages FILE writes it); without the hooks, "
+            + "stores pass the stage without its code",
+          text: Self.skeleton(of: stage, from: first, to: last))
       ])
   }
 
-  private static func skeleton(from first: String, to last: String) -> String {
-    """
-    [[stage]]
-    from = \(TOMLText.quoted(first))
-    to = \(TOMLText.quoted(last))
-    will_migrate = "WillMigrate"
-    did_migrate = "DidMigrate"
-    """
+  private static func skeleton(of stage: AppStage, from first: String, to last: String) -> String {
+    // A program is a class in Swift and in Python.
+    let name = String(stage.destination.map { $0.isLetter || $0.isNumber ? $0 : "_" })
+    var lines = ["[[stage]]", "from = \(TOMLText.quoted(first))", "to = \(TOMLText.quoted(last))"]
+    if stage.hasWillMigrate { lines.append("will_migrate = \(TOMLText.quoted("WillMigrateTo\(name)"))") }
+    if stage.hasDidMigrate { lines.append("did_migrate = \(TOMLText.quoted("DidMigrateTo\(name)"))") }
+    return lines.joined(separator: "\n")
   }
 }

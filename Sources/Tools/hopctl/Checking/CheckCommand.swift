@@ -26,12 +26,28 @@ struct CheckCommand: HopctlCommand {
   @OptionGroup var extent: CheckExtent
   @OptionGroup(title: "Lock options") var lock: LockOptions
   @OptionGroup(title: "Report options") var reports: ReportOptions
+
+  @Option(
+    name: .customLong("write-stages"),
+    help: ArgumentHelp(
+      "Write the stages of the app's plan that need a program to a new NAME.hopstages.toml.",
+      discussion: "Each has the hooks of the plan, with names to which --policy binds programs.", valueName: "file"),
+    completion: .file())
+  var stagesFile: String?
+
   @OptionGroup(title: "Migration options") var mapping: MappingOptions
   @OptionGroup(title: "Output options") var output: OutputOptions
+
+  func validate() throws {
+    if let stagesFile, !stagesFile.hasSuffix(DeclaredStage.fileNameEnd) {
+      throw ValidationError("--write-stages takes a file whose name ends with \(DeclaredStage.fileNameEnd).")
+    }
+  }
 
   func execute() throws {
     let stop = StopOnSignals.start()
     try reports.requireFolders()
+    let stages = try stagesFile.map { try StagesSkeleton(at: FilePath($0)) }
     let (report, catalog, known) = try checked(stop)
     output.warn(report.warnings)
     try reports.write(report, isSilent: output.json || output.quiet)
@@ -47,6 +63,7 @@ struct CheckCommand: HopctlCommand {
       let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
       try output.lines(writing.write(catalog.bundles, report))
     }
+    if let stages { try output.line(stages.write(report)) }
     try output.object(report.json)
     if report.status != .success { throw Finished(status: report.status) }
   }
