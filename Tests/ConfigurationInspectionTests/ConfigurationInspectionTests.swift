@@ -87,7 +87,7 @@ import Testing
     let found = try #require(error(loaded, waits: true))
     #expect(found.code.exit == .configuration)
     #expect(found.place.file == place.root.appending("hopd.toml") && found.place.line == 10, "\(found)")
-    #expect(found.description.contains("the watch v cannot be served"))
+    #expect(found.description.contains("the watch v is unavailable"))
     #expect(found.description.contains("no model of this watch has a version"))
     remove(place.root.appending("A.xcdatamodel/contents").string)
     remove(place.root.appending("A.xcdatamodel").string)
@@ -220,7 +220,7 @@ import Testing
     let mistake = try #require(try found("{ Persn = \"skip\", \"*\" = \"fail\" }"))
     #expect(mistake.place.line == 6 && mistake.place.key == "watch.w.migration.invalid_rows.Persn", "\(mistake)")
     let text = "\(mistake)"
-    #expect(text.contains("the watch w names the entity Persn") && text.contains("did you mean Person?"), "\(text)")
+    #expect(text.contains("the watch w has the entity Persn") && text.contains("did you mean Person?"), "\(text)")
   }
 
   @Test func theUnitSaysWhereItMayWrite() {
@@ -282,7 +282,8 @@ import Testing
       chmod(path, mode_t(mode))
       let found = try #require(error(loaded, waits: true, unit: unit))
       #expect(found.code.exit == .configuration && found.place.line == 4, "\(found)")
-      #expect(found.message == "nobody may not read \(FilePath(path).lexicallyNormalized())", "\(found)")
+      #expect(
+        found.message == "permission denied: nobody cannot read \(FilePath(path).lexicallyNormalized())", "\(found)")
       #expect(found.hint?.contains("setfacl -R -m u:nobody:rX") == true)
       chmod(path, mode_t(usual))
     }

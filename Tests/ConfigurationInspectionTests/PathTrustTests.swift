@@ -49,7 +49,7 @@ import Testing
     #expect(try room.warnings("alice/in").isEmpty)
     try room.chmod("alice/in", 0o777)
     #expect(try room.warnings("alice/in").isEmpty)
-    #expect(try room.warnings("alice/in/missing/deeper").first?.message.hasPrefix("every user may write in") == true)
+    #expect(try room.warnings("alice/in/missing/deeper").first?.message.hasPrefix("every user can write to") == true)
   }
 
   @Test("A directory above the watched one that all may write is reported with file and line, and what to type")
@@ -58,7 +58,7 @@ import Testing
     try room.chmod("alice", 0o777)
     let warning = try #require(try room.warnings("alice/in").first)
     #expect(warning.code == .pathExposed && warning.place.line == 3)
-    #expect(warning.message.hasPrefix("every user may write in \(room.path.appending("alice"))"))
+    #expect(warning.message.hasPrefix("every user can write to \(room.path.appending("alice"))"))
     #expect(warning.hint?.contains("chmod go-w \(room.path.appending("alice"))") == true)
     // With the sticky bit, only the owner of the watched directory may exchange it.
     try room.chmod("alice", 0o1777)
@@ -86,6 +86,6 @@ import Testing
     let room = try Room()
     try #require(chown(room.path.appending("alice").string, 65_534, 0) == 0)
     let warning = try #require(try room.warnings("alice/in").first)
-    #expect(warning.message.hasPrefix("user nobody may write in"))
+    #expect(warning.message.hasPrefix("user nobody can write to"))
   }
 }

@@ -28,7 +28,7 @@ struct BackupCommandTests {
     try room.sql(store, "UPDATE ZANIMAL SET ZNAME = 'WRITTEN AFTER' WHERE Z_PK = 1")
     let restored = try room.run("restore", store, "--yes")
     try #require(restored.status == 0, "\(restored.errors)")
-    #expect(restored.output.contains("pinned: restored to Zoo") && restored.output.contains("in place of Zoo 10"))
+    #expect(restored.output.contains("pinned: restored to Zoo") && restored.output.contains("replacing Zoo 10"))
     #expect(restored.output.contains("hopctl resume \(store)"))
 
     // Looking says that it is pinned, and changes nothing.

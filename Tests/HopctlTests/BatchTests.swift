@@ -68,7 +68,7 @@ struct BatchTests {
     let list = try list(room, [all, half, outside].map { "\($0)/a.sqlite" }.joined(separator: "\n"))
     let outcome = try room.run("fleet", "run", "--manifest", list, "--config", room.path("hopd.toml"))
     #expect(outcome.status == 65 && outcome.output.contains("2 migrated"), "\(outcome.errors)")
-    #expect(outcome.errors.contains("outside/a.sqlite") && outcome.errors.contains("is in no watch"))
+    #expect(outcome.errors.contains("outside/a.sqlite") && outcome.errors.contains("is in none or several watches"))
     for (folder, version) in [(all, "Zoo 10"), (half, "Zoo 2"), (outside, "Zoo")] {
       let found = try room.run("identify", "\(folder)/a.sqlite", "--models", room.model, "--json").json()
       #expect(found.version?.text == version, "\(folder)")

@@ -33,15 +33,15 @@ struct ConfirmationTests {
     #expect(refused.status == 1, "\(refused)")
     for shown in [
       "would migrate 2 stores, ", "a.sqlite", "Zoo → Zoo 10", "Zoo 2 → Zoo 10", "drops Animal", "Animal.colour",
-      "1 store is current already", "Migrate 2 stores in place? The current stores are kept as backups. [y/N]",
-      "no store is migrated",
+      "1 store is already current", "Migrate 2 stores in place? The current stores are kept as backups. [y/N]",
+      "no store was migrated",
     ] { #expect(refused.output.contains(shown), "\(shown): \(refused.output)") }
     #expect(try room.snapshot() == before)
     let bare = try asked(room, words + ["--backup", "none"], answer: "")
     #expect(bare.status == 1 && bare.output.contains("No backup is kept. [y/N]"), "\(bare)")
     #expect(try room.snapshot() == before)
     let done = try asked(room, words, answer: "yes")
-    #expect(done.status == 0 && done.output.contains("done: 2 migrated, 1 current already"), "\(done)")
+    #expect(done.status == 0 && done.output.contains("done: 2 migrated, 1 already current"), "\(done)")
     // Nothing is left to migrate, so nothing is asked.
     let again = try asked(room, words, answer: "n")
     #expect(again.status == 0 && !again.output.contains("[y/N]"), "\(again)")

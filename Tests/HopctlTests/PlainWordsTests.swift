@@ -87,7 +87,7 @@ struct PlainWordsTests {
       (
         "UPDATE Z_PRIMARYKEY SET Z_NAME = CASE Z_NAME WHEN 'Ware' THEN 'Shelf' ELSE 'Ware' END "
           + "WHERE Z_NAME IN ('Ware', 'Shelf')", "note entity-numbers",
-        ["called Ware in place of Shelf", "called Shelf in place of Ware"]
+        ["called Ware instead of Shelf", "called Shelf instead of Ware"]
       ),
       ("UPDATE Z_MODELCACHE SET Z_CONTENT = x'0300'", "note model-cache", ["copy of the model"]),
       (

@@ -84,7 +84,7 @@ struct SameMistakeTests {
     let beside = room.path("stores/Zoo.xcdatamodeld")
     try FileManager.default.copyItem(atPath: room.model, toPath: beside)
     let refused = try room.run("migrate", store)
-    #expect(refused.status == 6 && refused.errors.contains("beside the store lies Zoo.xcdatamodeld"), "\(refused)")
+    #expect(refused.status == 6 && refused.errors.contains("next to the store: Zoo.xcdatamodeld"), "\(refused)")
     #expect(refused.errors.contains("hint: pass --models \(beside)"), "\(refused)")
     #expect(try room.run("migrate", store, "--models", beside).status == 0)
     let fleet = try room.run("fleet", "scan", room.path("stores"))

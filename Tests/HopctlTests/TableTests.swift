@@ -75,8 +75,8 @@ struct TableTests {
     let history = try room.run("history").output.split(separator: "\n").map { String($0) }
     #expect(
       history == [
-        "ENDED                 RESULT    VERSIONS            ROWS   TIME  ASKED BY  STORE",
-        "1970-01-12T13:46:42Z  migrated  写真 → 写真 5  1,234,567  1.5 s  hopd      \(Self.folder)/a.sqlite",
+        "ENDED                 RESULT    VERSIONS            ROWS   TIME  REQUESTED BY  STORE",
+        "1970-01-12T13:46:42Z  migrated  写真 → 写真 5  1,234,567  1.5 s  hopd          \(Self.folder)/a.sqlite",
       ], "\(history)")
     let status = try room.run("status").output.split(separator: "\n").map { String($0) }
     #expect(
@@ -99,7 +99,7 @@ struct TableTests {
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
     #expect(
       try room.run("backups", store, "--columns", "versions,created-by").output
-        == "VERSIONS      MADE BY\nZoo → Zoo 10  migration\n")
+        == "VERSIONS      CREATED BY\nZoo → Zoo 10  migration\n")
     #expect(
       try room.run("fleet", "scan", room.path("stores"), "--models", room.model, "--columns", "version,stores").output
         == "VERSION  STORES\nZoo 10        1\n")

@@ -153,6 +153,6 @@ import Testing
     }
     let entry = try #require(place.log.all(.storePinned).first)
     #expect(entry[.result] == "pinned" && entry[.error] == "pinned")
-    #expect(entry.text.contains("in place of A 2") && entry[.hint]?.contains("hopctl resume") == true)
+    #expect(entry.text.contains("replacing A 2") && entry[.hint]?.contains("hopctl resume") == true)
   }
 }

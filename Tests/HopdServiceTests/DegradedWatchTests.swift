@@ -69,7 +69,7 @@ import Testing
     try await DaemonTests().running(place, try coordinator(place, work)) {
       try await eventually("the other is served") { names() == ["a.sqlite"] }
       let entry = try #require(place.log.all(.watchDegraded).first)
-      #expect(entry[.watch] == "v" && entry.text.contains("the others are"))
+      #expect(entry[.watch] == "v" && entry.text.contains("is unavailable"))
       try await eventually("status") {
         place.manager.messages.contains { $0.contains("STATUS=watching 1 store; unavailable: v") }
       }

@@ -54,7 +54,7 @@ import Testing
     #expect(log.all(.hopFinished).map { $0[.hops] } == ["2", "2"])
     let begun = try #require(log.all(.migrationStarted).first)
     #expect(begun[.from] == "A" && begun[.to] == "A 3" && begun[.hops] == "2" && begun[.rows] == "60")
-    #expect(begun.text == "the migration of /srv/a.sqlite from A to A 3 begins: 2 hops, 60 rows")
+    #expect(begun.text == "the migration of /srv/a.sqlite from A to A 3 started: 2 hops, 60 rows")
     let done = try #require(log.all(.storeMigrated).first)
     #expect(done.level == .notice)
     #expect(done[.rows] == "30" && done[.microseconds] == "1250000" && done[.result] == "migrated")

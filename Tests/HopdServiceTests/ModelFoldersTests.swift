@@ -96,7 +96,7 @@ import Testing
       try world.place.write("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", String(whole.prefix(whole.count / 2)))
       try await eventually("told") { !world.place.log.all(.modelsRefused).isEmpty }
       let entry = try #require(world.place.log.all(.modelsRefused).first)
-      #expect(entry[.watch] == "w" && entry.text.contains("the old ones stay in force"))
+      #expect(entry[.watch] == "w" && entry.text.contains("the old ones remain in use"))
       // Rescans find it as it was, and say nothing more.
       try await Task.sleep(for: .milliseconds(2500))
       #expect(world.place.log.all(.modelsRefused).count == 1 && world.inspections.withLock { $0 } == 1)

@@ -29,7 +29,7 @@ import Testing
   @Test func aStoreThatIsNotForTheWatchIsLeftOut() {
     let foreign = HopdError(.foreignStore, "nothing in common", hint: "is it the store of another app?")
     #expect(
-      foreign.hint(inWatch: "w") == "is it the store of another app? `exclude` of the watch w leaves it out")
+      foreign.hint(inWatch: "w") == "is it the store of another app? add it to `exclude` of the watch w to ignore it")
     #expect(HopdError(.noRoute, "no way", hint: "add a mapping").hint(inWatch: "w") == "add a mapping")
   }
 

@@ -32,14 +32,14 @@ import Testing
     #expect(throttle.take(Pressure(io: 40, cpu: 100, memory: 20), limits: limits, now: at(0)) == nil)
     #expect(!throttle.isHalting)
     #expect(throttle.take(Pressure(io: 40.1), limits: limits, now: at(1)) == .halted("I/O pressure above 40%"))
-    #expect(throttle.isHalting && throttle.detail == "I/O pressure 41 %, limit 40 %")
+    #expect(throttle.isHalting && throttle.detail == "I/O pressure 41%, limit 40%")
     // Its own halts lower the pressure: up and down, and nothing is reported.
     for second in 2..<100 {
       #expect(throttle.take(Pressure(io: second % 20 < 10 ? 10 : 90), limits: limits, now: at(second)) == nil)
       #expect(throttle.isHalting == (second % 20 >= 10))
     }
     #expect(throttle.take(Pressure(memory: 21), limits: limits, now: at(100)) == nil)
-    #expect(throttle.reason == "memory pressure above 20 %")
+    #expect(throttle.reason == "memory pressure above 20%")
     #expect(throttle.take(Pressure(), limits: limits, now: at(101)) == nil && !throttle.isHalting)
     #expect(throttle.take(Pressure(), limits: limits, now: at(160)) == nil)
     #expect(throttle.take(Pressure(), limits: limits, now: at(161)) == .over)

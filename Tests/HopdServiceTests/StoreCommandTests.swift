@@ -246,7 +246,7 @@ import Testing
     #expect(stat(told.string, &status) == 0 && status.st_size == 3)
     let entries = place.log.all(.commandFailed)
     #expect(entries.count == 2, "\(entries.map(\.text))")
-    #expect(entries.first?.text.contains("because 2 wait already") == true)
+    #expect(entries.first?.text.contains("2 are waiting") == true)
     #expect(entries.last?[.count] == "3" && entries.last?.text.contains("because too many were waiting") == true)
   }
 

@@ -118,7 +118,7 @@ import Testing
       ("[[entity]]\nsource = \"Book\"\ndestination = \"Thing\"", "is abstract"),
       ("[[entity]]\nsource = \"Book\"\n[[entity]]\nsource = \"Book\"", "two entity mappings are called Book"),
       ("[[entity]]\nsource = \"Book\"\nattributes.x = 1", "the objects are dropped"),
-      ("[[entity]]\ndestination = \"Author\"\nattributes.name = \"'x'\"", "no objects are made"),
+      ("[[entity]]\ndestination = \"Author\"\nattributes.name = \"'x'\"", "no objects are created"),
       ("[[entity]]\nsource = \"Book\"\ndestination = \"Book\"\n", "pages cannot be carried as it is"),
       ("[[entity]]\nsource = \"User\" = 3", "no valid TOML"),
       ("maping = 1\n[[entity]]\nsource = \"Book\"", "unknown key"),

@@ -36,7 +36,7 @@ import Testing
     let plan = try small.plan(catalog)
     #expect(plan.hops.map(\.title) == ["V1 → V2"])
     let warning = try #require(plan.warnings.first { $0.code == .modelRemark })
-    for word in ["“Lost” is left out", "has no entities"] { #expect(warning.message.contains(word)) }
+    for word in ["“Lost” is ignored", "has no entities"] { #expect(warning.message.contains(word)) }
   }
 
   @Test func aStoreThatHasItIsRefusedByNameAndReason() throws {

@@ -28,7 +28,7 @@ struct MissingModel {
       "pass --models PATH: a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store with its model, or a directory"
     if let first = beside.first {
       let names = beside.prefix(3).map { $0.lastComponent?.string.printableLine ?? $0.printable }
-      message += "; \(place) \(beside.count == 1 ? "lies" : "lie") \(names.joined(separator: ", "))"
+      message += "; found \(place): \(names.joined(separator: ", "))"
       hint = "pass --models \(first.quotedForShell)"
     } else if let watch {
       message += "; the watch \((watch.watch ?? "").printableLine) of hopd includes the store"
