@@ -35,9 +35,9 @@ import Testing
     job.to = "v2"
     #expect(StatusLine.text(job, batch: 0) == "store 1/1 a.sqlite v1→v2")
     job.progress = progress(rows: 100, remaining: nil)
-    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 hop 1/2 Person 100 %")
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 hop 1/2 Person 100%")
     job.activity = "verifying"
-    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 100 %")
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 100%")
     job.progress = progress(rows: 97, remaining: 4)
     #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying 97% ETA 4s")
     // A time that does not pass is none.
