@@ -124,7 +124,7 @@ struct FleetCommandTests {
     #expect(second.status == 0)
     let report = try room.run("fleet", "report", room.path("results.ndjson"), "--json").json()
     #expect(report.migrated?.int == 8 && report.current?.int == 4 && report.migratedTwice?.int == 0)
-    #expect(try room.run("fleet", "scan", room.path("fleet"), "--models", room.model).output.contains("100 %"))
+    #expect(try room.run("fleet", "scan", room.path("fleet"), "--models", room.model).output.contains("100%"))
   }
 
   @Test func whatGoesIsToldOnceForAllStores() throws {

@@ -39,7 +39,7 @@ if systemctl show hopd --property=BindReadOnlyPaths | grep -q psi &&
     psi 77
     halts 'the pressure'
     matches 'status' 'throttled: I/O pressure 77%, limit 40%' "$(status_text)"
-    matches 'hopctl status' 'waits: I/O pressure above 40 %' "$(hopctl status)"
+    matches 'hopctl status' 'waits: I/O pressure above 40%' "$(hopctl status)"
     hopctl set throttle off >/dev/null || fail 'set throttle off'
     wait_for 20 'goes on without limits' goes_on
     same 'told once' 1 "$(count MESSAGE_ID="$(message_id workThrottled)")"
