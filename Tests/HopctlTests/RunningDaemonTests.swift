@@ -244,7 +244,7 @@ struct RunningDaemonTests {
     #expect(list.output.contains(" \(until) "), "\(list)")
     #expect(try daemon.run("list", "--json").json().stores?.list.first?.waits?.text == until)
     let next = try daemon.run("retry", "--first", store)
-    #expect(next.output.contains("in front of the queue, but its migration waits \(until)"), "\(next)")
+    #expect(next.output.contains("at the front of the queue, but its migration waits \(until)"), "\(next)")
     #expect(try daemon.run("retry", "--first", store, "--json").json().waits?.text == until)
     let retry = try daemon.run("retry", store)
     #expect(retry.output.contains("\(store): its migration waits \(until)"), "\(retry)")

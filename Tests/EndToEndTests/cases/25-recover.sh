@@ -29,7 +29,7 @@ unchanged "$STORES" "$found"
 sqlite3 -batch "$S" 'UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_ENT = 1'
 found=$(snapshot "$STORES")
 recover 10 "$STORES"
-matches 'why' 'the store is the old one' "$(cat "$ROOM/out")"
+matches 'why' 'the old store is in place' "$(cat "$ROOM/out")"
 matches 'what' 'to do: remove staged files' "$(cat "$ROOM/out")"
 recover 10 "$S" --json
 same state needs-repair "$(json stores.0.state <"$ROOM/out")"
@@ -65,7 +65,7 @@ kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
 mv "$R" "$STORES/renamed.sqlite"
 found=$(snapshot "$STORES")
 recover 65 "$STORES"
-matches 'its name now' 'renamed.*renamed\.sqlite now' "$(cat "$ROOM/out")"
+matches 'its name now' 'renamed to .*renamed\.sqlite' "$(cat "$ROOM/out")"
 unchanged "$STORES" "$found"
 recover 0 "$STORES" --yes
 matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"
@@ -79,7 +79,7 @@ tool=$!
 wait_for 20 'hopctl is at work' in_the_middle
 kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
 recover 10 "$STORES" --yes
-matches 'it goes on' 'continues from the last checkpoint' "$(cat "$ROOM/out")"
+matches 'it goes on' 'resumes at the last checkpoint' "$(cat "$ROOM/out")"
 ! grep -q 'a\.sqlite' "$ROOM/out" || fail "a store that is in order is listed: $(cat "$ROOM/out")"
 recover 0 "$STORES" --discard --yes
 matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"

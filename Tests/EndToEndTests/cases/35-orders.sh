@@ -41,7 +41,7 @@ let_go
 hopctl retry --failed --json >"$ROOM/out" || fail 'retry --failed'
 same 'tried again' "$STORES/busy.sqlite" "$(json stores.0 <"$ROOM/out")"
 wait_migrated "$STORES/busy.sqlite"
-matches 'retry of a current store' 'nothing to do' "$(hopctl retry "$STORES/a.sqlite")"
+matches 'retry of a current store' 'already at the target version' "$(hopctl retry "$STORES/a.sqlite")"
 rc=0; hopctl retry "$STORES/nothing.sqlite" >/dev/null 2>"$ROOM/out" || rc=$?
 same 'status of retry of an unknown store' 66 "$rc"
 said commandReceived '' HOPD_REQUESTER='user root' || fail 'orders are not in the journal'
