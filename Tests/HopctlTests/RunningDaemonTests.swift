@@ -146,11 +146,11 @@ struct RunningDaemonTests {
     let other = daemon.room.path("stores/other.sqlite")
     for path in [store, other] { try daemon.waits { try daemon.state(of: path) == "current" } }
     let retry = try daemon.run("retry", store)
-    #expect(retry.status == 0 && retry.output.contains("nothing to do, it is at its target"), "\(retry)")
+    #expect(retry.status == 0 && retry.output.contains("already at the target version"), "\(retry)")
     #expect(!retry.output.contains("retrying"))
     // Not the one that hopd looks at again just now.
     let next = try daemon.run("retry", other, "--first")
-    #expect(next.status == 0 && next.output.contains("nothing to do, it is at its target"), "\(next)")
+    #expect(next.status == 0 && next.output.contains("already at the target version"), "\(next)")
     #expect(try daemon.run("retry", store, "--json").json().stores?.list == [])
     try daemon.waits { try daemon.state(of: store) == "current" }
     let none = try daemon.run("retry", "--failed")
