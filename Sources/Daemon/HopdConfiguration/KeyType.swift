@@ -175,7 +175,7 @@ extension KeyType<[String]> {
   static let patterns = strings.checked { patterns, entry, reader in
     guard let slashed = patterns.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else { return }
     reader.report(
-      entry, "\"\(slashed)\" contains a slash; patterns are compared with file names",
+      entry, "\"\(slashed)\" has a slash; patterns are compared with file names",
       hint: "write the part after the slash, and recursive = true for the directories below")
   }
 

@@ -24,8 +24,8 @@ extension ModelDerivation {
       if case .archived? = attribute.defaultValue, !attribute.isOptional {
         remark(
           .frozenDefault,
-          "its default \(value.text) is not a constant: SwiftData sets one value in all rows of older versions, and hopd "
-            + "gives none", hint: "make a new property optional, or give it a constant and fill it in a stage")
+          "its default \(value.text) is not a constant: SwiftData sets one value in all rows of older versions, and "
+            + "hopd gives none", hint: "make a new property optional, or give it a constant and fill it in a stage")
       }
     }
     return attribute

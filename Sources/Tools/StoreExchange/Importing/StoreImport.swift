@@ -52,8 +52,8 @@ package struct StoreImport {
     return imported
   }
 
-  /// Adds the data to the store in `path`, a copy that no other process has open; `schema` is the layout of its tables, and
-  /// `metadata` the one that it gets.
+  /// Adds the data to the store in `path`, a copy that no other process has open; `schema` is the layout of its tables,
+  /// and `metadata` the one that it gets.
   package func add(
     to path: FilePath, schema: StoreSchema, metadata: StoreMetadata,
     external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
