@@ -58,7 +58,6 @@ source_of lightweight "$V3" ', SchemaV3.self' '' "$STAGE"
 out=$(hopctl check-config 2>&1) && fail "check-config accepts a syntax error: $out"
 matches 'the syntax error' 'Models\.swift:15:[0-9]+.*syntax error' "$out"
 NEW=SchemaV3
-source_of lightweight "${V3/nights Int/nights: Int}; var note: String?" ', SchemaV3.self' '' "$STAGE"
 V3=${V3/nights Int = 1/nights: Int = 1; var note: String?}
 source_of lightweight "$V3" ', SchemaV3.self' '' "$STAGE"
 systemctl reload hopd || fail 'reload'
