@@ -2,6 +2,7 @@
 // from a file that may declare one, or that declares a type of one.
 
 import Diagnostics
+import ManagedObjectModel
 import SwiftDataReading
 import SwiftDataSource
 import SystemPackage
@@ -76,6 +77,12 @@ import Testing
     #expect(models.versions.first?.derived.model != nil)
     #expect(
       models.remarks.contains { $0.place.file == "View.swift" && $0.place.line == 1 && $0.message.contains("1 file") })
+  }
+
+  @Test func whatOnlyNewerSwiftRefusesIsTaken() throws {
+    let text = "@Model class A { @Attribute (.unique) var n: Int }\nlet s = Schema([A.self])\n"
+    let model = try SourceModels(TestReader.target(["A.swift": text])).versions.first?.derived.model
+    #expect(model?.entity(named: "A")?.uniquenessConstraints == [["n"]])
   }
 
   @Test func aClauseForAnotherCompilerIsNotParsed() throws {

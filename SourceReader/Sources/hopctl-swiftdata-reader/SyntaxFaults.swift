@@ -13,7 +13,9 @@ enum SyntaxFaults {
   static func first(of tree: SourceFileSyntax, _ positions: SourceLocationConverter) -> [SyntaxFault]? {
     guard tree.hasError else { return nil }
     let errors = ParseDiagnosticsGenerator.diagnostics(for: tree).filter {
-      $0.diagMessage.severity == .error && !isForOtherCompilers($0.node)
+      // `@objc (Name)` is an error since Swift 6 only, and is parsed as it was meant.
+      $0.diagMessage.severity == .error && !$0.message.hasPrefix("extraneous whitespace")
+        && !isForOtherCompilers($0.node)
     }
     guard !errors.isEmpty else { return nil }
     return errors.prefix(most).map { error in
