@@ -81,7 +81,8 @@ package struct StoreRepair {
     do {
       try writer.connection.execute("DROP INDEX IF EXISTS \(SQLiteIdentifier.quoted(index.name))")
       try writer.createIndex(index)
-    } catch let error where error.isUniqueness {
+    } catch {
+      guard error.isUniqueness else { throw error }
       throw HopdError(
         .uniquenessViolation, "\(gap.text) is missing, and rows share the values that it makes unique",
         at: place.filled(from: Place(entity: plan.schema.table(named: index.table)?.rootEntity)), cause: error,

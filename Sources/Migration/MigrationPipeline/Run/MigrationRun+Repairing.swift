@@ -66,7 +66,8 @@ extension MigrationRun {
     let place = Place(store: request.name)
     do {
       try reader.connection.copy(reader.schema, to: staged) { [heartbeat = heartbeat()] _, _ in heartbeat() }
-    } catch let error where error.isInterrupt {
+    } catch {
+      guard error.isInterrupt else { throw error }
       throw HopdError(.interrupted, "stopped on request", at: place)
     }
     try StoreRepair(plan, keepAlive: heartbeat()).run(on: staged, at: place)
