@@ -184,7 +184,8 @@ import Testing
     for (old, new) in zip(kept, after) {
       // The default is what a new attribute gets; the count of books follows the books.
       let values = old.attributes.filter { name, value in
-        new.attributes[name] != value && name != gap.property && !(name == "booksCount" && lostRoot == "Book")
+        new.attributes[name] != value && name != gap.property
+          && !(name == "booksCount" && (lostRoot == "Book" || gap.name == "ZAUTHOR"))
       }
       guard values.isEmpty, Set(old.attributes.keys) == Set(new.attributes.keys) else {
         return "\(old.id): \(values.keys.sorted())"
@@ -199,7 +200,8 @@ import Testing
 
   @Test("A repair makes every kind of missing object, and changes nothing else", arguments: losses)
   private func eachLoss(_ loss: Loss) throws {
-    let isKey = loss.gap.kind == .column && ["Z_PK", "Z_ENT", "Z_OPT"].contains(loss.gap.name)
+    // Z1_FAVOURITE names the entity of a reference.
+    let isKey = loss.gap.kind == .column && ["Z_PK", "Z_ENT", "Z_OPT", "Z1_FAVOURITE"].contains(loss.gap.name)
     // SQLite drops no column of a primary key.
     guard loss.gap.name != "Z_PK" else { return }
     let world = try World()
@@ -242,7 +244,8 @@ import Testing
   func repairBeforeHops() throws {
     let world = try World()
     let before = try world.dumped()
-    try world.edit("DROP INDEX ZPERSON_ZNAME_INDEX; DROP TABLE ZTAG; ALTER TABLE ZBOOK DROP COLUMN ZTITLE")
+    let index = try #require(world.schema.indexes.first { $0.table == "ZPERSON" })
+    try world.edit("DROP INDEX \(index.name); DROP TABLE ZTAG; ALTER TABLE ZBOOK DROP COLUMN ZTITLE")
     do {
       _ = try world.repair(to: 2, repairs: false)
       Issue.record("a store that lacks a table was migrated")
@@ -266,7 +269,7 @@ import Testing
     for name in [".store.sqlite.hop-01.tmp", ".store.sqlite.hop-01.tmp-journal", ".store.sqlite.hop-02.tmp"] {
       try Data("half a copy".utf8).write(to: URL(filePath: world.folder.appending(name).string))
     }
-    #expect(try world.repair(to: version).repaired.count > 1)
+    #expect(try world.repair(to: version).repaired.map(\.gap.name) == ["ZTAG"])
     #expect(try world.names == [".store.sqlite.hopd-backups", "state", "store.sqlite"])
   }
 
@@ -290,7 +293,7 @@ import Testing
         "the rows were written by another version"
       ),
       ("INSERT INTO Z_PRIMARYKEY VALUES (9, 'Shelf', 0, 0)", "which the version does not have"),
-      ("DROP TABLE Z_1TAGS; CREATE VIEW Z_1TAGS AS SELECT 1", "the store has the view"),
+      ("CREATE INDEX ZTAG ON ZBOOK (ZTITLE)", "the store has the index ZTAG"),
       ("DROP INDEX Z_Book_UNIQUE_code; UPDATE ZBOOK SET ZCODE = 'x'", "rows share the values"),
     ])
   func refusals(_ sql: String, _ words: String) throws {
