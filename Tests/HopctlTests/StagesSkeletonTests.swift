@@ -80,5 +80,13 @@ struct StagesSkeletonTests {
     }
     #expect(heads[0] == heads[1])
     #expect(["main", "v1.0", "v1.1", "v1.2"].allSatisfy { heads[0].contains("/\($0)\n") }, "\(heads[0])")
+
+    let clone = room.path("garden")
+    let cloned = try room.wait(room.start(program: "/usr/bin/git", ["clone", "-q", room.path("1.bundle"), clone]))
+    try #require(cloned.status == 0, "\(cloned.errors)")
+    let check = try room.run("check", "\(clone)/Garden", "--tags", "v*")
+    #expect(check.status == 65)
+    #expect(check.output.contains("after v1.0 had shipped it: Plant.name was title; Plant.room was added ("))
+    #expect(check.output.contains("after v1.1 had shipped it: Plant.name was title. "), "\(check.output)")
   }
 }

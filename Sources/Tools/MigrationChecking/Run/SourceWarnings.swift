@@ -78,7 +78,8 @@ struct SourceWarnings {
           switch property.kind {
           case .added: "was added (\(details))"
           case .removed: "was removed (\(details))"
-          case .renamed, .changed: "was changed (\(details))"
+          case .renamed: "was \(property.oldName ?? "")" + (details.isEmpty ? "" : " (\(details))")
+          case .changed: "was changed (\(details))"
           }
         return Change(
           entity: entity.name, property: property.name, words: "\(entity.name).\(property.name) \(verb)")
