@@ -193,7 +193,7 @@ import Testing
       ("@Model class A {\n#if BETA\nvar x: Int\n#endif\nvar y: Int }", "it is compiled only if BETA"),
       (
         "@Model class A { var x: Int; @Relationship(inverse: \\B.y) var b: B? }\n@Model class B { var y: Int }",
-        "is no relationship"
+        "is not a relationship"
       ),
     ] {
       let messages = try derive(source).refusals.map(\.message)

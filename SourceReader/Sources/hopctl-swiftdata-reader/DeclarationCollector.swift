@@ -18,7 +18,7 @@ struct DeclarationCollector {
     let collector = UseCollector(positions: self)
     collector.walk(tree)
     file.uses = collector.uses
-    file.faults = SyntaxFaults.first(of: tree, positions)
+    file.faults = SyntaxFaults.first(of: tree, positions) ?? collector.faults.prefix(8).map(\.self).nonEmpty
     return file
   }
 

@@ -6,6 +6,8 @@ import SwiftSyntax
 final class UseCollector: SyntaxVisitor {
   private let positions: DeclarationCollector
   private(set) var uses: [SchemaUse] = []
+  /// Syntax errors that the parser does not report.
+  private(set) var faults: [SyntaxFault] = []
   private var scope: [String] = []
   private var previews = 0
 
@@ -30,6 +32,14 @@ final class UseCollector: SyntaxVisitor {
       }
       if previews > 0 { use.isPreview = true }
       uses.append(use)
+    }
+    return .visitChildren
+  }
+
+  // The parser takes `init` in the next line for the value.
+  override func visit(_ node: InitializerClauseSyntax) -> SyntaxVisitorContinueKind {
+    if node.value.firstToken(viewMode: .sourceAccurate)?.tokenKind == .keyword(.`init`) {
+      faults.append(SyntaxFault("expected expression in variable", position: positions.position(node.equal)))
     }
     return .visitChildren
   }

@@ -151,7 +151,9 @@ struct Explanation {
   private static func lines(_ finding: CheckFinding) -> [String] {
     let part = part(of: finding.error)
     let place = [finding.error.place.hop.map { "hop \($0)" }, part.isEmpty ? nil : part].compactMap(\.self)
-    var lines = ["  \(place.joined(separator: ", ")): \(finding.error.message)"]
+    var lines = [
+      place.isEmpty ? "  \(finding.error.headline)" : "  \(place.joined(separator: ", ")): \(finding.error.message)"
+    ]
     for (number, way) in finding.remedies.enumerated() {
       lines.append("    \(number + 1). \(way.title)" + (way.text.isEmpty ? "" : ":"))
       lines += way.text.split(separator: "\n").map { "         \($0)" }
