@@ -126,12 +126,7 @@ package struct ModelCatalog: Sendable {
         }
       }
     }
-    if bundles.isEmpty {
-      if failures.isEmpty, paths.count == 1, let absence = paths.first.flatMap({ source?.absence(at: $0) }) {
-        throw absence
-      }
-      throw nothingFound(in: paths, failures)
-    }
+    if bundles.isEmpty { throw nothingFound(in: paths, failures, source) }
     guard isChain else {
       let (models, copies) = withoutCopies(try merged(bundles))
       return ModelCatalog(bundles: models, warnings: failures + links + copies)
@@ -148,7 +143,12 @@ package struct ModelCatalog: Sendable {
       ], warnings: failures + links)
   }
 
-  private static func nothingFound(in paths: [FilePath], _ failures: [HopdError]) -> HopdError {
+  private static func nothingFound(
+    in paths: [FilePath], _ failures: [HopdError], _ source: (any SourceModelReader)?
+  ) -> HopdError {
+    if failures.isEmpty, paths.count == 1, let absence = paths.first.flatMap({ source?.absence(at: $0) }) {
+      return absence
+    }
     let places = paths.map(\.printable).joined(separator: ", ")
     return HopdError(
       .noModels, paths.isEmpty ? "no model specified" : "no readable model found in \(places)",

@@ -17,7 +17,7 @@ struct ModelFreezeCommand: HopctlCommand {
   @Argument(help: "Directory of Swift source", completion: .file())
   var path: String
 
-  @Option(help: "Git tag, branch or commit (default: the working tree)")
+  @Option(help: "Tag, branch or commit (default: the working tree)")
   var tag: String?
 
   @Option(help: "Name of the VersionedSchema")
