@@ -174,8 +174,8 @@ struct SwiftSourceTests {
     try repository.release("v2", source("@Attribute(originalName: \"name\") var title: String = \"\""))
     try repository.write(source("@Attribute(originalName: \"title\") var heading: String = \"\""))
     let explain = try repository.run("explain", repository.app, "--tags", "v*", "--define", "DEBUG=0")
-    #expect(
-      explain.output.contains("next: hopctl check \(repository.app) --tags 'v*' --define 'DEBUG=0'"), "\(explain.output)")
+    let next = "next: hopctl check \(repository.app) --tags 'v*' --define 'DEBUG=0'"
+    #expect(explain.output.contains(next), "\(explain.output)")
     // A second rename keeps the identifier of the first name.
     let check = try repository.run("check", repository.app, "--tags", "v*")
     #expect(check.output.contains("→ working-tree"), "\(check.output)")
