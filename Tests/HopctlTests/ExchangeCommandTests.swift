@@ -174,8 +174,9 @@ struct ExchangeCommandTests {
     }
     let finished = try room.run(words: words)
     #expect(finished.status == 0, "\(finished)")
-    // A run that was killed between its work and its report has done its work.
-    #expect(try count() == max(before, 2030))
+    // Once is enough, and a killed run that had come to the exchange of the files is completed first.
+    let after = try count()
+    #expect((before == 30 ? [2030] : [before, before + 2000]).contains(after), "\(before): \(after)")
     #expect(try room.run("verify", store, "--models", room.model, "--verify", "full").status == 0)
     let left = try FileManager.default.contentsOfDirectory(atPath: room.path("stores")).filter { $0.contains(".hop-") }
     #expect(left.isEmpty, "\(left)")

@@ -135,7 +135,7 @@ struct PinnedStoreTests {
     let lines = try room.run(words: words + ["--dry-run", "--json"]).lines()
     #expect(lines.first { $0.store?.text == store }?.error?.code?.text == "pinned", "\(lines)")
     let run = try room.run(words: words + ["--yes", "--results", room.path("results.ndjson")])
-    #expect(run.status == 65 && run.output.contains("1 migrated, 0 current already, 1 failed"), "\(run)")
+    #expect(run.status == 65 && run.output.contains("1 migrated, 0 already current, 1 failed"), "\(run)")
     #expect(run.errors.contains("\(store): the store was restored to Zoo at \(since)"), "\(run.errors)")
     #expect(run.errors.contains("hint: `hopctl resume \(store)`"), "\(run.errors)")
     let report = try room.run("fleet", "report", room.path("results.ndjson"))

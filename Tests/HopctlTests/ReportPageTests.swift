@@ -131,7 +131,7 @@ struct ReportPageTests {
     #expect(outcome.status == 0, "\(outcome.errors)")
     let page = try String(contentsOfFile: room.path("scan.html"), encoding: .utf8)
     try expectOrder(
-      page, "<h1>hopctl fleet scan</h1>", "<b>1 stores", "<time datetime=\"20", "hopctl ", "<h2>Versions</h2>")
+      page, "<h1>hopctl fleet scan</h1>", "<b>1 store,", "<time datetime=\"20", "hopctl ", "<h2>Versions</h2>")
     #expect(!page.contains("overflow-wrap: anywhere"))
   }
 }

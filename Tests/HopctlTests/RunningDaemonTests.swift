@@ -76,7 +76,7 @@ struct RunningDaemonTests {
   @Test("What was set until a restart stands in status, doctor and check-config --print")
   func set() throws {
     let daemon = try Running()
-    #expect(try daemon.run("set", "jobs", "4").output.contains("jobs = 4, it was 2"))
+    #expect(try daemon.run("set", "jobs", "4").output.contains("jobs = 4 until hopd restarts (was 2)"))
     #expect(try daemon.run("set", "memory_limit", "96MiB").status == 0)
     #expect(try daemon.run("set", "throttle", "off").status == 0)
     let status = try daemon.run("status")
@@ -106,8 +106,8 @@ struct RunningDaemonTests {
     let room = daemon.room
     for (name, words) in [
       ("stores/link.sqlite", "it is a symbolic link"), ("stores/notes.txt", "its name must match *.sqlite, *.store"),
-      ("elsewhere.sqlite", "no watch includes its directory"), ("stores/gone.sqlite", "there is no such file"),
-      ("stores", "it is a folder"),
+      ("elsewhere.sqlite", "no watch includes its directory"), ("stores/gone.sqlite", "no such file"),
+      ("stores", "it is a directory"),
     ] {
       let told = try daemon.run("status", room.path(name))
       #expect(told.status == 66 && told.errors.contains(words), "\(name): \(told)")
@@ -224,7 +224,7 @@ struct RunningDaemonTests {
     let store = try daemon.room.store("old.sqlite")
     try daemon.waits { try daemon.state(of: store) == "paused" }
     let retry = try daemon.run("retry", store)
-    #expect(retry.output.contains("paused: hopctl resume"), "\(retry)")
+    #expect(retry.output.contains("paused; `hopctl resume"), "\(retry)")
   }
 
   @Test("A store that waits for the window of its watch is told so by status, list, next and retry")
@@ -280,7 +280,7 @@ struct RunningDaemonTests {
     let before = try #require(try daemon.run("reload", "--json").json().warnings?.list.count)
     try daemon.room.file("hopd.toml", Running.configuration(daemon.room) + "windo = \"22:00-06:00\"\n")
     let told = try daemon.run("reload")
-    #expect(told.status == 0 && told.output.hasPrefix("in force: "), "\(told)")
+    #expect(told.status == 0 && told.output.hasPrefix("in use: "), "\(told)")
     #expect(told.errors.contains("warning: ") && told.errors.contains("hopd.toml:10"), "\(told.errors)")
     #expect(told.errors.contains("unknown key, ignored") && told.errors.contains("did you mean `window`?"))
     #expect(try daemon.run("reload", "--quiet").errors.isEmpty)

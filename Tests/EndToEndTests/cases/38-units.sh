@@ -47,7 +47,7 @@ hopctl check-config --drop-in >/etc/systemd/system/hopd-batch@.service.d/watches
 systemctl daemon-reload
 systemctl start hopd-batch@night || fail "the batch: $(journalctl -q --no-pager -o cat -u hopd-batch@night | tail -n 5)"
 is_version "$ROOM/batch/old.sqlite" "$NEW" || fail 'the batch did not migrate the old store'
-matches 'what it says at the end' 'done: 1 migrated, 1 current already' \
+matches 'what it says at the end' 'done: 1 migrated, 1 already current' \
     "$(journalctl -q --no-pager -o cat -u hopd-batch@night)"
 same 'its records' 'hopd' "$(stat -c %U /var/lib/hopd)"
 head -c 9000 /dev/urandom >"$ROOM/bad" && install -o hopd -g hopd "$ROOM/bad" "$ROOM/batch/bad.sqlite"

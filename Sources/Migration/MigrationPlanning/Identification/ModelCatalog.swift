@@ -127,20 +127,28 @@ package struct ModelCatalog: Sendable {
       }
     }
     if bundles.isEmpty { throw nothingFound(in: paths, failures, source) }
-    guard isChain else {
+    return try assembled(
+      bundles, chainOf: isChain ? paths : nil, declaredOrder: declaredOrder, warnings: failures + links)
+  }
+
+  /// The catalog of what was read; `paths` are those of the versions of one chain.
+  private static func assembled(
+    _ bundles: [ModelBundle], chainOf paths: [FilePath]?, declaredOrder: [String], warnings: [HopdError]
+  ) throws(HopdError) -> ModelCatalog {
+    guard let paths else {
       let (models, copies) = withoutCopies(try merged(bundles))
-      return ModelCatalog(bundles: models, warnings: failures + links + copies)
+      return ModelCatalog(bundles: models, warnings: warnings + copies)
     }
     // Two forms of the same version are not a chain.
     if let same = try? merged(bundles), same.count == 1 {
-      return ModelCatalog(bundles: same, warnings: failures + links)
+      return ModelCatalog(bundles: same, warnings: warnings)
     }
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
       bundles: [
         try ModelChain.bundle(
           of: (isOfStores ? ModelChain.byIdentifier(bundles) : nil) ?? bundles, declaredOrder: declaredOrder)
-      ], warnings: failures + links)
+      ], warnings: warnings)
   }
 
   private static func nothingFound(

@@ -26,7 +26,7 @@ package enum FleetPage {
   /// Returns the page of a report; `time` is the present, as "2026-01-31T12:00:00Z".
   package static func text(of report: FleetReport, time: String) -> String {
     let counts = [
-      ("migrated", report.migrated), ("current already", report.current), ("failed", report.failed),
+      ("migrated", report.migrated), ("already current", report.current), ("failed", report.failed),
       ("waiting", report.waiting), ("without result", report.withoutResult), ("migrated twice", report.migratedTwice),
     ]
     let most = max(1, counts.map(\.1).max() ?? 1)
