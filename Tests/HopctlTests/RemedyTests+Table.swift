@@ -22,7 +22,7 @@ extension RemedyTests {
       typed: "hopctl migrate b.sqlite --models B.xcdatamodeld --invalid-rows skip"),
     Remedy(
       "output-exists", "store a.sqlite; store b.sqlite", "hopctl migrate a.sqlite ${zoo[@]} --output b.sqlite",
-      says: "name another file", typed: "hopctl migrate a.sqlite ${zoo[@]} --output c.sqlite"),
+      says: "choose another name", typed: "hopctl migrate a.sqlite ${zoo[@]} --output c.sqlite"),
     Remedy(
       "already-exists", "store a.sqlite", "hopctl create a.sqlite ${zoo[@]} --model-version Zoo",
       says: "choose another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
@@ -145,7 +145,7 @@ extension RemedyTests {
       #"""
       store a.sqlite; for name in a b; do mapping maps/$name.hopmap.toml Zoo 'Zoo 2' Animal Bird Keeper; done
       sed -i "0,/destination = \"Animal\"/s//&\nattributes.name = \"'x'\"/" maps/b.hopmap.toml
-      """#, "hopctl migrate a.sqlite ${zoo[@]} --mappings maps", says: "name the one that is meant with --mappings",
+      """#, "hopctl migrate a.sqlite ${zoo[@]} --mappings maps", says: "choose one with --mappings",
       typed: "hopctl migrate a.sqlite ${zoo[@]} --mappings maps/a.hopmap.toml"),
     Remedy(
       "mapping-ambiguous",
@@ -178,7 +178,7 @@ extension RemedyTests {
       "not-found", "store a.sqlite", "hopctl restore a.sqlite", says: "hopctl backups /",
       typed: #"hopctl backups "$FOLDER""#),
     Remedy(
-      "usage", "migrated a.sqlite", "hopctl restore a.sqlite", says: "give --yes",
+      "usage", "migrated a.sqlite", "hopctl restore a.sqlite", says: "pass --yes",
       typed: "hopctl restore a.sqlite --yes"),
     Remedy(
       "not-a-store", "mkdir x; migrated x/a.sqlite", "hopctl restore x --yes", says: "hopctl backups /",
