@@ -65,7 +65,7 @@ kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
 mv "$R" "$STORES/renamed.sqlite"
 found=$(snapshot "$STORES")
 recover 65 "$STORES"
-matches 'its name now' 'renamed to .*renamed\.sqlite' "$(cat "$ROOM/out")"
+matches 'its name now' 'it is .*renamed\.sqlite' "$(cat "$ROOM/out")"
 unchanged "$STORES" "$found"
 recover 0 "$STORES" --yes
 matches 'done' 'done: remove staged files' "$(cat "$ROOM/out")"

@@ -12,7 +12,7 @@ mv "$ROOM/making/mine.sqlite" "$STORES/"
 make_store "$STORES/held.sqlite" "$OLD" 20 4
 hold "$STORES/held.sqlite" 'BEGIN IMMEDIATE;'
 rc=0; hopctl status >"$ROOM/out" 2>&1 || rc=$?
-same 'status before the first start' 66 "$rc"
+same 'status before the first start' 7 "$rc"
 start
 state() { hopctl status "$STORES/$1" --json 2>/dev/null | json store.state; }
 has_state() { [ "$(state "$1")" = "$2" ]; }

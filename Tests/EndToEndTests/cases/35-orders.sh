@@ -48,7 +48,7 @@ said commandReceived '' HOPD_REQUESTER='user root' || fail 'orders are not in th
 
 # pause --now: stops at a checkpoint, resume goes on
 hopctl set jobs 2 >"$ROOM/out" || fail set
-matches 'set' 'jobs = 2, it was 1' "$(cat "$ROOM/out")"
+matches 'set' 'jobs = 2 until hopd restarts .was 1.' "$(cat "$ROOM/out")"
 matches 'status' 'jobs = 2 .configured: 1.' "$(hopctl status)"
 rc=0; hopctl set job 2 2>"$ROOM/out" || rc=$?
 [ "$rc" -ne 0 ] || fail 'set of an unknown key'
