@@ -81,7 +81,7 @@ cd /
 untouched 'a loop of exchanges'
 
 # The watched directory itself, whose parent belongs to alice: it is not served before a reload.
-matches 'the warning' "may write in $ROOT/alice" "$(chown 20001 "$ROOT/alice"; hopctl check-config 2>&1)"
+matches 'the warning' "can write to $ROOT/alice" "$(chown 20001 "$ROOT/alice"; hopctl check-config 2>&1)"
 mv "$ROOT/alice/in" "$ROOT/alice/real" && ln -s "$ROOT/bob" "$ROOT/alice/in"
 moved() { values MESSAGE MESSAGE_ID="$(message_id watchDegraded)" | grep -q "leads to $ROOT/bob now"; }
 wait_for 30 "the watch is not served" moved
