@@ -83,7 +83,7 @@ untouched 'a loop of exchanges'
 # The watched directory itself, whose parent belongs to alice: it is not served before a reload.
 matches 'the warning' "can write to $ROOT/alice" "$(chown 20001 "$ROOT/alice"; hopctl check-config 2>&1)"
 mv "$ROOT/alice/in" "$ROOT/alice/real" && ln -s "$ROOT/bob" "$ROOT/alice/in"
-moved() { values MESSAGE MESSAGE_ID="$(message_id watchDegraded)" | grep -q "leads to $ROOT/bob now"; }
+moved() { values MESSAGE MESSAGE_ID="$(message_id watchDegraded)" | grep -q "now resolves to $ROOT/bob"; }
 wait_for 30 "the watch is not served" moved
 sleep 2
 untouched 'the root as a link'

@@ -45,7 +45,7 @@ same 'results' 's1.sqlite restored s2.sqlite waiting s3.sqlite restored s4.sqlit
 group=$(json group <"$ROOM/first")
 hopctl restore --watch test --since -1h --yes --json >"$ROOM/second"
 same 'group' "$group" "$(json group <"$ROOM/second")"
-same 'results' 's1.sqlite already s2.sqlite restored s3.sqlite already s4.sqlite already s5.sqlite already ' \
+same 'results' 's1.sqlite already-restored s2.sqlite restored s3.sqlite already-restored s4.sqlite already-restored s5.sqlite already-restored ' \
     "$(outcomes "$ROOM/second" | tr '\n' ' ')"
 for s in $all; do
     wait_for 30 "$s is held back" said storePinned "$STORES/$s.sqlite"
