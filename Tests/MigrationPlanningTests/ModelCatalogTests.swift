@@ -49,7 +49,7 @@ import Testing
         folder.appending("Three/A.xcdatamodeld/V1.xcdatamodel"), good.replacing("\"title\"", with: "\"name\""))
       let catalog = try ModelCatalog.load([folder])
       #expect(catalog.bundles.count == 2)
-      let remarks = catalog.warnings.filter { $0.message.contains("left out") }
+      let remarks = catalog.warnings.filter { $0.message.contains("and ignored") }
       #expect(remarks.count == 1 && remarks.first?.place.file?.string.contains("A.xcdatamodeld") == true, "\(remarks)")
     }
   }

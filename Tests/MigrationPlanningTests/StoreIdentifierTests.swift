@@ -59,7 +59,7 @@ import Testing
     let store = try SmallStore(other, "INSERT INTO ZSHELF (Z_PK, Z_ENT, Z_OPT) VALUES (1, 3, 1), (2, 3, 1)")
     let found = try store.identify(library)
     #expect(found.state == .unknown)
-    #expect(found.explanation?.message.contains("nearest is V3") == true)
+    #expect(found.explanation?.message.contains("closest is V3") == true)
     #expect(found.explanation?.reasons.map(\.place.entity) == ["Author", "Shelf"])
     #expect(found.entities.first { $0.name == "Shelf" }?.rows == 2)
     #expect(found.identified == nil)
