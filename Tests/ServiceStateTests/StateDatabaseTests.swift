@@ -269,7 +269,7 @@ import Testing
     let strange = JobRecord(job: "2", path: "/s/none", watch: "w", began: 1, ended: 1, result: "refused")
     _ = try database.write([.job(busy), .job(strange)], now: 3)
     let jobs = try StateReader(stateDirectory: room.path).jobs()
-    #expect(jobs.map(\.from) == ["v1", nil] && jobs.map(\.to) == ["v9", nil], "\(jobs)")
+    #expect(jobs.map(\.from) == [nil, "v1"] && jobs.map(\.to) == [nil, "v9"], "\(jobs)")
   }
 
   @Test func whereNothingIsRecordedTheReaderSaysWhatToDo() throws {

@@ -53,8 +53,9 @@ struct AdditionTests {
     work.mapping = mapping
     let state = room.path.appending("state")
     try FileManager.default.createDirectory(atPath: state.string, withIntermediateDirectories: true)
+    let job = String(UInt32.random(in: 0...UInt32.max), radix: 16)
     return try StoreAddition(stateDirectory: state, mode: nil).add(
-      work, again: again, to: CanonicalStoreLocation(resolving: room.path.appending("store.sqlite")), job: "0a",
+      work, again: again, to: CanonicalStoreLocation(resolving: room.path.appending("store.sqlite")), job: job,
       backup: BackupRule(), now: 1_700_000_000,
       identify: { reader in
         StoreAddition.Identified(schema: room.schema, metadata: try reader.metadata(), version: "Test")

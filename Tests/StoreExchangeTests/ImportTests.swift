@@ -201,7 +201,7 @@ struct ImportTests {
       ])
     let wrong = try room.file("p.csv", "n;s;f\nX;;\n")
     do {
-      try room.load(wrong, mapping: try room.file("m.hopimport.toml", mapping))
+      try room.load(wrong, as: "wrong.sqlite", mapping: try room.file("m.hopimport.toml", mapping))
       Issue.record("the import succeeded")
     } catch let error as HopdError {
       let hints = ([error] + error.reasons).compactMap(\.hint)
@@ -209,7 +209,7 @@ struct ImportTests {
     }
     let renamed = try room.file("p.csv", "name,s,f\nOak,,\n")
     do {
-      try room.load(renamed, mapping: try room.file("m.hopimport.toml", mapping))
+      try room.load(renamed, as: "renamed.sqlite", mapping: try room.file("m.hopimport.toml", mapping))
       Issue.record("the import succeeded")
     } catch let error as HopdError {
       // A name is meant as a column: what an expression would need is not said.
@@ -283,7 +283,7 @@ struct ImportTests {
       ),
       (
         "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\ndates = \"%d\"\n[import.columns]\nname = \"Family\"\n",
-        "`dates` is no form of dates"
+        "`dates` is not a date format"
       ),
       ("", "there is no [[import]]"),
     ])

@@ -59,12 +59,12 @@ import Testing
     arguments: [
       ([:], "no array task"), (["HOPD_SHARD": "forty"], "not of the form I/N"),
       // `--array=3,5`: two tasks of an unknown number of shards.
-      (["SLURM_ARRAY_TASK_ID": "3", "MIN": "3", "MAX": "5", "COUNT": "2"], "has holes"),
+      (["SLURM_ARRAY_TASK_ID": "3", "MIN": "3", "MAX": "5", "COUNT": "2"], "has gaps"),
       (["SLURM_ARRAY_TASK_ID": "3"], "do not describe"),
       (["SLURM_ARRAY_TASK_ID": "1", "MIN": "0", "MAX": "9223372036854775807", "COUNT": "2"], "do not describe"),
-      (["JOB_COMPLETION_INDEX": "9223372036854775807", "HOPD_SHARDS": "4"], "does not tell"),
-      (["JOB_COMPLETION_INDEX": "0"], "does not tell"),
-      (["JOB_COMPLETION_INDEX": "4", "HOPD_SHARDS": "4"], "does not tell"),
+      (["JOB_COMPLETION_INDEX": "9223372036854775807", "HOPD_SHARDS": "4"], "does not pass"),
+      (["JOB_COMPLETION_INDEX": "0"], "does not pass"),
+      (["JOB_COMPLETION_INDEX": "4", "HOPD_SHARDS": "4"], "does not pass"),
     ])
   func whatTheEngineDoesNotTellIsAsked(_ given: [String: String], _ words: String) {
     let error = #expect(throws: HopdError.self) { try Self.automatic(given) }
