@@ -2,13 +2,13 @@
 
 /// Finds similar names.
 package enum NearestName {
-  /// Returns the name that is most similar to `name`, if at most a third of its letters differ. Case, spaces, hyphens
-  /// and underscores count only between names that are equal otherwise: "library2" is nearer to "Library 2" than to
-  /// "Library".
+  /// Returns the name that is most similar to `name`, if at most a third of its letters differ, or one of a short name,
+  /// but not all. Case, spaces, hyphens and underscores count only between names that are equal otherwise: "library2" is
+  /// nearer to "Library 2" than to "Library".
   package static func among(_ names: some Sequence<String>, to name: String) -> String? {
     let plainName = plain(name)
     return names.map { (near: distance(plainName, plain($0)), exact: distance(name, $0), name: $0) }
-      .filter { $0.near <= max(1, name.utf8.count / 3) }.min { $0 < $1 }?.name
+      .filter { $0.near <= max(1, name.utf8.count / 3) && $0.near < max(1, name.utf8.count) }.min { $0 < $1 }?.name
   }
 
   private static func plain(_ name: String) -> String { name.lowercased().filter { !" -_".contains($0) } }
