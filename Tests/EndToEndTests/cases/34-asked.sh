@@ -23,7 +23,7 @@ wait_for 30 'retrying' has_state mine.sqlite retrying
 wait_for 30 'busy' has_state held.sqlite busy
 hopctl status >"$ROOM/out" || fail 'status while hopd runs'
 matches 'status' '5 stores: 2 current, 1 busy, 1 retrying, 1 failed' "$(cat "$ROOM/out")"
-matches 'process' "process $(main_pid)" "$(cat "$ROOM/out")"
+matches 'process' "PID $(main_pid)" "$(cat "$ROOM/out")"
 # Which, why, since when, and what to type: and what is to be typed works.
 matches 'reason' 'not-a-store' "$(cat "$ROOM/out")"
 next=$(hopctl status "$STORES/noise.sqlite" --json | json store.problem.command)
