@@ -191,7 +191,8 @@ struct PartialStoreTests {
     // Explained like any store of no version, with the way that it has.
     let explained = try room.run("explain", store, "--models", version("Zoo 2"))
     #expect(explained.output.contains("route: a → Zoo 2") && explained.output.contains("134130"))
-    #expect(explained.output.contains("closest: Zoo 2 of") && explained.output.contains("Animal."), "\(explained.output)")
+    #expect(
+      explained.output.contains("closest: Zoo 2 of") && explained.output.contains("Animal."), "\(explained.output)")
     // The way back, and a version that drops something, look the same.
     let newer = try room.store("b.sqlite", version: "Zoo 2")
     for (path, target, property) in [(newer, "Zoo", "born"), (store, "Zoo 10", "colour")] {

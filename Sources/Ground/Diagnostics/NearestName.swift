@@ -3,8 +3,8 @@
 /// Finds similar names.
 package enum NearestName {
   /// Returns the name that is most similar to `name`, if at most a third of its letters differ, or one of a short name,
-  /// but not all. Case, spaces, hyphens and underscores count only between names that are equal otherwise: "library2" is
-  /// nearer to "Library 2" than to "Library".
+  /// but not all. Case, spaces, hyphens and underscores count only between names that are equal otherwise: "library2"
+  /// is nearer to "Library 2" than to "Library".
   package static func among(_ names: some Sequence<String>, to name: String) -> String? {
     let plainName = plain(name)
     return names.map { (near: distance(plainName, plain($0)), exact: distance(name, $0), name: $0) }
