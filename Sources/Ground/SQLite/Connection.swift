@@ -18,7 +18,7 @@ package final class Connection {
   var functionFailure: (any Error)?
 
   /// The page cache of each database of a connection, in KiB; sorting uses as much again. It should hold the pages that
-  /// each row looks up (the keys of objects by distinct values), or each look-up reads a page (docs/decisions/0167).
+  /// each row looks up (the keys of objects by distinct values), or each look-up reads a page (docs/decisions/0154).
   package static let cacheKibibytes: Int64 = 6144
 
   /// Memory statistics are off: they take a lock on every allocation, which costs a hundredth of a migration, a
