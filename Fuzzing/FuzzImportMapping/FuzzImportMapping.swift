@@ -3,6 +3,7 @@
 import Diagnostics
 import FuzzBounds
 import StoreExchange
+import SystemPackage
 
 /// One input: never a trap, whatever the bytes.
 @_cdecl("LLVMFuzzerTestOneInput")

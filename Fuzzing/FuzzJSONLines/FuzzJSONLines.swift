@@ -22,7 +22,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   defer { fuzz_bounds_end() }
   do {
     let reader = try JSONLinesReader(file.path, columns: ["id", "name", "address.city", "tags", "a.b.c"])
-    while let record = try reader.next() { _ = record.cells.map(\.text) }
+    while let record = try reader.next() { _ = record.cells.hashValue }
   } catch let error as HopdError {
     if error.place.file == nil { fatalError("an error of JSON lines names no file") }
     _ = error.description

@@ -33,9 +33,9 @@ package enum DataCell: Hashable {
 
 /// A row, and its line in the file; a table of a database has no lines, and its rows are counted.
 package struct DataRecord {
-  let line: Int64
+  package let line: Int64
   /// By the places of the columns; cells may be missing at the end.
-  let cells: [DataCell]
+  package let cells: [DataCell]
 }
 
 /// Rows of one file or table.
