@@ -141,3 +141,20 @@ PLAIN void free(void *pointer) {
 }
 
 #endif
+
+static char file_path[] = "/dev/shm/fuzz-file-XXXXXX";
+
+static PLAIN void remove_file(void) { unlink(file_path); }
+
+PLAIN const char *fuzz_file(const void *data, size_t size) {
+    static int descriptor = -1;
+    if (descriptor < 0) {
+        descriptor = mkstemp(file_path);
+        atexit(remove_file);
+    }
+    if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, data, size, 0) != (ssize_t)size) {
+        perror("fuzz bounds: the file of the input");
+        abort();
+    }
+    return file_path;
+}

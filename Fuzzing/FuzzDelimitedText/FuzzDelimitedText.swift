@@ -3,31 +3,21 @@
 
 import Diagnostics
 import FuzzBounds
-import Glibc
 import StoreExchange
 import SystemPackage
-
-/// A file without a name, which the reader opens by the path of its descriptor.
-private let file: (descriptor: CInt, path: FilePath) = {
-  var template = Array("/tmp/csv-XXXXXX".utf8CString)
-  let descriptor = mkstemp(&template)
-  unlink(template)
-  return (descriptor, FilePath("/proc/self/fd/\(descriptor)"))
-}()
 
 /// One input: never a trap, whatever the bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   guard let data, size > 0 else { return 0 }
-  let rest = size - 1
-  guard ftruncate(file.descriptor, 0) == 0, pwrite(file.descriptor, data + 1, rest, 0) == rest else { return 0 }
+  let file = FilePath(platformString: fuzz_file(data + 1, size - 1))
   let delimiters: [UInt8] = [0x2c, 0x09, 0x3b, 0x7c]
   let encodings: [TextEncoding?] = [nil, .utf8, .utf16, .windows1252]
   fuzz_bounds_begin()
   defer { fuzz_bounds_end() }
   do {
     let reader = try CSVReader(
-      file.path, delimiter: delimiters[Int(data[0] & 3)], encoding: encodings[Int(data[0] >> 2 & 3)])
+      file, delimiter: delimiters[Int(data[0] & 3)], encoding: encodings[Int(data[0] >> 2 & 3)])
     _ = reader.advice
     var line: Int64 = 0
     while true {
@@ -42,7 +32,7 @@ public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
       }
     }
   } catch let error as HopdError {
-    if error.place.file == nil { fatalError("an error of CSV names no file") }
+    if error.code == .inputOutput || error.place.file == nil { fatalError("\(error)") }
     _ = error.description
   } catch {
     fatalError("an error of CSV is none of hopd's")

@@ -11,4 +11,7 @@ void fuzz_bounds_begin(void);
 /// Ends counting; the peaks of the run are printed when the process ends.
 void fuzz_bounds_end(void);
 
+/// Writes an input into a file for parsers that open one, and returns its path; the file is removed at the end.
+const char *fuzz_file(const void *data, size_t size);
+
 #endif
