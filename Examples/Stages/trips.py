@@ -3,7 +3,7 @@ from hopd_policy import CustomMigrationStage, run
 
 
 class MergeTrips(CustomMigrationStage):
-    """Before the hop: merge the trips of each name into the first, which gets all stops."""
+    """Before the hop: merge trips with the same name into the first, which gets all stops."""
 
     def will_migrate(self, stage, manager):
         first = manager.table("first")                      # on disk; did_migrate can read it too

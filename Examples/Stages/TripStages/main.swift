@@ -2,7 +2,7 @@
 
 import MigrationPolicy
 
-/// Before the hop: merges the trips of each name into the first, which gets all stops.
+/// Before the hop: merges trips with the same name into the first, which gets all stops.
 final class MergeTrips: CustomMigrationStage {
   override func willMigrate(_ stage: StageDescription, manager: MigrationManager) throws {
     let first = manager.table("first")  // on disk; didMigrate can read it too
