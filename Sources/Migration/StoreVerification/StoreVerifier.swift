@@ -69,7 +69,7 @@ package struct StoreVerifier {
       throw HopdError(
         .verificationFailed, "the migrated store failed \(failed.count) of \(checks.count) checks",
         at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is unchanged; please report this bug with the output of `hopctl plan`",
+        hint: "report this bug with the output of `hopctl plan`; the store is unchanged",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks, rows: rows)
@@ -99,7 +99,7 @@ package struct StoreVerifier {
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the extended store failed \(failed.count) of \(checks.count) checks", at: place,
-        hint: "the store is unchanged; run `hopctl verify` on it: it may have failed them before",
+        hint: "run `hopctl verify` on the store, which may have failed them before; it is unchanged",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks)

@@ -34,7 +34,7 @@ package enum CalibrationFile {
     func mistake(_ message: String, _ node: TOMLNode) -> HopdError {
       HopdError(
         .calibrationInvalid, message, at: node.place(key: "form"),
-        hint: "hopctl model calibrate writes this file: [[form]] with name, model and evidence")
+        hint: "create it with `hopctl model calibrate`: [[form]] with name, model and evidence")
     }
     guard case .table(let top) = root.value else { return CalibratedForms() }
     var forms = CalibratedForms()

@@ -77,8 +77,8 @@ package final class GitSource {
   package static func hint(for name: String, _ tags: [Tag]) -> String {
     let known = tags.map(\.name)
     guard !known.isEmpty else { return "fetch the tags: git fetch --tags; in a pipeline, fetch-tags: true" }
-    return NearestName.among(known, to: name).map { "did you mean \($0.printableLine)?" }
-      ?? "the last of \(known.count) tags are: " + known.suffix(8).map(\.printableLine).joined(separator: ", ")
+    return NearestName.among(known, to: name).map { "use '\($0.printableLine)'" }
+      ?? "use one of the last of \(known.count) tags: " + known.suffix(8).map(\.printableLine).joined(separator: ", ")
   }
 
   // MARK: Source of a commit
@@ -201,7 +201,7 @@ package final class GitSource {
   private func incomplete(_ name: String) -> HopdError {
     HopdError(
       .inputOutput, "git does not have the object \(name)", at: Place(file: repository),
-      hint: "is the clone complete? In a pipeline: fetch-depth: 0")
+      hint: "fetch the whole history: git fetch --unshallow; in a pipeline, fetch-depth: 0")
   }
 
   // MARK: git
@@ -223,7 +223,7 @@ package final class GitSource {
       throw HopdError(
         .usage, "git cannot read the repository: \(answer.errors.split(separator: "\n").first ?? "")",
         at: Place(file: folder),
-        hint: "is the commit there? In a pipeline: fetch it first, for example with fetch-depth: 0")
+        hint: "fetch the commit first; in a pipeline, for example, with fetch-depth: 0")
     }
     return answer.output
   }

@@ -72,7 +72,7 @@ package struct SourceFolder: SourceTree {
     guard found.count <= limits.files else {
       throw HopdError(
         .sourceTooLarge, "the folder has more than \(limits.files) Swift files", at: Place(file: path),
-        hint: "name only the folder that declares the models")
+        hint: "pass only the directory that declares the models")
     }
     let hasProject = found.contains { $0.hasSuffix("project.pbxproj") }
     if !hasProject, let (above, names, project) = Self.projectAbove(path) {

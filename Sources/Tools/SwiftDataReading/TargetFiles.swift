@@ -86,7 +86,7 @@ struct TargetFiles {
       .notFound, "there is no target \(name.printableLine)",
       at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
       hint: targets.isEmpty
-        ? "--target takes the name of an Xcode target, of a package's target, or of a folder"
+        ? "pass the name of an Xcode target, of a package's target, or of a directory"
         : "the targets are: \(Set(targets).sorted().map(\.printableLine).joined(separator: ", "))")
   }
 

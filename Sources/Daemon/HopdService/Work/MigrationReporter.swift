@@ -320,7 +320,7 @@ package struct MigrationReporter: Sendable {
       return FailureEntry(
         kind: .migrationInterrupted, result: "interrupted",
         text: "the migration of \(name) stopped at a checkpoint", level: .notice,
-        hint: "no action needed: hopd continues from the checkpoint when it next starts")
+        hint: "start hopd again; it continues from the checkpoint")
     case .settled, .queued, .forgotten: return nil
     }
   }

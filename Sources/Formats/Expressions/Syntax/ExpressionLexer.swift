@@ -202,7 +202,7 @@ struct ExpressionLexer {
       }
     }
     if let scalar = peek(), KeyPathSteps.isNamePart(scalar) {
-      throw source.syntax("a number runs into a name", at: index, hint: "names begin with a letter or _")
+      throw source.syntax("a number runs into a name", at: index, hint: "start the name with a letter or _")
     }
     let text = source.text(start..<index)
     if isDouble {
@@ -264,7 +264,7 @@ struct ExpressionLexer {
       }
       throw source.syntax("\\u of a surrogate is allowed only in a pair of them", at: start)
     default:
-      throw source.syntax("the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
+      throw source.syntax("the escape \\\(scalar) is not known", at: start, hint: "write \\\\ for a backslash")
     }
   }
 

@@ -105,7 +105,7 @@ package struct ExpressionParser {
     guard height <= ExpressionLimits.height else {
       throw source.syntax(
         "the expression is nested deeper than \(ExpressionLimits.height)", at: offset,
-        hint: "sums and products count one level for each of their terms")
+        hint: "split the expression; each term of a sum or product counts as one level")
     }
     return Built(node: node, height: height)
   }
@@ -235,7 +235,7 @@ package struct ExpressionParser {
     default: break
     }
     return source.syntax(
-      "a comparison operator is missing", at: offset, hint: "write what the value is compared with, as in flag == TRUE")
+      "a comparison operator is missing", at: offset, hint: "write a comparison, such as flag == TRUE")
   }
 
   /// Parses `[cd]`, directly after the operator.

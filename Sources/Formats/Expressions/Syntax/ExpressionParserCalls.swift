@@ -72,7 +72,7 @@ extension ExpressionParser {
     guard let target = CastTarget(typeName: name) else {
       throw source.unsupported(
         "CAST to \(name) is not supported", at: offset,
-        hint: "types are: " + CastTarget.allCases.map(\.rawValue).joined(separator: ", "))
+        hint: "use one of: " + CastTarget.allCases.map(\.rawValue).joined(separator: ", "))
     }
     advance()
     return try build(.cast(operand.node, target), above: operand.height)

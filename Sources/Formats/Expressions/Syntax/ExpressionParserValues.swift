@@ -24,7 +24,7 @@ extension ExpressionParser {
   private func mixedBits() -> HopdError {
     source.syntax(
       "a bit operator beside another operator is not clear: parentheses are needed", at: offset,
-      hint: "write (a & b) | c; for both of two comparisons to hold write AND, for one of them OR")
+      hint: "write (a & b) | c, or AND and OR between comparisons")
   }
 
   /// An expression, and whether it has operators of its own level.
@@ -225,7 +225,7 @@ extension ExpressionParser {
       guard take(.close) else {
         throw source.syntax(
           ") is missing behind the expression", at: offset,
-          hint: "a comparison is not a value; TERNARY(comparison, a, b) is")
+          hint: "write TERNARY(comparison, a, b) for a value")
       }
       return inner
     case .symbol(.openBrace): return try aggregate()
@@ -259,9 +259,9 @@ extension ExpressionParser {
       return try call { parser throws(HopdError) in try parser.subquery() }
     case .function where peek(1) == .symbol(.open): return try call { parser throws(HopdError) in try parser.message() }
     default:
-      let hint = "a property of that name is written #\(text)"
+      let hint = "write #\(text) for a property of that name"
       if let refusal = keyword.refusal { throw source.unsupported(refusal, at: offset, hint: hint) }
-      throw source.syntax("\(text) is a keyword and no expression", at: offset, hint: hint)
+      throw source.syntax("\(text) is a keyword, not an expression", at: offset, hint: hint)
     }
   }
 

@@ -86,7 +86,7 @@ enum ExpressionRefusal {
       return own.lowercased() == bare || own.hasPrefix(bare) && bare.count >= 3
     }
     if let near { return "write \(near.rawValue)(…)" }
-    return "functions are: " + ExpressionFunction.allCases.map(\.rawValue).joined(separator: " ")
+    return "use one of: " + ExpressionFunction.allCases.map(\.rawValue).joined(separator: " ")
       + " and CAST, TERNARY, SUBQUERY, FUNCTION"
   }
 }

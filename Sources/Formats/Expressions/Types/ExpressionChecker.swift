@@ -67,7 +67,7 @@ package struct ExpressionChecker: Sendable {
     case .null, .unknown: break
     default:
       if typing.findings.isEmpty {
-        typing.invalid("“\(node)” gives \(type.words), which is not a key", hint: "a key is one plain value")
+        typing.invalid("“\(node)” gives \(type.words), which is not a key", hint: "pass a single value as the key")
       }
     }
     try typing.finish(at: Place())
@@ -83,7 +83,7 @@ package struct ExpressionChecker: Sendable {
     if case .objects(let entity, _) = type {
       result = entity
     } else if typing.findings.isEmpty {
-      typing.invalid("“\(node)” gives \(type.words)", hint: "a to-many relationship is wanted, as $source.items")
+      typing.invalid("“\(node)” gives \(type.words)", hint: "pass a to-many relationship, such as $source.items")
     }
     try typing.finish(at: Place())
     return result
@@ -107,7 +107,7 @@ extension ExpressionTyping {
     case .values, .object, .objects, .destinationObjects:
       invalid(
         "“\(node)” gives \(type.words), but \(attribute.name) is \(attributeWords(attribute))",
-        hint: type.isMany ? "an attribute takes one value: write an operator such as @count, @max or [FIRST]" : nil)
+        hint: type.isMany ? "write an operator such as @count, @max or [FIRST]: an attribute has one value" : nil)
       return
     }
     if case .constant(.integer(let number)) = node, let range = attribute.type.integers, !range.contains(number) {
@@ -132,7 +132,7 @@ extension ExpressionTyping {
       default: nil
       }
     if let target { return "write CAST(\(node), '\(target.rawValue)')" }
-    return "values are not converted automatically, and no CAST supports this conversion; use a policy"
+    return "use a policy; no CAST supports this conversion"
   }
 
   /// Checks whether a relationship can be set to these objects.

@@ -101,7 +101,7 @@ struct ExpressionTyping {
         invalid(
           "“\(node)” calls \(selector) of a policy, but "
             + (scope.place == .sourceFilter ? "filters have none" : "the entity mapping names none"),
-          hint: scope.place == .sourceFilter ? nil : "set a policy for the entity mapping, or write another expression"
+          hint: scope.place == .sourceFilter ? nil : "set a policy for the entity mapping, or write a different expression"
         )
       }
       for argument in arguments where !Self.isForPolicy(argument) { _ = type(of: argument) }
@@ -133,10 +133,10 @@ struct ExpressionTyping {
       return invalid("$source has no meaning here: the entity mapping has no source")
     }
     if Self.reservedVariables.contains(name) {
-      return unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
+      return unsupported("$\(name) is not supported here", hint: "use $source, the object that is migrated")
     }
     let known = (variables.keys.sorted() + ["source"]).map { "$" + $0 }
-    return invalid("the variable $\(name) is not known", hint: "variables are: " + known.joined(separator: ", "))
+    return invalid("the variable $\(name) is not known", hint: "use one of: " + known.joined(separator: ", "))
   }
 
   // MARK: Operands
@@ -204,7 +204,7 @@ struct ExpressionTyping {
         return unsupported(
           "CAST cannot make \(target.type(from: from).kind.words) of \(from.kind.words)",
           hint: from == .string && target == .date
-            ? "dates have no agreed form as text: CAST seconds since 2001-01-01 UTC" : nil)
+            ? "CAST the seconds since 2001-01-01 UTC" : nil)
       }
       if case .constant(.string(let text)) = operand, target != .string, Double(text) == nil {
         invalid("“\(node)” can never be: the text is not a number")
@@ -334,7 +334,7 @@ extension ExpressionTyping {
     guard operand.isMany else {
       return invalid(
         "\(function.rawValue) wants a collection, but “\(argument)” gives \(operand.words)",
-        hint: "a collection is a to-many relationship, a path over one, or a list {a, b}")
+        hint: "pass a to-many relationship, a path over one, or a list {a, b}")
     }
     if case .keyPath = argument, !checkSet(operand, argument, isExternal: externalValues > externalBefore) {
       return .unknown
@@ -357,13 +357,13 @@ extension ExpressionTyping {
     if case .values(let value) = type, value.kind == .transformable || isExternal {
       unsupported(
         "“\(node)” gives a set of contents that are only carried: which of them are equal is not known",
-        hint: "write @count behind the relationship, for the number of objects")
+        hint: "append @count to the relationship for the number of objects")
       return false
     }
     guard let nestedPath else { return true }
     unsupported(
       "“\(node)” goes over two to-manys: for Core Data that is a set of sets, of which nothing is counted or summed",
-      hint: "for the members of all, each once, write \(nestedPath)")
+      hint: "write \(nestedPath) for the distinct members of all")
     return false
   }
 
@@ -420,7 +420,7 @@ extension ExpressionTyping {
       let type = type(of: member)
       if type == .unknown { return .unknown }
       guard !type.isMany else {
-        return invalid("a member of the list “\(node)” gives \(type.words)", hint: "a list holds single values")
+        return invalid("a member of the list “\(node)” gives \(type.words)", hint: "put only single values in a list")
       }
       common = unified(common, type, node)
       if common == .unknown { return .unknown }
@@ -453,7 +453,7 @@ extension ExpressionTyping {
     }
     return invalid(
       "“\(node)” uses an index on a collection without an order",
-      hint: "only ordered relationships and lists have one; @min and @max find a least and a greatest")
+      hint: "use an ordered relationship or a list, or @min or @max")
   }
 
   mutating func subqueryType(
@@ -486,7 +486,7 @@ extension ExpressionTyping {
     if case .entityMapping(let name) = lookup, let known = scope.entityMappings, !known.contains(name) {
       invalid(
         "there is no entity mapping “\(name)”",
-        hint: "entity mappings are: " + known.sorted().prefix(20).joined(separator: ", "))
+        hint: "use one of: " + known.sorted().prefix(20).joined(separator: ", "))
     }
     let type = type(of: objects)
     switch type {

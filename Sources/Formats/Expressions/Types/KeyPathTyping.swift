@@ -66,7 +66,7 @@ extension ExpressionTyping {
       let known = ValueGetter.names(of: type)
       invalid(
         "in “\(node)”, \(name) is used on \(base.words)",
-        hint: known.isEmpty ? nil : "of \(type.kind.words) there are: \(known)")
+        hint: known.isEmpty ? nil : "use one for \(type.kind.words): \(known)")
       return nil
     }
     if type == .binary, externalValues > 0 {
@@ -129,9 +129,9 @@ extension ExpressionTyping {
     let model = scope.model
     let names = Array(model.allAttributes(of: entity).keys) + Array(model.allRelationships(of: entity).keys)
     let lowered = name.lowercased()
-    var hint = names.filter { $0.lowercased() == lowered }.min().map { "did you mean \($0)?" }
+    var hint = names.filter { $0.lowercased() == lowered }.min().map { "use '\($0)'" }
     if let composite = model.allComposites(of: entity)[name] {
-      hint = "\(name) is a composite: use an element, as \(name).\(composite.elements.first?.name ?? "")"
+      hint = "use an element of the composite \(name), such as \(name).\(composite.elements.first?.name ?? "")"
     }
     if hint == nil, let heir = model.subtree(of: entity).dropFirst().first(where: { $0.hasProperty(named: name) }) {
       hint = "only its subentity \(heir.name) has it"

@@ -36,7 +36,7 @@ extension ExpressionTyping {
       guard left.isMany else {
         invalid(
           "in “\(text)”, \(comparison.modifier.rawValue) wants a to-many, but “\(comparison.left)” gives \(left.words)",
-          hint: "leave \(comparison.modifier.rawValue) out")
+          hint: "remove \(comparison.modifier.rawValue)")
         return
       }
       left = left.member
@@ -55,7 +55,7 @@ extension ExpressionTyping {
       guard !right.isMany else {
         invalid(
           "in “\(text)”, “\(comparison.right)” gives \(right.words)",
-          hint: "only IN and BETWEEN take a collection on the right; write ANY before the left side")
+          hint: "write ANY before the left side; only IN and BETWEEN accept a collection on the right")
         return
       }
       switch comparison.operation {
@@ -130,7 +130,7 @@ extension ExpressionTyping {
     switch (left, right) {
     case (.value(.date), .value(let other)) where other.kind == .number,
       (.value(let other), .value(.date)) where other.kind == .number:
-      hint = "a date is CAST(seconds since 2001-01-01 UTC, 'NSDate')"
+      hint = "write CAST(seconds since 2001-01-01 UTC, 'NSDate') for a date"
     case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
       hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
     case (.value(.string), .value(let other)) where other.kind == .number,
@@ -184,18 +184,18 @@ extension ExpressionTyping {
     if case .constant(.string("")) = comparison.right {
       invalid(
         "in “\(text)”, the pattern is empty, and what that matches is not known",
-        hint: "write == '' for empty text, != nil for any")
+        hint: "write == '' for an empty string, != nil for any string")
       return
     }
     guard comparison.operation == .matches, right != .null else { return }
     guard case .constant(.string(let pattern)) = comparison.right else {
-      unsupported("in “\(text)”, MATCHES wants a pattern in quotes", hint: "write the pattern itself, or use LIKE")
+      unsupported("in “\(text)”, MATCHES wants a pattern in quotes", hint: "write a literal pattern, or use LIKE")
       return
     }
     do throws(HopdError) {
       _ = try RegularPattern(pattern, ignoringCase: comparison.ignoresCase)
     } catch {
-      unsupported("in “\(text)”, \(error.message)", hint: error.hint ?? "write the pattern in other words, or use LIKE")
+      unsupported("in “\(text)”, \(error.message)", hint: error.hint ?? "write a simpler pattern, or use LIKE")
     }
   }
 }

@@ -89,7 +89,7 @@ struct ModelArchive {
 
   // MARK: Problems
 
-  static let hint = "nothing needs to be done: apps bring their own model; or give the compiled model (.momd, .mom)"
+  static let hint = "ignore this, because apps have their own model, or pass the compiled model (.momd, .mom)"
 
   static func leftEmpty(_ message: String, _ place: Place) -> HopdError {
     HopdError(.modelCacheLeftEmpty, "the copy of the model in the store is omitted: \(message)", at: place, hint: hint)

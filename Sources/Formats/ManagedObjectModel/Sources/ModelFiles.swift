@@ -100,7 +100,7 @@ package enum ModelFiles {
       switch kind {
       case .notFound: "check the path"
       case .noPermission: "grant hopd read access to it"
-      default: "is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
+      default: "check that it is a regular file or directory, and check the kernel log: dmesg"
       }
     return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)
   }
@@ -190,6 +190,6 @@ package struct FolderSearch {
   private func skip(_ path: FilePath, _ message: String, _ cause: HopdError?) {
     skipped(
       HopdError(
-        .linkNotSearched, message, at: Place(file: path), cause: cause, hint: "remove it, or name where it leads to"))
+        .linkNotSearched, message, at: Place(file: path), cause: cause, hint: "remove it, or pass the target of the link"))
   }
 }

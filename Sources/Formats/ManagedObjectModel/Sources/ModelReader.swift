@@ -60,13 +60,13 @@ package enum ModelReader {
     case (_, .folder):
       throw HopdError(
         .invalidModel, "this folder is not a model", at: place,
-        hint: "pass the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file")
+        hint: "pass the .xcdatamodeld or .momd bundle, an .xcdatamodel, or a .mom")
     default:
       throw HopdError(
         .invalidModel, "this file is not a model", at: place,
         hint:
-          "a model in source form is a folder: pass the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
-          + "one is a .momd folder or a .mom file")
+          "pass the .xcdatamodeld or .xcdatamodel directory of the source form, or the .momd directory or .mom file "
+          + "of the compiled form")
     }
   }
 
@@ -96,7 +96,7 @@ package enum ModelReader {
     default:
       throw HopdError(
         .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
-        hint: "pass an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or their directory")
+        hint: "pass an .xcdatamodeld or .momd bundle, an .xcdatamodel, a .mom, or their directory")
     }
     let tooMany = HopdError(
       .modelTooLarge, "more than 200000 files lie in this folder of models",

@@ -142,7 +142,7 @@ package struct MappingChecker {
       if composites[property.name] != nil {
         invalid(
           "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", here,
-          hint: "map its elements one by one in a text mapping (.hopmap.toml)")
+          hint: "map its elements individually in a text mapping (.hopmap.toml)")
         continue
       }
       guard let attribute = attributes[property.name] else {
@@ -264,7 +264,7 @@ package struct MappingChecker {
       invalid(
         "it fetches the objects of the entity mapping “\(name)”, a name that \(targets.count) entity mappings have",
         place,
-        hint: "give every entity mapping its own name")
+        hint: "rename one of the entity mappings")
       return nil
     }
     return target

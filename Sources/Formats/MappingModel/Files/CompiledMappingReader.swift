@@ -102,7 +102,7 @@ struct CompiledMappingReader {
         guard source == nil else {
           throw HopdError(
             .invalidMapping, "the entity mapping has a source entity but no source expression",
-            hint: "make the mapping model again from its source form")
+            hint: "compile the mapping model again from its source form")
         }
         return nil
       }
@@ -110,7 +110,7 @@ struct CompiledMappingReader {
       guard fetch.entity == source else {
         throw HopdError(
           .invalidMapping, "the source expression fetches the entity \(fetch.entity), not \(source ?? "none")",
-          hint: "make the mapping model again from its source form")
+          hint: "compile the mapping model again from its source form")
       }
       guard let text = fetch.predicate else { return nil }
       return try SourceFilter(text: text, at: place)

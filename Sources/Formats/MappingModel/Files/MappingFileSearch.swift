@@ -47,7 +47,7 @@ package enum MappingFileSearch {
     guard case .folder = kind else {
       throw HopdError(
         .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
-        hint: "pass an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or their directory")
+        hint: "pass an .xcmappingmodel, a .cdm, .hopmap.toml or .hopstages.toml file, or their directory")
     }
     let tooMany = HopdError(
       .mappingTooLarge, "more than 200000 files are in this folder of mapping models",

@@ -26,7 +26,7 @@ package struct XcodeMappingFile: MappingFile {
     guard try ModelFiles.kind(of: file) != .missing else {
       throw HopdError(
         .invalidMapping, "the mapping model has no file “xcmapping.xml”", at: Place(file: path),
-        hint: "was it copied completely? Copy the .xcmappingmodel from the app's sources again")
+        hint: "copy the whole .xcmappingmodel from the app's sources again")
     }
     do throws(HopdError) {
       try self.init(

@@ -198,7 +198,7 @@ final class XcodeMappingReader: XMLEventHandler {
       guard fetch.entity == source else {
         throw HopdError(
           .invalidMapping, "the source expression fetches the entity \(fetch.entity), not \(source ?? "none")",
-          hint: "switch “Auto Generate Value Expression” of the entity mapping on")
+          hint: "enable “Auto Generate Value Expression” of the entity mapping")
       }
       entity.filter = fetch.predicate ?? entity.filter
     }

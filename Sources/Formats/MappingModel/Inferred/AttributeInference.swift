@@ -59,7 +59,7 @@ extension InferenceRun {
     func refuse(_ message: String) {
       findings.add(
         message, entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
-        hint: "let a mapping model for this hop convert the values, or let the attribute start without them: "
+        hint: "convert the values in a mapping model for this hop, or drop them: "
           + RenameRules.dropping(origin.name, before.name))
     }
     // A derived value is computed again, or carried under its own conditions, which planning inspects.
@@ -86,7 +86,7 @@ extension InferenceRun {
           + (attribute.type == .composite ? ", with composites inside or without elements" : "")
           + ", whose form in a store is not known",
         entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
-        hint: "make the attribute transient or give it another type")
+        hint: "make the attribute transient or change its type")
     }
   }
 }

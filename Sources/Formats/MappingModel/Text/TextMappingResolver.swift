@@ -206,6 +206,6 @@ struct TextMappingResolver {
     let known = names.sorted().prefix(20).joined(separator: ", ")
     mistakes.add(
       "there is no \(kind) \(name.value) in \(owner)", at: name.place,
-      near.map { "did you mean \($0)?" } ?? (known.isEmpty ? "remove it" : "there are: \(known)"))
+      near.map { "use '\($0)'" } ?? (known.isEmpty ? "remove it" : "use one of: \(known)"))
   }
 }

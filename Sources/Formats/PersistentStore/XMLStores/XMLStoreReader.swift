@@ -85,6 +85,6 @@ final class XMLStoreReader: XMLEventHandler {
     HopdError(
       .xmlStoreInvalid, "the XML store cannot be read: \(what)",
       at: position.map { Place(line: $0.line).filled(from: place) } ?? place,
-      hint: "nothing was written; let the app open the store, or restore it from a backup")
+      hint: "open the store with the app, or restore it from a backup; nothing was written")
   }
 }

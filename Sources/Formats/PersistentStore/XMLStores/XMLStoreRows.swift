@@ -268,6 +268,6 @@ private struct XMLStoreRows {
     HopdError(
       .xmlStoreInvalid, "the XML store cannot become a SQLite store: \(what)",
       at: object.map { Place(line: $0.line).filled(from: file) } ?? file,
-      hint: "nothing was written; let the app convert it: migratePersistentStore with NSSQLiteStoreType")
+      hint: "convert it with the app: migratePersistentStore with NSSQLiteStoreType; nothing was written")
   }
 }

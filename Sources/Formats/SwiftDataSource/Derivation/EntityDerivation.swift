@@ -41,7 +41,7 @@ extension ModelDerivation {
     let symbol = draft.symbol
     begin(property, of: symbol)
     if property.isTuple == true {
-      return refuse("it declares several properties as a tuple", hint: "declare each property alone")
+      return refuse("it declares several properties as a tuple", hint: "declare each property separately")
     }
     if let condition = property.condition { return refuse(condition: condition, at: property.position) }
     if let held = attributes.first(where: { $0.condition != nil }) {
@@ -79,7 +79,7 @@ extension ModelDerivation {
     if let type = target.impliedType(of: value, in: scope) { return type }
     refuse(
       "its type is not written, and its default does not imply it: \(value.text)",
-      hint: "write the type of the property; that changes nothing in the model")
+      hint: "declare the type of the property; this does not change the model")
     return nil
   }
 

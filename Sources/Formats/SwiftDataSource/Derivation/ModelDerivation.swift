@@ -157,7 +157,7 @@ package struct ModelDerivation {
   mutating func refuse(condition: String, at position: SwiftPosition, in file: Int? = nil) {
     refuse(
       "it is compiled only if \(condition), and that is not known", at: position, in: file,
-      hint: "say so: --define '\(condition)', or --define '\(condition)=0'")
+      hint: "pass --define '\(condition)', or --define '\(condition)=0'")
   }
 
   mutating func remark(_ code: HopdError.Code, _ message: String, hint: String? = nil) {

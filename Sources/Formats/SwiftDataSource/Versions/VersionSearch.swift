@@ -302,7 +302,7 @@ package struct VersionSearch {
     let all = candidates()
     guard all.count <= Self.most else {
       throw HopdError(
-        .sourceUnclear, "more than \(Self.most) calls name models", hint: "name the classes: --schema A,B")
+        .sourceUnclear, "more than \(Self.most) calls name models", hint: "pass the classes: --schema A,B")
     }
     var failures: [HopdError] = []
     var found: [Candidate] = []
@@ -336,7 +336,7 @@ package struct VersionSearch {
       result.remarks.append(
         HopdError(
           .schemaChosen, "of \(found.count + failures.count) schemas, the one with the most models is taken",
-          at: largest.version.place, hint: "--schema takes another"))
+          at: largest.version.place, hint: "pass another with --schema"))
     }
     return result
   }
@@ -350,7 +350,7 @@ package struct VersionSearch {
         : "nothing in this source says which models the app's store has",
       at: Place(file: target.files.first.map { FilePath($0) }),
       hint: models.isEmpty
-        ? "pass the folder of the target that declares the models"
+        ? "pass the directory of the target that declares the models"
         : "pass the classes: --schema \(models.prefix(20).joined(separator: ","))")
   }
 
@@ -385,7 +385,7 @@ package struct VersionSearch {
         let text = path.joined(separator: ".")
         throw HopdError(
           .usage, "there is no VersionedSchema and no class with @Model of the name \(text)",
-          hint: NearestName.among(known, to: text).map { "did you mean \($0.printableLine)?" })
+          hint: NearestName.among(known, to: text).map { "use '\($0.printableLine)'" })
       }
       roots.append(found)
     }

@@ -63,14 +63,14 @@ struct OwnModelMatching {
           unused(
             "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the "
               + "models",
-            hint: "if it is older, pass the versions one by one, oldest first: --models STORE --models NEXT …, each a "
+            hint: "pass the versions individually, oldest first, if it is older: --models STORE --models NEXT …, each a "
               + "store, a .mom or an .xcdatamodel", reasons: losses))
       }
     } catch {
       return .refused(
         unused(
           "no hop from it to \(target.model.name)",
-          hint: "add the versions between, or the model of the store's own version", reasons: [error]))
+          hint: "add the versions in between, or the model of the store's version", reasons: [error]))
     }
     let line = VersionLine(
       modelName: bundle.name, paths: [bundle.path], versions: [version, target], decidedTarget: target)

@@ -94,16 +94,16 @@ package enum VersionComparison {
     guard hasRelatives else {
       return HopdError(
         .foreignStore, "the store has nothing in common with the \(catalog.versions.count) versions given",
-        hint: "is it the store of another app? Then pass the model of that app",
+        hint: "pass the model of the app that created it",
         reasons: reasons)
     }
     let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
     let edited =
-      "pass the state before \(version.model.name) was edited without a new version: the store has the entities of "
-      + "\(version.model.name), and those above were changed since"
+      "add the state of \(version.model.name) before it was edited without a new version: the store has its entities, "
+      + "and those above have changed since"
     let missing =
-      "add the version it was made with: an older or newer one that is missing from the model, or the state "
-      + "before \(version.model.name) was edited without a new version"
+      "add the version that created it: an older or newer one that is missing from the model, or the state of "
+      + "\(version.model.name) before it was edited without a new version"
     // A store of an older version that is missing is rarely nearest to the last one.
     let isLast =
       version.isCurrent
@@ -112,7 +112,7 @@ package enum VersionComparison {
       }
     let hasMore = differences.allSatisfy { if case .missing = $0 { false } else { true } } && !isEdited
     let isPerhapsNewer = mayBeNewer || (isLast && hasMore)
-    let newer = isPerhapsNewer || isLast ? "made by a newer app? Add its model version. If not, " : ""
+    let newer = isPerhapsNewer || isLast ? "add the model version of the newer app, if one created it; otherwise " : ""
     return HopdError(
       isPerhapsNewer ? .perhapsNewer : .unknownVersion,
       (isPerhapsNewer ? "the store may be newer than the models: it" : "the store")
@@ -175,6 +175,6 @@ package enum VersionComparison {
       .unknownVersion,
       "the store may be one of merged models: \(names) explain\(parts.count == 1 ? "s" : "") \(explained.count) of its "
         + "\(store.count) entities, and no version of the other models has the rest",
-      hint: "add the model that has the entities above, in the version with which the store was made", reasons: reasons)
+      hint: "add the model with the entities above, in the version that created the store", reasons: reasons)
   }
 }

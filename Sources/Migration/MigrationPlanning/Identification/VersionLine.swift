@@ -79,7 +79,7 @@ extension VersionLine {
       if let version = omitted.first(where: { $0.name == name }) { throw unusable(version, "it is the one to reach") }
       throw HopdError(
         .noSuchVersion, "the model \(modelName) has no version \"\(name)\"", at: place,
-        hint: "its versions are: \(names)")
+        hint: "use one of: \(names)")
     case .current:
       if let found = versions.first(where: \.isCurrent) { return found }
       if let gap = gaps.first(where: \.isCurrent) { throw gap.reason }

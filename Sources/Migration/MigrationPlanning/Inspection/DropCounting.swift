@@ -91,7 +91,7 @@ struct DropCounting {
   /// Returns the remedy against a drop; `reason` is why a mapping model drops it.
   private func hint(_ hop: Int, _ reason: String) -> String {
     migrationPath.isMapped(to: hop + 1)
-      ? "\(reason); add one if the data are to stay"
-      : "if it was renamed, set its renaming identifier in \(migrationPath.models[hop + 1].name)"
+      ? "add one to preserve the data; \(reason)"
+      : "set the renaming identifier in \(migrationPath.models[hop + 1].name)"
   }
 }

@@ -226,7 +226,7 @@ package struct RepairPlan: Sendable {
       .missingRequiredValue,
       "the column of this required \(kind) is missing, it has no default, and \(rows.grouped) "
         + "row\(rows == 1 ? " needs" : "s need") a value", at: Place(entity: entity, property: property),
-      hint: "restore a backup; a repair gives no row a value that is not in the model")
+      hint: "restore a backup; a repair only writes values that are in the model")
   }
 
   private mutating func refuse(_ message: String, _ gap: SchemaGap) {

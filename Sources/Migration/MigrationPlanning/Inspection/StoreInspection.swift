@@ -33,14 +33,14 @@ struct StoreInspection {
     if metadata.hasDeferredMigration {
       findings.add(
         .deferredMigration, "a lightweight migration of Core Data's own was begun and is not finished",
-        hint: "open the store once with its app and let it finish the deferred migration")
+        hint: "open the store once with its app to finish the deferred migration")
     }
     let hashing = metadata.versionHashesVersion
     if hashing != 3 {
       findings.add(
         .metadataNotSupported,
         "the version hashes are of kind \(hashing.map(String.init) ?? "unknown"), and only kind 3 is known",
-        hint: "hopd cannot write hashes of this kind; open the store with its app")
+        hint: "open the store with its app; hopd cannot write hashes of this kind")
     }
     if metadata.frameworkVersion <= 0 {
       findings.add(
@@ -68,7 +68,7 @@ struct StoreInspection {
       } else if !predicted.contains(table.name), !StoreSchema.bookkeeping.contains(table.name) {
         refuse(
           .unknownTable, "the table \(table.name), which no entity of \(schema.model.name) explains",
-          "was the store made with another model? hopd would lose a table that is not Core Data's")
+          "move the table to another database; hopd would lose a table that is not Core Data's")
       }
     }
     for object in objects where object.type == "trigger" { inspect(trigger: object) }
@@ -231,12 +231,12 @@ struct StoreInspection {
   private mutating func missing(_ what: String, entity: String, property: String? = nil) {
     mismatch(
       what, entity: entity, property: property,
-      hint: "run `hopctl migrate \(name) --repair`, which makes what is missing; or restore a backup")
+      hint: "run `hopctl migrate \(name) --repair` to create them, or restore a backup")
   }
 
   private mutating func mismatch(
     _ message: String, entity: String, property: String? = nil,
-    hint: String = "the app may have opened it with versioning switched off; restore a backup or repair it with the app"
+    hint: String = "restore a backup or repair it with the app, which may have opened it without versioning"
   ) {
     findings.add(
       .schemaMismatch, message + ", although the store's hashes say that it has version \(schema.model.name)",

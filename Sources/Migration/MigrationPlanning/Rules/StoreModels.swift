@@ -48,7 +48,7 @@ package enum StoreModels {
       guard let found else {
         throw HopdError(
           .noModels, "the store holds no copy of its model (Z_MODELCACHE), so it cannot stand in for one", at: place,
-          hint: "give the .momd, .mom, .xcdatamodeld or .xcdatamodel of its version")
+          hint: "pass the .momd, .mom, .xcdatamodeld or .xcdatamodel of its version")
       }
       return ModelBundle(
         name: path.stem ?? path.string, path: path, versions: [found.model], currentVersionName: found.model.name,

@@ -17,7 +17,7 @@ struct PolicyExternalContent {
     guard let directory else {
       throw HopdError(
         .externalDataMissing, "the value is in an external file, and the store's folder for them is not at hand",
-        hint: "keep the _SUPPORT folder next to the store")
+        hint: "keep the _SUPPORT directory next to the store")
     }
     return try directory.content(of: name, limit: limit)
   }

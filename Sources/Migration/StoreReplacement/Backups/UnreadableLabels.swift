@@ -29,8 +29,8 @@ extension BackupSet {
       .recordUnreadable,
       "the folder is among the backups, but the database in it has another name, so hopd neither counts nor removes it",
       at: Place(store: location.database, file: folder),
-      hint: "ls -la \(folder.quotedForShell) shows it; "
-        + "hopctl restore \(location.database.quotedForShell) --backup FILE puts a database in it back")
+      hint: "run `ls -la \(folder.quotedForShell)`, or restore a database in it: "
+        + "hopctl restore \(location.database.quotedForShell) --backup FILE")
   }
 
   private func unreadableLabel(in folder: FilePath) -> HopdError {

@@ -302,7 +302,7 @@ package struct RecoveryRunner {
       return HopdError(
         .storeQuarantined, "the store was renamed while it was migrated: it is \(renamed.printable) now",
         at: Place(store: location.database),
-        hint: "`hopctl recover \(location.database.quotedForShell) --yes` removes what was staged under the old name")
+        hint: "run `hopctl recover \(location.database.quotedForShell) --yes` to remove the staged files of the old name")
     }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }
     // There may never have been a store; but if there was one, its staged store may be all that is left of it.
@@ -311,7 +311,7 @@ package struct RecoveryRunner {
         .storeQuarantined,
         "there is no store of this name and no record of a migration: `hopctl create` or --output was cut off here",
         at: Place(store: location.database, file: first.path),
-        hint: "begin again; to remove what is left: rm \(first.path.quotedForShell)*")
+        hint: "start over; remove the remaining files with rm \(first.path.quotedForShell)*")
     }
     let message =
       switch reason {
@@ -321,8 +321,8 @@ package struct RecoveryRunner {
       case .newerIntent: "a newer hopd was at work here; nothing was touched"
       }
     let hint =
-      backups.first.map { "the newest backup is \($0.printable); hopctl restore puts it back" }
-      ?? "no backup of this store was found"
+      backups.first.map { "run `hopctl restore` to restore the newest backup, \($0.printable)" }
+      ?? "restore a backup of your own; hopd has none of this store"
     return HopdError(.storeQuarantined, message, at: Place(store: location.database), hint: hint)
   }
 }

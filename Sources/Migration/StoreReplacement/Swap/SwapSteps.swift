@@ -148,7 +148,7 @@ extension StoreSwap {
   func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(
       .storeChanged, "the store changed while it was being replaced: \(what)", at: Place(store: location.database),
-      hint: "nothing was replaced; the next run starts afresh from the store as it is now")
+      hint: "retry, which starts over from the current store; nothing was replaced")
   }
 
   func unconfirmed(_ error: any Error, _ store: LockedStore, _ old: FilePath) -> HopdError {
@@ -157,7 +157,7 @@ extension StoreSwap {
     return HopdError(
       .replacementUnconfirmed, "the new store is in place but could not be confirmed",
       at: Place(store: store.location.database), cause: error,
-      hint: "the old store is kept as \(old.printable); the next run reads the store back and finishes")
+      hint: "run it again to finish; the old store is in \(old.printable)")
   }
 
   /// Undoes everything that was done before the rename, and returns the error to throw.

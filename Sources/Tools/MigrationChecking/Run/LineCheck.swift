@@ -170,7 +170,7 @@ struct LineCheck: Sendable {
         "the version \(version.model.name) has shipped and comes after \(target.model.name), which is the current one "
           + "now: an app with this model opens no store of it", at: Place(file: bundle.path),
         hint:
-          "mark \(version.model.name), or a version after it, as the current one again; if it is older, declare the "
+          "mark \(version.model.name), or a later version, as the current one again; if it is older, declare the "
           + "order with --order")
     }
   }

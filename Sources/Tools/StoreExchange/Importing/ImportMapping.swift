@@ -149,7 +149,7 @@ private struct ImportMappingReader {
         let near = NearestName.among(known, to: name)
         mistake(
           "`\(name.printableLine)` is not a key here", entry, key,
-          near.map { "did you mean \($0)?" } ?? "the keys are: \(known.sorted().joined(separator: ", "))")
+          near.map { "use '\($0)'" } ?? "use one of: \(known.sorted().joined(separator: ", "))")
       }
     }
     return entries

@@ -42,7 +42,7 @@ package final class CSVReader: RecordSource {
     if let twice = columns.first(where: { name in !name.isEmpty && columns.count { $0 == name } > 1 }) {
       throw HopdError(
         .dataInvalid, "two columns are called '\(twice.printableLine)'", at: Place(file: path, line: 1),
-        hint: "give each column its own name")
+        hint: "rename one of the columns")
     }
   }
 

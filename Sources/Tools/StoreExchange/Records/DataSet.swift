@@ -89,7 +89,7 @@ struct DataSet {
     guard path.lastComponent?.string == source.name else {
       throw HopdError(
         .dataInvalid, "the data is the file \(path.printable), and `from` names another one", at: place,
-        hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the folder of the files")
+        hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the directory of the files")
     }
     return path
   }

@@ -14,7 +14,7 @@ package enum ResultFiles {
     guard !found.isEmpty else {
       throw HopdError(
         .notFound, "the folder has no .ndjson files", at: Place(file: path),
-        hint: "pass the folder that was given to `hopctl fleet run --results`")
+        hint: "pass the directory that was passed to `hopctl fleet run --results`")
     }
     return found
   }

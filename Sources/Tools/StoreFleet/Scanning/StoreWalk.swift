@@ -34,7 +34,7 @@ package struct StoreWalk {
       guard String(validating: path) == nil else { return nil }
       return HopdError(
         .pathNotText, "the path is not UTF-8, so hopd cannot name the store and its side files", at: Place(store: path),
-        hint: "rename the store together with its -wal, -shm and -journal files, or the folder above it")
+        hint: "rename the store together with its -wal, -shm and -journal files, or its parent directory")
     }
   }
 

@@ -330,7 +330,7 @@ struct SetCommand: HopctlCommand {
     }
     guard let value else {
       throw HopdError(
-        .usage, "no value specified for \(key.printableLine)", hint: "hopctl set KEY VALUE, e.g. hopctl set jobs 4")
+        .usage, "no value specified for \(key.printableLine)", hint: "run `hopctl set KEY VALUE`, e.g. `hopctl set jobs 4`")
     }
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"

@@ -65,7 +65,7 @@ struct DaemonOptions: ParsableArguments {
     if let socket { return try ControlClient(FilePath(socket)) }
     let state = try? recorded()
     if let state, state.process == nil {
-      throw HopdError(.notRunning, state.headline, hint: "`systemctl start \(unit.quotedForShell)`")
+      throw HopdError(.notRunning, state.headline, hint: "run `systemctl start \(unit.quotedForShell)`")
     }
     if let state, state.facts[.socket] == nil {
       throw HopdError(

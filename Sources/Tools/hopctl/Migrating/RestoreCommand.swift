@@ -73,12 +73,12 @@ struct RestoreCommand: HopctlCommand {
   private func requireConsistent() throws(HopdError) {
     if dryRun, yes { throw HopdError(.usage, "pass either --dry-run or --yes, not both") }
     if (path == nil) == (set.watch == nil) {
-      throw HopdError(.usage, "pass either a store, or --watch for a set of stores", hint: "hopctl restore --help")
+      throw HopdError(.usage, "pass either a store, or --watch for a set of stores", hint: "run `hopctl restore --help`")
     }
     guard paths.count < 2 else {
       throw HopdError(
         .usage, "\(paths.count) stores were given, and a restore by name takes one",
-        hint: "`hopctl restore --watch DIR --since -1h` restores all stores of a folder that were migrated since")
+        hint: "run `hopctl restore --watch DIR --since -1h` to restore all stores of a directory that were migrated since")
     }
     try set.requireConsistent()
     if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway require one store") }

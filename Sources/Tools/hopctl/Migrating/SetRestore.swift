@@ -27,8 +27,8 @@ struct SetRestore {
       throw HopdError(
         .notFound, "no store of \(place.name.printableLine) has a backup of a migration \(selection.words)",
         at: Place(file: place.directory.path),
-        hint: (try nearest().map { "did you mean \"\($0)\"? " } ?? "")
-          + "list the backups with their versions: `hopctl backups \(place.directory.path.quotedForShell)`")
+        hint: (try nearest().map { "pass \"\($0)\", or " } ?? "")
+          + "list the backups and versions with `hopctl backups \(place.directory.path.quotedForShell)`")
     }
     let count = stores.count { if case .migrated = $0.state { true } else { false } }
     if dryRun {

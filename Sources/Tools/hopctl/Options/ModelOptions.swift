@@ -251,7 +251,7 @@ extension Configuration {
     let names = watches.map(\.name).joined(separator: ", ")
     throw HopdError(
       .usage, "the configuration has no watch \"\(name)\"", at: Place(file: FilePath(file)),
-      hint: "its watches are: \(names)")
+      hint: "use one of: \(names)")
   }
 }
 

@@ -38,10 +38,9 @@ struct Table<Row> {
     for name in names {
       guard let column = all.first(where: { $0.name == name }) else {
         let known = all.map(\.name)
-        let near = NearestName.among(known, to: name).map { "did you mean \($0)? " } ?? ""
         throw HopdError(
           .usage, "unknown column '\(name.printableLine)'",
-          hint: near + "columns: \(known.joined(separator: ", "))")
+          hint: NearestName.hint(NearestName.among(known, to: name), of: known))
       }
       columns.append(column)
     }

@@ -131,7 +131,7 @@ struct HistoryContinuation {
         .historyWidened,
         "\(strange.counted("change")) of this entity have a list of changed properties of another "
           + "length than it should be; they name all properties from now on", at: Place(entity: destination),
-        hint: "readers of the history see more changes than there were")
+        hint: "expect readers of the history to see extra changes")
     }
   }
 

@@ -74,8 +74,8 @@ struct HistoryInspection {
       .historyCleared,
       "the persistent history is cleared: "
         + lost.map { "\($0.rows.counted("row")) of \($0.table)" }.joined(separator: ", "),
-      hint: "its readers (other processes, widgets, sync) start over, as after an expired history token; "
-        + "`history = \"refuse\"` leaves such stores alone")
+      hint: "set `history = \"refuse\"` to skip such stores; otherwise readers of the history (other processes, widgets, "
+        + "sync) start over, as after an expired history token")
   }
 
   /// Returns why a store whose history has rows is not migrated; nil if it is. Tables that Core Data made with the
@@ -90,8 +90,8 @@ struct HistoryInspection {
     guard rule == .migrate, let mapped else {
       return HopdError(
         .historyNotSupported, "the store keeps persistent history (\(list)), and the rules refuse such stores",
-        hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or let the rows "
-          + "of its history go: `history = \"clear\"`, --history clear")
+        hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or without it: "
+          + "`history = \"clear\"`, --history clear")
     }
     return HopdError(
       .historyNotSupported,

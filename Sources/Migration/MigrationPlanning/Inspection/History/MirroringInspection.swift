@@ -33,7 +33,7 @@ struct MirroringInspection {
       .cloudKitNotSupported,
       "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and such stores are to "
         + "be refused",
-      hint: "migrate it with its app, on a device that is signed in, or try it with its mirroring: "
+      hint: "migrate it with its app, on a device that is signed in, or with its mirroring data: "
         + "`cloudkit = \"migrate\"`, --cloudkit migrate")
   }
 
