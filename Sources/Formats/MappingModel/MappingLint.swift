@@ -73,9 +73,9 @@ package struct MappingLint {
       if let name = entity.source, source.entity(named: name)?.isAbstract == true {
         reason = "it starts at the abstract entity \(name), which has no objects of its own"
       } else if let name = entity.destination, destination.entity(named: name)?.isAbstract == true {
-        reason = "it makes objects of the abstract entity \(name), which has none"
+        reason = "it creates objects of the abstract entity \(name), which has none"
       } else if entity.source == nil, entity.deadness == nil, entity.policy == nil {
-        reason = "it has no source, so it makes no objects"
+        reason = "it has no source, so it creates no objects"
       }
       guard let reason else { continue }
       findings.append(

@@ -17,7 +17,7 @@ package enum MappingReader {
         hint: "run `hopctl plan STORE --models … --mappings …`, which shows stages among the hops")
     case nil:
       throw HopdError(
-        .invalidMapping, "this is not a mapping model", at: Place(file: path),
+        .invalidMapping, "not a mapping model", at: Place(file: path),
         hint: "pass an .xcmappingmodel, a .cdm or .hopmap.toml file")
     }
   }

@@ -16,7 +16,7 @@ package enum NearestName {
     let all = names.map(\.printableLine).joined(separator: ", ")
     guard let near else { return "use one of: \(all)" }
     // The nearest may not be the intended one.
-    return "use '\(near.printableLine)'" + (names.count <= 12 ? ", or one of: \(all)" : "")
+    return "use '\(near.printableLine)'" + (names.count <= 24 ? ", or one of: \(all)" : "")
   }
 
   private static func plain(_ name: String) -> String { name.lowercased().filter { !" -_".contains($0) } }

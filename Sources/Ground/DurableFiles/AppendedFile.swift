@@ -38,7 +38,7 @@ package final class AppendedFile: Sendable {
         at: place, cause: Errno(rawValue: code), hint: "pass a file in a writable directory")
     }
     let opened = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o644) }
-    guard opened >= 0 else { throw failed("the file cannot be opened") }
+    guard opened >= 0 else { throw failed("cannot open the file") }
     descriptor = opened
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno

@@ -198,7 +198,7 @@ final class ProgramConversation: PolicyConversation {
         hint: "raise the policy's message limit, or send changes in smaller parts")
     case .stopped:
       close()
-      return HopdError(.interrupted, "stopped while the policy \(introduction.policy) was at work")
+      return HopdError(.interrupted, "stopped while the policy \(introduction.policy) was running")
     case .system(let code):
       close()
       return HopdError(.inputOutput, "a pipe to the policy \(introduction.policy) failed: error \(code)")

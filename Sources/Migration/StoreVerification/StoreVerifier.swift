@@ -94,7 +94,7 @@ package struct StoreVerifier {
       if rows != known.rows { problems.append("\(table) has \(rows ?? 0) of the \(known.rows) rows that it had") }
     }
     checks.append(
-      VerificationCheck(name: "kept", problems: problems, fine: "the objects of the store are there"))
+      VerificationCheck(name: "kept", problems: problems, fine: "the objects of the store exist"))
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(

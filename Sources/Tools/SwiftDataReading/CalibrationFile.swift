@@ -40,7 +40,7 @@ package enum CalibrationFile {
     var forms = CalibratedForms()
     for (key, node) in top {
       guard key == "form", case .array(let elements) = node.value else {
-        throw mistake("“\(key.printableLine)” is not known here", node)
+        throw mistake("“\(key.printableLine)” is unknown here", node)
       }
       for element in elements {
         guard case .table(let entries) = element.value, case .string(let name)? = entries["name"]?.value,

@@ -67,7 +67,7 @@ package final class GitSource {
         ["rev-parse", "--verify", "--quiet", "--end-of-options", "\(name)^{commit}"], in: repository)
     } catch {
       throw HopdError(
-        .notFound, "there is no tag, branch or commit \(name.printableLine)", at: Place(file: repository),
+        .notFound, "no tag, branch or commit \(name.printableLine)", at: Place(file: repository),
         hint: Self.hint(for: name, (try? tags("*")) ?? []))
     }
     return String(decoding: answer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
@@ -118,7 +118,7 @@ package final class GitSource {
     let files = try TargetFiles.find(in: tree, target: choice.target)
     guard !files.paths.isEmpty else {
       throw HopdError(
-        .noSourceModels, "there is no Swift file of the target at this commit",
+        .noSourceModels, "no Swift file of the target at this commit",
         at: Place(file: FilePath(folder.isEmpty ? "." : folder)))
     }
     try read(files.paths, objects, contents, choice)
@@ -218,10 +218,12 @@ package final class GitSource {
     }
     let answer = ProgramOutput.of(
       ["git", "-C", folder.string] + words, environment: environment, input: input, limit: limit)
-    guard let answer else { throw HopdError(.usage, "git cannot be started, and --tags needs it", hint: "install git") }
+    guard let answer else {
+      throw HopdError(.usage, "--tags requires git, which cannot be started", hint: "install git")
+    }
     guard answer.status == 0 else {
       throw HopdError(
-        .usage, "git cannot read the repository: \(answer.errors.split(separator: "\n").first ?? "")",
+        .usage, "git failed: \(answer.errors.split(separator: "\n").first ?? "")",
         at: Place(file: folder),
         hint: "fetch the commit first; in a pipeline, for example, with fetch-depth: 0")
     }

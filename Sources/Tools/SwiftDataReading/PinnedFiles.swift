@@ -22,7 +22,7 @@ package enum PinnedFiles {
       case .folder: for file in try files(in: path) { try add(file, &pinned, &total, limits) }
       default:
         throw HopdError(
-          .notFound, "there is no file or folder here", at: Place(file: path), hint: "pass a directory of tests")
+          .notFound, "no such file or directory", at: Place(file: path), hint: "pass a directory of tests")
       }
     }
     guard !pinned.isEmpty else {
@@ -56,7 +56,7 @@ package enum PinnedFiles {
         entries += 1
         guard entries <= 500_000, found.count <= mostFiles else {
           throw HopdError(
-            .sourceTooLarge, "the folder has too many files", at: Place(file: folder),
+            .sourceTooLarge, "the directory has too many files", at: Place(file: folder),
             hint: "pass only the directory of the tests")
         }
         let path = place.appending(name)

@@ -59,7 +59,7 @@ package struct SwiftDataSourceReader: SourceModelReader {
     let folder = SourceFolder.folderWithModels(near: path)
     return HopdError(
       .noSourceModels,
-      "there is no Core Data model here, and none of \(count) Swift files has a class with @Model; folders of tests "
+      "no Core Data model here, and none of \(count) Swift files has a class with @Model; directories of tests "
         + "and of other packages are left out", at: Place(file: path),
       hint: folder.map { "pass the directory of the app's target: \($0.quotedForShell) has @Model classes" }
         ?? "pass the directory of the target that declares the models")
@@ -81,7 +81,7 @@ package struct SwiftDataSourceReader: SourceModelReader {
     let files = try TargetFiles.find(in: tree, target: choice.target)
     guard !files.paths.isEmpty else {
       throw HopdError(
-        .notFound, "there is no Swift file here", at: Place(file: path),
+        .notFound, "no Swift file here", at: Place(file: path),
         hint: "pass the directory of the target that declares the models")
     }
     var read: [(path: String, bytes: [UInt8])] = []

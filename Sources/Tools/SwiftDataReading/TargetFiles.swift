@@ -83,7 +83,7 @@ struct TargetFiles {
 
   private static func unknown(_ name: String, _ targets: [String], _ tree: some SourceTree) -> HopdError {
     HopdError(
-      .notFound, "there is no target \(name.printableLine)",
+      .notFound, "no target \(name.printableLine)",
       at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
       hint: targets.isEmpty
         ? "pass the name of an Xcode target, of a package's target, or of a directory"

@@ -33,7 +33,7 @@ extension DaemonCoordinator {
     case .set(let key, let value): reply = hasSet(key, value)
     }
     if let sentence = request.sentence, reply?.error == nil {
-      logger.event(.commandReceived, "\(requester) orders: \(sentence)", fields: [.requester: requester])
+      logger.event(.commandReceived, "command from \(requester): \(sentence)", fields: [.requester: requester])
     }
     if case .reload = request { beginReload() }
     guard let reply else { return }
@@ -49,7 +49,7 @@ extension DaemonCoordinator {
 
   // MARK: Commands
 
-  private static let unknownHint = "pass a store in a watched directory: `hopctl list` lists them"
+  private static let unknownHint = "pass a watched store; to list them: `hopctl list`"
 
   /// Retries stores; nil means all that have failed or are deferred.
   private func retried(_ stores: [NamedStore]?, _ requester: String) -> ControlReply {
@@ -179,7 +179,8 @@ extension DaemonCoordinator {
     guard scheduler.changePauses({ $0.resume(watch: named.name, store: named.key) }) else {
       return .notPossible(
         "not-paused", "\(FilePath(named.name).printable) is not paused",
-        hint: "run `hopctl resume NAME`; paused: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
+        hint:
+          "run `hopctl resume NAME`; paused: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
     }
     return pauseAnswer(before)
   }

@@ -60,7 +60,7 @@ extension DaemonCoordinator {
         .modelsChanged, watch.name,
         "changed models of \(watch.name) are in use"
           + (new.isEmpty ? "" : ", new: \(new.joined(separator: ", ").printableLine)")
-          + "; its stores are inspected again", nil)
+          + "; inspecting its stores again", nil)
       scheduler.modelsChanged(ofWatch: watch.name)
     }
   }

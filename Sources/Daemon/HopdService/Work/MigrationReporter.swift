@@ -39,7 +39,7 @@ package struct MigrationReporter: Sendable {
   /// Reports that an inspection found a store that needs a migration.
   package func queued(_ facts: StoreFacts, to target: String) {
     logger.event(
-      .storeQueued, "\(name) has version \(facts.version) and waits for its migration to \(target)",
+      .storeQueued, "\(name) has version \(facts.version) and is queued for migration to \(target)",
       fields: fields([.storeUUID: facts.uuid, .from: facts.version, .to: target]))
   }
 

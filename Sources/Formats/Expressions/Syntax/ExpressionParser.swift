@@ -160,7 +160,7 @@ package struct ExpressionParser {
       try enter()
       let part = try predicate()
       leave()
-      try expect(.close, "behind the predicate")
+      try expect(.close, "after the predicate")
       return part
     default: return try comparison()
     }
@@ -256,10 +256,10 @@ package struct ExpressionParser {
           "the modifier [l] is not supported: its meaning depends on the locale of the device", at: self.offset,
           hint: "write [c], [d] or [cd]")
       default:
-        throw source.syntax("the modifier \(letter) is not known", at: self.offset, hint: "write c, d or n")
+        throw source.syntax("the modifier \(letter) is unknown", at: self.offset, hint: "write c, d or n")
       }
     }
     advance()
-    try expect(.closeBracket, "behind the modifiers")
+    try expect(.closeBracket, "after the modifiers")
   }
 }

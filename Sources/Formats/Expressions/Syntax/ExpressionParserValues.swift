@@ -164,7 +164,7 @@ extension ExpressionParser {
       case .name(let name), .keyword(_, let name), .escapedName(let name), .collectionOperator(let name):
         components.append(name)
       case .functionName(let name): throw source.syntax("\(name) is not a key", at: offset)
-      default: throw source.syntax("a key is missing behind the dot", at: offset)
+      default: throw source.syntax("a key is missing after the dot", at: offset)
       }
       advance()
       if peek() == .symbol(.open) {
@@ -196,7 +196,7 @@ extension ExpressionParser {
     default: throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
     }
     advance()
-    try expect(.closeBracket, "behind the index")
+    try expect(.closeBracket, "after the index")
     return try build(.element(base.node, index), above: base.height)
   }
 
@@ -224,7 +224,7 @@ extension ExpressionParser {
       }
       guard take(.close) else {
         throw source.syntax(
-          ") is missing behind the expression", at: offset,
+          ") is missing after the expression", at: offset,
           hint: "write TERNARY(comparison, a, b) for a value")
       }
       return inner
@@ -271,7 +271,7 @@ extension ExpressionParser {
     try enter()
     let (members, height) = try list(endingWith: .closeBrace, at: start, limit: ExpressionLimits.members)
     leave()
-    try expect(.closeBrace, "behind the list")
+    try expect(.closeBrace, "after the list")
     return try build(.aggregate(members), above: height)
   }
 }

@@ -94,14 +94,14 @@ extension ExpressionTyping {
     for ancestor in scope.model.lineage(of: entity).reversed() {
       if let attribute = ancestor.attributes.first(where: { $0.name == name }) {
         if attribute.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values")
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store contains its values")
         }
         if attribute.hasExternalForm { externalValues += 1 }
         return isMany ? .values(attribute.type) : .value(attribute.type)
       }
       if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
         if relationship.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its objects")
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store contains its objects")
         }
         let destination = relationship.destinationEntityName
         if relationship.isToMany {
@@ -157,7 +157,7 @@ extension ExpressionTyping {
     if base == .unknown { return .unknown }
     guard base.isMany, !base.isDestination else {
       return invalid(
-        "in “\(node)”, \(operation.rawValue) wants a to-many relationship before it, but there is \(base.words)")
+        "in “\(node)”, \(operation.rawValue) requires a to-many relationship before it, but there is \(base.words)")
     }
     let hasSecond = rest.contains { if case .collection = $0 { true } else { false } }
     guard !hasSecond, rest.isEmpty != operation.takesPath else {
@@ -175,11 +175,11 @@ extension ExpressionTyping {
       return .objects(entity: entity, isOrdered: false)
     case (.unionOfObjects, _), (.distinctUnionOfObjects, _):
       return invalid(
-        "in “\(node)”, \(operation.rawValue) wants one value of each member, but there are \(inner.words)",
+        "in “\(node)”, \(operation.rawValue) requires one value of each member, but there are \(inner.words)",
         hint: "write @distinctUnionOfSets for the members of to-manys")
     case (.distinctUnionOfSets, _):
       return invalid(
-        "in “\(node)”, @distinctUnionOfSets wants a to-many of each member, but there is \(inner.words)",
+        "in “\(node)”, @distinctUnionOfSets requires a to-many of each member, but there is \(inner.words)",
         hint: "write @distinctUnionOfObjects")
     default: return combined(operation, inner, node)
     }

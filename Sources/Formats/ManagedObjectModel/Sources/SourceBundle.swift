@@ -141,7 +141,7 @@ extension ModelReader {
     let place = Place(file: file)
     guard try ModelFiles.kind(of: file) != .missing else {
       if versions.count > 1 {
-        warnings.add("the bundle has several versions and does not say which is current", at: Place(file: path))
+        warnings.add("the bundle has several versions and does not state which is current", at: Place(file: path))
       }
       return versions.count == 1 ? versions.first : nil
     }

@@ -159,7 +159,7 @@ struct CompiledMappingReader {
           try ArchivedExpressionReader.expression(archived)
         }
         guard try property.elements("NSPropertyTransforms").isEmpty else {
-          throw HopdError(.invalidMapping, "it has property transforms, whose meaning is not known")
+          throw HopdError(.invalidMapping, "it has property transforms, whose meaning is unknown")
         }
       } catch {
         problem(error, Place(file: place.file, entity: place.entity, property: name))

@@ -143,7 +143,7 @@ final class XcodeMappingReader: XMLEventHandler {
     }
     guard let source = model.text("sourcemodelpath"), let destination = model.text("destinationmodelpath") else {
       throw HopdError(
-        .invalidMapping, "the mapping model does not say between which versions it maps", at: at(model.line))
+        .invalidMapping, "the mapping model does not state between which versions it maps", at: at(model.line))
     }
     mapping.source = VersionPath(source)
     mapping.destination = VersionPath(destination)

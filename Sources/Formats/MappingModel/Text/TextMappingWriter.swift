@@ -242,7 +242,8 @@ struct TextMappingWriter {
       findings.append(
         HopdError(
           .textMappingInvalid, "its expression has no text that means the same",
-          at: Place(entity: entity.name, property: name), hint: "write the constant as a string or number; this form exists only in archives"))
+          at: Place(entity: entity.name, property: name),
+          hint: "write the constant as a string or number; this form exists only in archives"))
     }
     return Self.quoted(text)
   }

@@ -165,7 +165,7 @@ struct TextPropertyResolver {
       let shown = objects.description
       mistakes.add(
         "\(several.map(\.name).joined(separator: ", ")) all make \(relationship.destinationEntityName) objects of "
-          + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", at: place,
+          + "\(origin), and \(entity.name).\(relationship.name) does not state whose it means", at: place,
         "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, or "
           + "for those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
       return nil
@@ -187,7 +187,7 @@ struct TextPropertyResolver {
   ) -> PropertyValue? {
     guard let target = destination.entity(named: name) else {
       mistakes.add(
-        "there is no entity \(name) in version \(destination.name)", at: place,
+        "no entity \(name) in version \(destination.name)", at: place,
         NearestName.among(destination.entities.map(\.name), to: name).map { "use '\($0)'" }
           ?? "use an entity of the destination")
       return nil
@@ -195,7 +195,7 @@ struct TextPropertyResolver {
     let attributes = destination.allAttributes(of: target).filter { !$0.value.isTransient }
     guard let attribute = attributes[attributeName] else {
       mistakes.add(
-        "there is no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", at: place,
+        "no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", at: place,
         NearestName.among(attributes.keys, to: attributeName).map { "use '\($0)'" }
           ?? "use one of: \(attributes.keys.sorted().prefix(20).joined(separator: ", "))")
       return nil
@@ -232,7 +232,7 @@ struct TextPropertyResolver {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)
       mistakes.add(
-        "there is no entity mapping \(mapping) in this hop", at: place,
+        "no entity mapping \(mapping) in this hop", at: place,
         NearestName.among(names, to: mapping).map { "use '\($0)'" }
           ?? "use one of: \(names.prefix(20).joined(separator: ", "))")
       return false

@@ -145,7 +145,7 @@ package final class ExternalDataDirectory {
     var found = clinux_file_status()
     guard clinux_status_at(descriptor, "", &found) == 0, case .file(let size) = judge(found, name) else {
       close(descriptor)
-      throw unsuitable(name, "no plain file")
+      throw unsuitable(name, "not a regular file")
     }
     return (descriptor, size)
   }
@@ -160,7 +160,7 @@ package final class ExternalDataDirectory {
     case 0o120000: return .unsuitable("a symbolic link")
     case 0o040000: return .unsuitable("a directory")
     case 0o010000: return .unsuitable("a FIFO")
-    default: return .unsuitable("no plain file")
+    default: return .unsuitable("not a regular file")
     }
   }
 

@@ -38,7 +38,7 @@ struct SchemaDerivationBuilder {
           HopdError(
             .layoutUnsupported,
             "the attribute is declared again with another derivation than in \(ancestor.name): which of them keeps the "
-              + "column is not known", at: Place(entity: entity.name, property: attribute.name),
+              + "column is unknown", at: Place(entity: entity.name, property: attribute.name),
             hint: "declare it once, or rename one of the two"))
       }
     }
@@ -79,7 +79,7 @@ struct SchemaDerivationBuilder {
     unsupported.append(
       HopdError(
         .derivationUnsupported,
-        "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
+        "the triggers of the derivation \(attribute.derivationExpression ?? "") are unknown; only those of a "
           + "count over a to-many that is not a many-to-many are, and those of an attribute of a to-one's target in an "
           + "entity without parent",
         at: Place(entity: entity.name, property: attribute.name),

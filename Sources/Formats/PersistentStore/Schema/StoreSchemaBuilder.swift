@@ -462,7 +462,7 @@ extension StoreSchemaBuilder {
       }
     } else if naming.name == reverse.name {
       guard !naming.isOrdered else {
-        refuse("an ordered to-many that is its own inverse: its order key is not known", entity.name, first.name)
+        refuse("an ordered to-many that is its own inverse: its order key is unknown", entity.name, first.name)
         return
       }
     } else if !isNaming(naming.name, before: reverse.name, in: owner, given: given) {

@@ -48,7 +48,7 @@ final class XMLStoreReader: XMLEventHandler {
       guard object?.references.updateValue(ids.map { String(Substring($0)) }, forKey: key) == nil else {
         throw invalid("an object has the relationship \(key) twice", position)
       }
-    default: throw invalid("the element \(path.joined(separator: "/")) is not known", position)
+    default: throw invalid("the element \(path.joined(separator: "/")) is unknown", position)
     }
   }
 

@@ -124,12 +124,12 @@ private struct XMLStoreRows {
       guard let storage = schema.storage(ofRelationship: name, in: row.entity.name) else {
         // A transient one has no column.
         if ids.isEmpty || relationship.isTransient { continue }
-        throw invalid("the storage of \(row.entity.name).\(name) is not known", row.object)
+        throw invalid("the storage of \(row.entity.name).\(name) is unknown", row.object)
       }
       var targets: [Int] = []
       for id in ids {
         guard let target = places[id] else {
-          throw invalid("\(row.entity.name).\(name) refers to \(id), which is not there", row.object)
+          throw invalid("\(row.entity.name).\(name) refers to \(id), which does not exist", row.object)
         }
         guard
           schema.model.lineage(of: rows[target].entity).contains(where: {

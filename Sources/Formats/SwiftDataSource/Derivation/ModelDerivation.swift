@@ -156,7 +156,7 @@ package struct ModelDerivation {
   /// Refuses what is compiled only under a condition that nothing decides.
   mutating func refuse(condition: String, at position: SwiftPosition, in file: Int? = nil) {
     refuse(
-      "it is compiled only if \(condition), and that is not known", at: position, in: file,
+      "it is compiled only if \(condition), and that is unknown", at: position, in: file,
       hint: "pass --define '\(condition)', or --define '\(condition)=0'")
   }
 
@@ -177,7 +177,7 @@ package struct ModelDerivation {
         .sourceUnproven, "\(what): the model that SwiftData makes of this is not proven (\(form.name))", at: place,
         hint: form.alternatives.isEmpty
           ? nil
-          : "a store that the app made with any version settles it: hopctl model calibrate FOLDER --store STORE; so do "
+          : "a store that the app created with any version settles it: hopctl model calibrate FOLDER --store STORE; so do "
             + "hashes that its tests pin: --pinned TESTS"))
     return nil
   }

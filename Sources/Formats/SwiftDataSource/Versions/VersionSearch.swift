@@ -172,11 +172,11 @@ package struct VersionSearch {
     func unread(_ text: String, _ place: Place) -> HopdError {
       HopdError(
         .schemaChosen,
-        "the stages of \(plan.name) cannot be read, so whether they run code of the app is not known: "
+        "the stages of \(plan.name) cannot be read, so whether they run code of the app is unknown: "
           + text, at: place, hint: "write them as .lightweight(fromVersion: A.self, toVersion: B.self) or .custom(…)")
     }
     guard let (property, scope) = target.staticProperty("stages", of: plan) else {
-      return ([], unread("there is no list `stages`", place(of: plan)))
+      return ([], unread("no list `stages`", place(of: plan)))
     }
     let place = target.place(of: property, in: scope)
     guard let elements = elements(property.value, in: scope) else {
@@ -346,7 +346,7 @@ package struct VersionSearch {
     return HopdError(
       models.isEmpty ? .noSourceModels : .sourceUnclear,
       models.isEmpty
-        ? "there is no class with @Model in this source"
+        ? "no class with @Model in this source"
         : "nothing in this source says which models the app's store has",
       at: Place(file: target.files.first.map { FilePath($0) }),
       hint: models.isEmpty
@@ -384,7 +384,7 @@ package struct VersionSearch {
         let known = target.types.filter(\.isModel).map(\.name) + declared.map(\.name)
         let text = path.joined(separator: ".")
         throw HopdError(
-          .usage, "there is no VersionedSchema and no class with @Model of the name \(text)",
+          .usage, "no VersionedSchema or class with @Model named \(text)",
           hint: NearestName.among(known, to: text).map { "use '\($0.printableLine)'" })
       }
       roots.append(found)

@@ -181,7 +181,7 @@ final class MigrationRun {
             + (mapping.policy.map { ", by the policy \($0)" } ?? "")
         }
       } else {
-        sentences.append("\(title): inferred, as no mapping model fits it")
+        sentences.append("\(title): inferred, as no mapping model matches it")
         sentences += hop.mapping.entityMappings.map { mapping in
           "\(title): \(mapping.kind.rawValue), \(mapping.sourceEntity ?? "no source") → "
             + "\(mapping.destinationEntity ?? "nothing"), \(rows[mapping.name] ?? 0) rows"

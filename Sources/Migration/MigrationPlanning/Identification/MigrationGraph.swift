@@ -90,7 +90,7 @@ package struct MigrationGraph: Sendable {
     guard rules.infer else {
       throw HopdError(
         .inferenceOff,
-        "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
+        "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is disabled",
         hint: "enable inference (`infer = true`), or pass a mapping model for each hop",
         reasons: mappings.isEmpty ? [] : missing)
     }

@@ -160,7 +160,8 @@ package struct ModelCatalog: Sendable {
     let places = paths.map(\.printable).joined(separator: ", ")
     return HopdError(
       .noModels, paths.isEmpty ? "no model specified" : "no readable model found in \(places)",
-      hint: "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a directory of these"
+      hint:
+        "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a directory of these"
         + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
   }
 

@@ -204,14 +204,15 @@ struct RouteSearch {
       let near = mappings?.nearMisses(from: source, to: destination) ?? []
       guard infer else {
         missing.add(
-          .noRoute, "no mapping model fits this hop", at: Place(hop: RouteSearch.title(source, destination)),
+          .noRoute, "no mapping model matches this hop", at: Place(hop: RouteSearch.title(source, destination)),
           hint: isBackward
-            ? "pass a mapping model for this hop with --mappings; hops to older versions are never inferred" : "pass one with --mappings",
+            ? "pass a mapping model for this hop with --mappings; hops to older versions are never inferred"
+            : "pass one with --mappings",
           reasons: near)
         continue
       }
       guard var refusal = refusals[pair] else { continue }
-      if mappings != nil { refusal.message = "no mapping model fits this hop, and \(refusal.message)" }
+      if mappings != nil { refusal.message = "no mapping model matches this hop, and \(refusal.message)" }
       refusal.reasons = near + refusal.reasons
       missing.append(refusal)
     }

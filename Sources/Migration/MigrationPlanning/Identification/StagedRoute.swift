@@ -107,7 +107,7 @@ extension ModelCatalog {
     if mistakes.count == 1, let only = mistakes.first { throw only }
     guard let first = mistakes.first else { return }
     throw HopdError(
-      .stagesInvalid, "\(mistakes.count) stages do not fit the versions", at: Place(file: first.place.file),
+      .stagesInvalid, "\(mistakes.count) stages do not match the versions", at: Place(file: first.place.file),
       reasons: mistakes)
   }
 
@@ -125,14 +125,14 @@ extension ModelCatalog {
       place.key = "model"
       let names = bundles.map(\.name)
       return HopdError(
-        .stagesInvalid, "there is no model “\(model)”", at: place,
+        .stagesInvalid, "no model “\(model)”", at: place,
         hint: NearestName.hint(NearestName.among(names, to: model), of: names))
     }
     let names = owners.flatMap { $0.versions.map(\.name) }
     for (key, name) in [("from", stage.source), ("to", stage.destination)] where !names.contains(name) {
       place.key = "stage.\(key)"
       return HopdError(
-        .stagesInvalid, "the stage \(stage.title) names a version “\(name)” that no model has", at: place,
+        .stagesInvalid, "the stage \(stage.title) has an unknown version “\(name)”", at: place,
         hint: NearestName.hint(NearestName.among(names, to: name), of: names))
     }
     return HopdError(

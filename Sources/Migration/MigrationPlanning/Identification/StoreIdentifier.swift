@@ -130,7 +130,7 @@ package enum StoreIdentifier {
   static func newer(_ version: CatalogedVersion, _ target: CatalogedVersion) -> HopdError {
     HopdError(
       .storeNewer,
-      "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
+      "the store has version \(version.model.name), which is newer than \(target.model.name); stores are not migrated "
         + "backwards",
       hint: "pass the current model, a later target version, or a mapping model for each hop back; "
         + "`hopctl migrate --allow-older` infers them")

@@ -81,7 +81,7 @@ package enum VersionComparison {
     }
     guard let (version, differences) = nearest(store, catalog: catalog) else {
       return HopdError(
-        .unknownVersion, "there is no model to compare the store with",
+        .unknownVersion, "no model to compare the store with",
         hint: "pass the model of the app with --models PATH")
     }
     // A part of a version that is not a configuration, and a part of several models, have their own reports.
@@ -93,7 +93,8 @@ package enum VersionComparison {
     let hasRelatives = catalog.versions.contains { known in store.keys.contains { known.versionHashes[$0] != nil } }
     guard hasRelatives else {
       return HopdError(
-        .foreignStore, "the store has nothing in common with the \(catalog.versions.count) versions given",
+        .foreignStore,
+        "the store matches none of the \(catalog.versions.count) given versions and has no entity in common with them",
         hint: "pass the model of the app that created it",
         reasons: reasons)
     }
@@ -125,9 +126,9 @@ package enum VersionComparison {
     let name = version.model.name
     let message =
       switch difference {
-      case .missing: "\(name) has this entity, the store does not"
-      case .extra: "the store has this entity, \(name) does not"
-      case .different: "the entity differs between the store and \(name)"
+      case .missing: "only in \(name)"
+      case .extra: "only in the store"
+      case .different: "differs between the store and \(name)"
       }
     return HopdError(.unknownVersion, message, at: Place(entity: difference.entity))
   }
@@ -138,12 +139,12 @@ package enum VersionComparison {
       .map { "\"\($0.key)\" (\($0.value.sorted().joined(separator: ", ")))" }
     return HopdError(
       .unknownVersion,
-      "the store holds \(storeCount) of the \(version.versionHashes.count) entities of \(version.model.name) of "
+      "the store contains \(storeCount) of the \(version.versionHashes.count) entities of \(version.model.name) of "
         + "\(version.modelName), and the model has no configuration of just these",
       hint: (configurations.isEmpty
         ? "\(version.model.name) has no configurations"
         : "its configurations are: \(configurations.joined(separator: "; "))")
-        + "; pass the model with which the app made this store",
+        + "; pass the model with which the app created this store",
       reasons: missing.map { reason(.missing($0), version) })
   }
 
@@ -165,7 +166,7 @@ package enum VersionComparison {
       let owners = catalog.versions.filter { $0.versionHashes[name] != nil }
       let message =
         owners.isEmpty
-        ? "no model given has this entity"
+        ? "none of the models has this entity"
         : "the entity differs from that of "
           + owners.map { "\($0.model.name) of \($0.modelName)" }.joined(separator: ", ")
       return HopdError(.unknownVersion, message, at: Place(entity: name))

@@ -89,7 +89,7 @@ extension VersionLine {
         if let gap = gaps.last { throw gap.reason }
       }
       throw HopdError(
-        .noCurrentVersion, "the model \(modelName) does not say which of its versions is current", at: place,
+        .noCurrentVersion, "the model \(modelName) does not state which of its versions is current", at: place,
         hint: "pass the version to reach (--to VERSION, or `target` in the configuration): \(names)")
     }
   }

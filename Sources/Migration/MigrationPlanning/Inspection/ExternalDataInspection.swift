@@ -84,9 +84,9 @@ struct ExternalDataInspection {
     if count.unsuitable > 0 {
       findings.add(
         .externalDataUnsuitable,
-        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; "
+        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " names" : "s name") what is not a regular file; "
           + "the first "
-          + "is " + (count.unsuitableWhat ?? "no plain file"), at: place(count.unsuitableRow),
+          + "is " + (count.unsuitableWhat ?? "not a regular file"), at: place(count.unsuitableRow),
         hint: "put regular files into \(directory.path.printable), or restore a backup")
     }
     if count.missing > 0 {
@@ -95,10 +95,10 @@ struct ExternalDataInspection {
       warnings.add(
         .externalDataMissing,
         "\(count.missing.counted("value")) in files that are missing (Z_PK \(list)\(more)); the "
-          + "references are carried as they are", at: place(count.missingRows.first),
+          + "references are copied unchanged", at: place(count.missingRows.first),
         hint: directory.isThere
           ? "copy the files too, or restore a backup with its files"
-          : "there is no directory \(directory.path.printable): a store keeps it under its own name")
+          : "no directory \(directory.path.printable): a store keeps it under its own name")
     }
   }
 
@@ -151,14 +151,14 @@ struct ExternalDataInspection {
     if count.missing > 0 {
       findings.add(
         .externalDataMissing,
-        "external storage is switched off, and \(count.missing) of the files to be read "
+        "external storage is disabled, and \(count.missing) of the files to be read "
           + "\(count.missing == 1 ? "is" : "are") missing", at: place.filled(from: Place(row: count.missingRows.first)),
         hint: "copy the files too, restore a backup with its files, or stop at an earlier version")
     }
     if count.largest > valueMax {
       findings.add(
         .externalDataTooLarge,
-        "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have "
+        "external storage is disabled, and the largest file has \(count.largest) bytes; a value may have "
           + "\(valueMax)", at: place.filled(from: Place(row: count.largestRow)),
         hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or leave \"Allows "
           + "External Storage\" on")

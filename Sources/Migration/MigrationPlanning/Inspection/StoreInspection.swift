@@ -106,7 +106,7 @@ struct StoreInspection {
     guard index.sql != nil, !index.name.hasPrefix("Z") else { return }
     warnings.add(
       .indexLeftOut,
-      "the index \(index.name) on \(index.table) is not Core Data's; it stays behind, and no data with it")
+      "the index \(index.name) on \(index.table) is not Core Data's; it is left behind, and no data with it")
   }
 
   private mutating func inspect(trigger: SchemaObject) {
@@ -128,7 +128,7 @@ struct StoreInspection {
     {
       warnings.add(
         .triggerRewritten,
-        "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+        "the trigger \(trigger.name) has different text than the one that is known for it; what is migrated gets the "
           + "known one", at: Place(entity: derivation.entity, property: derivation.attribute))
     }
   }
@@ -140,7 +140,7 @@ struct StoreInspection {
       if known.text != trigger.sql {
         warnings.add(
           .triggerRewritten,
-          "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+          "the trigger \(trigger.name) has different text than the one that is known for it; what is migrated gets the "
             + "known one", at: Place(entity: count.entity, property: count.attribute))
       }
       return true
@@ -152,11 +152,11 @@ struct StoreInspection {
     if let location = schema.locations.first(where: { $0.name == table.name }), rTrees.isStale(table.name) {
       warnings.add(
         .indexLeftOut,
-        "the R-Tree table \(table.name), which only Apple's own apps have, stays behind; a fetch by this location may "
-          + "fail until the app makes it", at: Place(entity: location.entity, property: location.index))
+        "the R-Tree table \(table.name), which only Apple's own apps have, is left behind; a fetch by this location may "
+          + "fail until the app creates it", at: Place(entity: location.entity, property: location.index))
     } else if rTrees.isStale(table.name) {
       warnings.add(
-        .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind")
+        .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it is left behind")
     } else if !rTrees.tables.contains(table.name) {
       refuse(
         .unknownTable, "the virtual table \(table.name)",
@@ -180,7 +180,7 @@ struct StoreInspection {
           "SELECT count(\(SQLiteIdentifier.quoted(name))) FROM \(reader.qualified(table))") ?? 0
       warnings.add(
         .columnNotCarried,
-        "no property explains the column \(table).\(name); it stays behind with \(count.grouped) values that are "
+        "no property explains the column \(table).\(name); it is left behind with \(count.grouped) values that are "
           + "not NULL",
         at: Place(entity: entity))
     }

@@ -63,7 +63,8 @@ struct DerivationDecision {
       .derivationUnsupported,
       "hopd cannot write the triggers of this derived attribute, and cannot take them from the store: " + reason,
       at: Place(hop: migrationPath.hop(to: version), entity: derivation.entity, property: derivation.attribute),
-      hint: "migrate this hop with the app, or change the model so that the derivation refers to unchanged properties and "
+      hint:
+        "migrate this hop with the app, or change the model so that the derivation refers to unchanged properties and "
         + "they change in the next version")
   }
 

@@ -252,7 +252,7 @@ package struct Restore {
     // missing in it too.
     guard try files.status(job.source.database) != nil else {
       throw HopdError(
-        .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),
+        .notFound, "the backup was removed while it was being restored", at: Place(file: job.source.database),
         hint: "choose another one: hopctl backups \(job.location.database.quotedForShell)")
     }
     return differing
@@ -262,7 +262,7 @@ package struct Restore {
   private func stage(_ job: Job, in area: StagingArea) throws -> Copy {
     let source = job.source
     guard let status = try files.status(source.database) else {
-      throw HopdError(.notFound, "the backup is not there", at: Place(file: source.database))
+      throw HopdError(.notFound, "the backup does not exist", at: Place(file: source.database))
     }
     try area.requireSpace(status.size)
     // Removes copies of restores that were killed; the leftovers of a migration are left to recovery.
@@ -300,7 +300,7 @@ package struct Restore {
     guard job.options.force else {
       throw HopdError(
         .otherVersion,
-        "the label of the backup says \(label.name), but the file is of another version"
+        "the backup is labeled \(label.name), but the file has a different version"
           + (known.map { ", \($0)" } ?? ""),
         at: Place(store: job.location.database, file: job.source.database),
         hint: "choose another one: hopctl backups \(job.location.database.quotedForShell); or pass --anyway to restore "
@@ -315,14 +315,14 @@ package struct Restore {
     // "SQLite and files").
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(
-        .cannotReplace, "the store is missing but a side file of it is still there", at: Place(file: file),
+        .cannotReplace, "the store is missing, but one of its side files exists", at: Place(file: file),
         hint: "move \(file.printable) away, then restore again")
     }
     let lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
     defer { lock.release() }
     guard try files.status(location.database) == nil else {
       throw HopdError(
-        .storeChanged, "a store appeared while the backup was to be put back", at: Place(store: location.database),
+        .storeChanged, "a store was created during the restore", at: Place(store: location.database),
         hint: "restore again; the current store becomes a backup")
     }
     let area = StagingArea(location: location, job: job.name, files: files)

@@ -217,7 +217,7 @@ package final class LockedStore {
     }
     guard try isStillThere() else {
       throw HopdError(
-        .storeReplaced, "another file was put under the store's name while it was being migrated",
+        .storeReplaced, "the store was replaced with another file while it was being migrated",
         at: Place(store: location.database), hint: "retry with the new file; nothing was changed")
     }
   }

@@ -28,7 +28,7 @@ extension StoreSwap {
       at: Place(store: store.location.database),
       hint: "pass --replace in-place (hopd: remove `replace`, or set it to \"in-place\")"
         + (obstacle == .otherOwner
-          ? ", or give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example)" : ""))
+          ? ", or grant CAP_LEASE to the service (/usr/share/doc/hopd/stores.conf.example)" : ""))
   }
 
   /// Waits until no other program has the store's file open, and keeps it so; throws where the system cannot report

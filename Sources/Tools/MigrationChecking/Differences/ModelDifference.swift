@@ -110,7 +110,7 @@ package struct RenameSuspicion: Sendable, Hashable {
   package var sentence: String { (entity.map { "\($0): " } ?? "") + question }
 
   /// The same without the entity.
-  package var question: String { "added \(new), dropped \(old), \(reason): is a renaming identifier missing?" }
+  package var question: String { "added \(new), dropped \(old), \(reason): a renaming identifier may be missing" }
 }
 
 /// The differences between two models.

@@ -127,7 +127,7 @@ package struct ModelChecker: Sendable {
     let known = lines.flatMap(\.names)
     for name in request.only.sorted() + [request.since].compactMap(\.self) where !known.contains(name) {
       throw HopdError(
-        .noSuchVersion, "no model has a version “\(name)”",
+        .noSuchVersion, "no such version: '\(name)'",
         at: Place(file: request.catalog.bundles.first?.path),
         hint: NearestName.hint(NearestName.among(known, to: name), of: known))
     }

@@ -13,7 +13,7 @@ package enum ResultFiles {
     let found = try files.names(in: real).filter { $0.extension == "ndjson" }.map { real.appending($0) }
     guard !found.isEmpty else {
       throw HopdError(
-        .notFound, "the folder has no .ndjson files", at: Place(file: path),
+        .notFound, "the directory has no .ndjson files", at: Place(file: path),
         hint: "pass the directory that was passed to `hopctl fleet run --results`")
     }
     return found

@@ -59,7 +59,7 @@ enum FleetText {
     if summary.seconds > 0 {
       lines.append(
         "  migration takes about \(MessageFormatter.duration(summary.seconds)) with one job, and up to "
-          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space for each running migration")
+          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space per concurrent migration")
     }
     return lines
   }

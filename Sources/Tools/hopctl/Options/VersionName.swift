@@ -15,7 +15,7 @@ extension ModelCatalog {
     let names = versions.map(\.model.name)
     let near = NearestName.among(names, to: name)
     throw HopdError(
-      code, "no model has a version “\(name.printableLine)”", at: Place(file: bundles.first?.path),
+      code, "no such version: '\(name.printableLine)'", at: Place(file: bundles.first?.path),
       hint: NearestName.hint(near, of: names))
   }
 }

@@ -75,9 +75,10 @@ struct Table<Row> {
       let shared = Self.sharedFolders(of: texts)
       for row in cells.indices.dropFirst() {
         let text = cells[row][column]
-        // The beginning that all have goes first; paths that differ early are cut in their middle.
+        // The beginning that all have is cut first; paths that differ early are cut in their middle.
         let place = shared > text.columns - left ? String.Cut.start : .middle
-        cells[row][column] = text.cut(to: left, at: place)
+        let isLong = text.description.fileName.columns >= left
+        cells[row][column] = text.cut(to: left, at: isLong ? .name : place)
       }
       widths[column] = cells.map { $0[column].columns }.max() ?? 0
     }

@@ -120,7 +120,7 @@ struct HistoryContinuation {
       findings.add(
         .historyNotUnderstood,
         "its changes say by position which properties have changed; the list of properties changes, and the place of "
-          + "\(doubt) in it is not known", at: Place(entity: destination), hint: Self.hint)
+          + "\(doubt) in it is unknown", at: Place(entity: destination), hint: Self.hint)
       return
     }
     carry.columns[number] = HistoryCarry.ColumnsChange(

@@ -51,7 +51,7 @@ struct MirroringInspection {
       refuse("without the rows of its history the mirroring would begin again and upload everything")
     }
     if try HistoryLayout.read(from: reader).layout?.tables.isEmpty != false {
-      refuse("it keeps no persistent history, which the mirroring needs")
+      refuse("it has no persistent history, which the mirroring needs")
     }
     guard findings.errors.isEmpty else { return }
     checkNames()
