@@ -158,7 +158,7 @@ struct CheckCommandTests {
     let outcome = try room.run("explain", store, "--models", room.model)
     #expect(outcome.status == 0, "\(outcome.errors)")
     #expect(outcome.output.contains("closest: Zoo 2 of Zoo"))
-    #expect(outcome.output.contains("Animal.born: type String → Date, from the version to the store"))
+    #expect(outcome.output.contains("Animal.born: type String → Date, in the store"))
     #expect(outcome.output.contains("next: hopctl explain \(store) --models MODEL"), "\(outcome.output)")
     try room.sql(store, "DELETE FROM Z_MODELCACHE")
     let unknown = try room.run("explain", store, "--models", room.model).output

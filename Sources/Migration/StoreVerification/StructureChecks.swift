@@ -79,7 +79,8 @@ struct StructureChecks {
   /// their own.
   private var looseDetail: String {
     let triggers = schema.knownTriggers.count
-    return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
+    return
+      "\(schema.tables.count.counted("table")) and \(schema.joinTables.count.counted("join table")) have the columns of"
       + " \(schema.model.name) by name and type"
       + (triggers == 0 ? "" : ", and its \(triggers) triggers exist by name")
   }

@@ -212,7 +212,7 @@ extension DaemonCoordinator {
             + "; change other keys in the configuration and run `hopctl reload`")
       }
       return .notPossible(
-        "usage", "\(key) cannot be \(value.printableLine)",
+        "usage", "invalid value for \(key): \(value.printableLine)",
         hint: "set jobs = 1 to \(setup.mostJobs) (a MiB of memory_limit for each), memory_limit = \"64MiB\", "
           + "log_level = trace debug info notice warning error, io_pressure, cpu_pressure, memory_pressure = 0 to 100, "
           + "throttle = on off")

@@ -50,7 +50,7 @@ package struct MappingChecker {
       throw HopdError(
         isStale ? .staleMapping : .invalidMapping,
         isStale
-          ? "\(subject) does not match its versions: it was created for a different state of them, or a name is misspelt"
+          ? "\(subject) does not match its versions: it is of a different state of them, or a name is misspelt"
           : "\(subject) cannot be followed, for \(reasons.count.counted("reason"))",
         at: Place(file: mappings.first?.path, hop: "\(source.name) → \(destination.name)"),
         hint: isStale

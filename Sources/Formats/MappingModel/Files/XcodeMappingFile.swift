@@ -97,7 +97,7 @@ package struct XcodeMappingFile: MappingFile {
       return .loose(
         HopdError(
           .mappingRemark,
-          "the mapping model was created for \(wanted); it is taken for the version of that name of \(version.modelName)",
+          "the mapping model was created for \(wanted); it is used for that version of \(version.modelName)",
           at: Place(file: path)))
     }
     let closeness = all == 0 ? 0 : Double(known) / Double(all)

@@ -152,7 +152,7 @@ struct StoreInspection {
     if let location = schema.locations.first(where: { $0.name == table.name }), rTrees.isStale(table.name) {
       warnings.add(
         .indexLeftOut,
-        "the R-Tree table \(table.name), which only Apple's own apps have, is left behind; a fetch by this location may "
+        "the R-Tree table \(table.name), which only Apple's apps have, is left behind; a fetch by this location may "
           + "fail until the app creates it", at: Place(entity: location.entity, property: location.index))
     } else if rTrees.isStale(table.name) {
       warnings.add(

@@ -47,7 +47,7 @@ struct ClearedReferences {
         at: Place(
           hop: migrationPath.hop(to: key.hop + 1), entity: key.entity, property: key.relationship),
         hint:
-          "set the renaming identifier of \(key.removed) if it was renamed, in \(migrationPath.models[key.hop + 1].name)"
+          "set the renaming identifier in \(migrationPath.models[key.hop + 1].name) if \(key.removed) was renamed"
       )
     }
     return warnings

@@ -37,7 +37,7 @@ extension BackupSet {
     guard status.mode & 0o022 == 0 else {
       throw HopdError(
         .backupFolderUnsafe,
-        "other users can write to the backup directory (mode \(String(status.mode, radix: 8))), and could forge backups",
+        "other users can write to the backup directory (mode \(String(status.mode, radix: 8))) and forge backups",
         at: place, hint: "check its contents, then run: chmod go-w \(folder.quotedForShell)")
     }
   }

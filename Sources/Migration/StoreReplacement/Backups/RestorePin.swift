@@ -72,9 +72,9 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// How the store is released.
   package func release(_ store: FilePath) -> String {
-    "to unpin it: `hopctl resume \(store.quotedForShell)`"
-      + (group.map { ", all stores of the group: `\(PinGroup($0).command)`" } ?? "")
-      + "; to migrate it now: `hopctl migrate`"
+    "run `hopctl resume \(store.quotedForShell)` to unpin it"
+      + (group.map { ", `\(PinGroup($0).command)` to unpin its group" } ?? "")
+      + ", or `hopctl migrate` to migrate it now"
   }
 
   /// Why the store is held back from a version.

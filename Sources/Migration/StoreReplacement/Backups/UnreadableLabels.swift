@@ -27,7 +27,7 @@ extension BackupSet {
   private func strange(_ folder: FilePath) -> HopdError {
     HopdError(
       .recordUnreadable,
-      "the directory is among the backups, but the database in it has another name, so hopd neither counts nor removes it",
+      "the database in this backup has an unexpected name; hopd neither counts nor deletes it",
       at: Place(store: location.database, file: folder),
       hint: "run `ls -la \(folder.quotedForShell)`, or restore a database in it: "
         + "hopctl restore \(location.database.quotedForShell) --backup FILE")

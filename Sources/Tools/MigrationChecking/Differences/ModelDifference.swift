@@ -201,7 +201,7 @@ extension DefinitionChange {
     changes.found += before.filter { !after.contains($0) }.map { .init("uniqueness constraint (\($0)) removed") }
     changes.found += after.filter { !before.contains($0) }.map { .init("uniqueness constraint (\($0)) added") }
     if Set(old.fetchIndexes) != Set(new.fetchIndexes) {
-      changes.found.append(.init("other fetch indexes", isHashed: false))
+      changes.found.append(.init("fetch indexes changed", isHashed: false))
     }
     return changes.found
   }

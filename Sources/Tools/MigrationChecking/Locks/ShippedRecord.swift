@@ -126,7 +126,7 @@ package struct ShippedRecord: Sendable {
     return found.errors.map { error in
       HopdError(
         .shippedVersionReplaced, "replaced: \(error.message)", at: error.place,
-        hint: "add the replaced version again if users have stores of it, which are no longer recognized")
+        hint: "restore the replaced version if users have stores of it")
     }
   }
 

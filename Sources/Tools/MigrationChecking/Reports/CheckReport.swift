@@ -147,7 +147,7 @@ package struct VersionCheck: Sendable {
   package let name: String
   package let position: Int
   package var verdict: CheckVerdict
-  /// Why it was not tried or was left out, as a phrase.
+  /// Why it is untested or skipped, as a phrase.
   package var note: String?
   /// The tags whose releases have this version.
   package var tags: [String] = []
@@ -185,7 +185,7 @@ package struct VersionCheck: Sendable {
     self.findings = findings
   }
 
-  /// Records that it was not tried, and why.
+  /// Records that it is untested, and why.
   mutating func leaveUntried(_ note: String, _ warnings: [HopdError] = []) {
     verdict = .untested
     self.note = note

@@ -23,7 +23,7 @@ package struct DifferenceText {
     }
     if difference.unchanged > 0, !difference.isEmpty {
       lines.append(
-        "  \(difference.unchanged) other \(difference.unchanged == 1 ? "entity is" : "entities are") the same")
+        "  \(difference.unchanged) other \(difference.unchanged == 1 ? "entity" : "entities") unchanged")
     }
     return lines + difference.suspicions.map { "  suspected rename: \($0.sentence)" }
   }

@@ -51,7 +51,7 @@ enum FleetText {
     }
     for (part, stores) in summary.drops.sorted(by: { $0.key < $1.key }) {
       let what = part.contains(".") ? "" : " (all rows)"
-      lines.append("  a migration drops \(part.printableLine)\(what): in \(count(stores, "store", "stores"))")
+      lines.append("  migration drops \(part.printableLine)\(what) in \(count(stores, "store", "stores"))")
     }
     if summary.otherDatabases > 0 {
       lines.append("  \(count(summary.otherDatabases, "other database", "other databases")) without a Core Data store")

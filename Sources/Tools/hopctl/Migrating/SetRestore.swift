@@ -184,8 +184,8 @@ struct SetRestore {
     guard Confirmation.isPossible else {
       throw HopdError(
         .usage,
-        "refusing to restore \(MessageFormatter.count(count, "store", "stores")) without confirmation: standard input is "
-          + "not a terminal", at: Place(file: place.directory.path),
+        "refusing to restore \(MessageFormatter.count(count, "store", "stores")) without confirmation: standard input "
+          + "is not a terminal", at: Place(file: place.directory.path),
         hint: "pass --dry-run to list them, or --yes; each current store becomes a backup")
     }
   }
