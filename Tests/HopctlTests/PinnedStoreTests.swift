@@ -104,7 +104,7 @@ struct PinnedStoreTests {
   func explained() throws {
     let (room, store, _) = try restored()
     let told = try room.run("explain", store, "--models", room.model)
-    #expect(told.status == 0 && told.output.contains("does not migrate it until it is unpinned"), "\(told)")
+    #expect(told.status == 0 && told.output.contains("hint: unpin the store, which was restored to Zoo"), "\(told)")
     #expect(told.output.contains("next: hopctl resume \(store)"), "\(told)")
   }
 

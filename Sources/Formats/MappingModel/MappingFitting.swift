@@ -100,7 +100,7 @@ package struct MappingMisfit: Sendable {
     pair = MappingHops.Pair(source: source.index, destination: destination.index)
     error = HopdError(
       .staleMapping,
-      "the mapping model “\(file.name)” was created for a different state of the models than the one at hand",
+      "the mapping model “\(file.name)” was created for a different state of the models",
       at: Place(file: file.path),
       hint: "pass the models that it was created for, create the mapping model again for these, or convert it with "
         + "`hopctl mapping show FILE --models … --text`",

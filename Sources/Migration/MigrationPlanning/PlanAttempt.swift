@@ -127,7 +127,7 @@ struct PlanAttempt {
     if store.version.isFromStoreItself {
       warnings.add(
         .ownModelUsed,
-        "none of the models has the version of the store; it is read from the model that the store itself holds",
+        "none of the models has the version of the store; using the model in the store",
         hint: "compare the result with a store that the app created; this hop drops nothing")
     }
     warnings += sourceSchema.joinTableRemarks

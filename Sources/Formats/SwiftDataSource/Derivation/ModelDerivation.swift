@@ -177,8 +177,8 @@ package struct ModelDerivation {
         .sourceUnproven, "\(what): the model that SwiftData makes of this is not proven (\(form.name))", at: place,
         hint: form.alternatives.isEmpty
           ? nil
-          : "prove it with a store of any version that the app created, hopctl model calibrate FOLDER --store STORE, or "
-            + "with hashes in its tests, --pinned TESTS"))
+          : "prove it with a store of any version that the app created, hopctl model calibrate FOLDER --store STORE, "
+            + "or with hashes in its tests, --pinned TESTS"))
     return nil
   }
 }

@@ -218,14 +218,15 @@ final class MigrationRun {
               ? "no program is bound to the policy \(policy) (of \(mappings.joined(separator: ", ")))"
               : "the stage names the program \(policy), and no command is bound to that name",
             at: (hop.hook?.stage.place ?? Place()).filled(from: Place(hop: hop.title)),
-            hint: "pass --policy \(policy)=COMMAND, or in [policies] of the configuration"))
+            hint: "pass --policy \(policy)=COMMAND, or set it in [policies] of the configuration"))
       }
     }
     guard let first = unbound.first else { return }
     if unbound.count == 1 { throw first }
     throw HopdError(
       .policyNotBound, "no program is bound to \(unbound.count) policies that mapping models or stages name",
-      hint: "pass one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
+      hint: "pass one for each with --policy CLASS=COMMAND, or set it in [policies] of the configuration",
+      reasons: unbound)
   }
 
   /// The chain of a plan, which reads the file `base` in place of the store if there is one. `source` and `boot`

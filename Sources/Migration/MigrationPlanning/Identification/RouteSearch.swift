@@ -206,7 +206,7 @@ struct RouteSearch {
         missing.add(
           .noRoute, "no mapping model matches this hop", at: Place(hop: RouteSearch.title(source, destination)),
           hint: isBackward
-            ? "pass a mapping model for this hop with --mappings; hops to older versions are never inferred"
+            ? "pass a mapping model for this hop to an older version with --mappings"
             : "pass one with --mappings",
           reasons: near)
         continue

@@ -137,7 +137,7 @@ extension ModelCatalog {
     }
     return HopdError(
       .stagesInvalid, "the versions of the stage \(stage.title) are of two models", at: place,
-      hint: "set from and to to two different versions of the model")
+      hint: "set `from` and `to` to different versions of the model")
   }
 
   /// Puts the versions of a bundle in the order of its stages; returns the error if that is impossible.

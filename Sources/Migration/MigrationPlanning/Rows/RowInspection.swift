@@ -72,8 +72,8 @@ struct RowInspection {
         "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))")
       findings.add(
         .rowsOfUnknownEntity,
-        "\(stray.counted("row")) of \(table.name) with an entity number that is neither \(table.rootEntity)'s nor that of "
-          + "a subentity",
+        "\(stray.counted("row")) of \(table.name) with an entity number that is neither that of \(table.rootEntity) "
+          + "nor that of a subentity",
         at: Place(entity: table.rootEntity, row: first),
         hint: "restore a backup, or correct Z_ENT of these rows")
     }

@@ -68,10 +68,10 @@ struct DroppedData {
     let suspicion = hops.first { $0.title == drop.hop }?.difference.suspicions.first { suspicion in
       suspicion.old == name && suspicion.oldEntity == (drop.property == nil ? nil : drop.entity)
     }
-    let later = suspicion.map(\.new) ?? "its new name"
+    let renamed = suspicion.map { "renamed to \($0.new)" } ?? "renamed"
     return Remedy(
       .renamingIdentifier,
-      "if it was renamed to \(later) in \(step.destination), set the renaming identifier \(name) there"
+      "if it was \(renamed) in \(step.destination), set the renaming identifier \(name) there"
     )
   }
 
