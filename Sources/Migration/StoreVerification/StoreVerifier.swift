@@ -198,7 +198,7 @@ package struct StoreVerifier {
   private var pragma: String { depth == .full ? "integrity_check" : "quick_check" }
 
   /// The limits of quick_check, in words.
-  private var reach: String { depth == .full ? "" : ", which does not compare the entries of indexes with the rows" }
+  private var reach: String { depth == .full ? "" : " (does not compare index entries with rows)" }
 
   private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {
     let answers =
@@ -212,6 +212,6 @@ package struct StoreVerifier {
     let isOK = answers == ["ok"]
     return VerificationCheck(
       name: "integrity", passed: isOK,
-      detail: isOK ? "SQLite's \(pragma) is ok" + reach : answers.joined(separator: "; "))
+      detail: isOK ? "\(pragma) passed" + reach : answers.joined(separator: "; "))
   }
 }
