@@ -275,7 +275,9 @@ let package = Package(
     /// The daemon.
     .executableTarget(
       name: "hopd",
-      dependencies: ["HopdService", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: [
+        "Diagnostics", "HopdService", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
       path: "Sources/Daemon/hopd", swiftSettings: strict),
     /// The same engine for one store, from the command line.
     .executableTarget(

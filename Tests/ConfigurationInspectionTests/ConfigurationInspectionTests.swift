@@ -220,7 +220,7 @@ import Testing
     let mistake = try #require(try found("{ Persn = \"skip\", \"*\" = \"fail\" }"))
     #expect(mistake.place.line == 6 && mistake.place.key == "watch.w.migration.invalid_rows.Persn", "\(mistake)")
     let text = "\(mistake)"
-    #expect(text.contains("the watch w has the entity Persn") && text.contains("did you mean Person?"), "\(text)")
+    #expect(text.contains("the watch w has the entity Persn") && text.contains("use 'Person'"), "\(text)")
   }
 
   @Test func theUnitSaysWhereItMayWrite() {

@@ -77,7 +77,7 @@ import Testing
       ways[programs.count == decisions.count ? "altered" : "both", default: 0] += 1
       for change in programs.flatMap(\.changes) {
         tables[change.action.rawValue, default: 0] += 1
-        for word in ["other entity numbers", "it was", "other names", "it gets", "get values"]
+        for word in ["entity numbers change", "renamed from", "columns renamed", "adds ", "sets "]
         where change.reason.contains(word) { changes[word, default: 0] += 1 }
       }
       guard let (rows, copy) = world.bothOrWhy(programs) else { continue }

@@ -129,7 +129,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("a IN (1, 2)", "is written in braces", 8), ("a NOT IN {1}", "operator is missing", 3),
       ("(a == 1", ") is missing", 8),
       ("a == 1)", "ends here", 7), ("a == “x”", "typographic", 6), ("a == €", "U+20AC", 6),
-      ("a . == 1", "behind the dot", 5),
+      ("a . == 1", "after the dot", 5),
       ("TERNARY(a, 1, 2) == 1", "operator is missing", 10), ("$ == 1", "behind $", 2), ("a ==[c b", "] is missing", 8),
       ("", "missing at the end", 1), ("a == 1 b == 2", "ends here", 8), ("{1, == 2", "missing before", 5),
     ]

@@ -200,7 +200,7 @@ struct BackupCommandTests {
     #expect(stores.map { $0.present } == [.boolean(false), .boolean(false), .boolean(true)])
     #expect(stores.map { $0.backups?.list.first?.orphaned } == [.boolean(true), .boolean(true), .boolean(false)])
     let text = try room.run("backups", room.path("stores")).output
-    #expect(text.contains("a.sqlite (gone)") && text.contains("orphaned") && text.contains("3 backups of 3 stores"))
+    #expect(text.contains("a.sqlite (deleted)") && text.contains("orphaned") && text.contains("3 backups of 3 stores"))
     // A number says nothing about stores that are gone, and a restore under the new name says where to look.
     #expect(
       try room.run("prune", room.path("stores"), "--dry-run", "--keep", "1", "--json").json().removed == .array([]))
@@ -266,7 +266,8 @@ struct BackupCommandTests {
     let refused = try room.run("restore", store, "--yes", "--json")
     #expect(refused.status == 65)
     #expect(try refused.json().error?.code?.text == "other-version")
-    #expect(refused.errors.contains("says Zoo, but the file is of another version, Zoo 10"), "\(refused.errors)")
+    #expect(
+      refused.errors.contains("is labeled Zoo, but the file has a different version, Zoo 10"), "\(refused.errors)")
     let restored = try room.run("restore", store, "--yes", "--anyway")
     #expect(restored.status == 0 && restored.output.contains("restored \(store): Zoo 10,"), "\(restored)")
     #expect(restored.output.contains("pinned: restored to Zoo 10 at"), "\(restored)")

@@ -135,7 +135,7 @@ struct CheckReportTests {
     let junit = try text(room, "junit.xml")
     #expect(junit.contains("failures=\"0\"") && junit.contains("<system-out>warning: "))
     for name in ["step-summary", "page.html"] {
-      #expect(try text(room, name).contains("is a renaming identifier missing?"))
+      #expect(try text(room, name).contains("a renaming identifier may be missing"))
     }
   }
 
@@ -191,7 +191,7 @@ struct CheckReportTests {
       #expect(outcome.status == status, "\(outcome.errors)")
       #expect(outcome.output.contains("::error "))
       for name in names {
-        #expect(try text(room, name).contains("nothing was checked") || name == "log.sarif" || name == "junit.xml")
+        #expect(try text(room, name).contains("nothing checked") || name == "log.sarif" || name == "junit.xml")
       }
       for name in names { #expect(try text(room, name) != "stale", "\(name)") }
       #expect(try text(room, "junit.xml").contains("failures=\"1\""))

@@ -33,7 +33,7 @@ struct ConfirmationTests {
     #expect(refused.status == 1, "\(refused)")
     for shown in [
       "would migrate 2 stores, ", "a.sqlite", "Zoo → Zoo 10", "Zoo 2 → Zoo 10", "drops Animal", "Animal.colour",
-      "1 store is already current", "Migrate 2 stores in place? The current stores are kept as backups. [y/N]",
+      "1 store is already current", "Migrate 2 stores in place? The current stores become backups. [y/N]",
       "no store was migrated",
     ] { #expect(refused.output.contains(shown), "\(shown): \(refused.output)") }
     #expect(try room.snapshot() == before)

@@ -92,7 +92,7 @@ struct ExchangeCommandTests {
       #expect(again.output == (try String(contentsOf: URL(filePath: room.path("whole.ndjson")), encoding: .utf8)))
     }
     let without = try room.run("import", room.path("short.ndjson"), "--models", model, "--dry-run")
-    #expect(without.status == 65 && without.errors.contains("pass --files DIRECTORY"), "\(without)")
+    #expect(without.status == 65 && without.errors.contains("pass the --files DIRECTORY"), "\(without)")
   }
 
   @Test("The database of an export is whole for SQLite") func database() throws {

@@ -132,7 +132,7 @@ struct FleetCommandTests {
     try fleet(room, 6)
     let scanned = try scan(room)
     // What a hop adds and a later one drops is no loss of the stores before it.
-    for words in ["drops Animal.born: in 2 stores", "drops Animal.colour: in 4 stores"] {
+    for words in ["drops Animal.born in 2 stores", "drops Animal.colour in 4 stores"] {
       #expect(scanned.output.contains(words), "\(scanned.output)")
     }
     let worked = try room.run(

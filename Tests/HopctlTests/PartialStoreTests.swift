@@ -66,7 +66,7 @@ struct PartialStoreTests {
     // A copy was altered: the new column comes last, as after Core Data's own migration in place, not as made from
     // nothing.
     let exact = try room.run("verify", store, "--models", model, "--exact")
-    #expect(exact.status == 65 && exact.output.contains("the text of the table ZBOOK is different"), "\(exact.output)")
+    #expect(exact.status == 65 && exact.output.contains("the SQL of the table ZBOOK differs"), "\(exact.output)")
     let after = try room.run("dump", store, "--models", model).lines()
     #expect(!before.isEmpty && after.count == before.count)
     #expect(zip(before, after).allSatisfy { $0.id == $1.id && $0.relationships == $1.relationships })

@@ -85,7 +85,7 @@ extension RemedyTests {
     Remedy(
       "ambiguous-model", "store a.sqlite; cp -r Zoo.xcdatamodeld Twin.xcdatamodeld",
       "hopctl migrate a.sqlite ${zoo[@]} --models Twin.xcdatamodeld",
-      says: "name only one of these models with --models",
+      says: "pass only one of these models with --models",
       typed: "hopctl migrate a.sqlite ${zoo[@]}"),
     Remedy(
       "version-order", "store a.sqlite", "hopctl migrate a.sqlite ${zoo[@]} --order 'Zoo 2' Zoo",
@@ -254,11 +254,11 @@ extension RemedyTests {
     Remedy(
       "shipped-version-renamed",
       "frozen; mv 'Zoo.xcdatamodeld/Zoo 2.xcdatamodel' 'Zoo.xcdatamodeld/Zoo 3.xcdatamodel'",
-      "hopctl check Zoo.xcdatamodeld", says: "--freeze notes the new name",
+      "hopctl check Zoo.xcdatamodeld", says: "run --freeze to record the new name",
       typed: "hopctl check Zoo.xcdatamodeld --freeze"),
     Remedy(
       "shipped-model-renamed", "frozen; mv Zoo.xcdatamodeld Park.xcdatamodeld", "hopctl check Park.xcdatamodeld",
-      says: "--freeze notes the new name", typed: "hopctl check Park.xcdatamodeld --freeze"),
+      says: "run --freeze to record the new name", typed: "hopctl check Park.xcdatamodeld --freeze"),
     Remedy(
       "shipped-order-changed", "frozen", "hopctl check Zoo.xcdatamodeld --order 'Zoo 2' Zoo 'Zoo 10'",
       says: "declare it with --order", typed: "hopctl check Zoo.xcdatamodeld --order Zoo 'Zoo 2' 'Zoo 10'"),

@@ -25,7 +25,7 @@ struct RepairCommandTests {
     #expect(try room.snapshot() == before)
     let done = try room.run("migrate", store, "--models", room.model, "--repair")
     #expect(done.status == 0 && done.output.hasPrefix("repaired "), "\(done.output)\(done.errors)")
-    #expect(done.output.contains("made the column ZANIMAL.ZLEGS (Animal.legs), with the default in 20 rows"))
+    #expect(done.output.contains("created the column ZANIMAL.ZLEGS (Animal.legs), with the default in 20 rows"))
     #expect(done.errors.contains("point to rows that do not exist"), "\(done.errors)")
     #expect(try room.sql(store, "SELECT count(*), min(ZLEGS), max(ZLEGS) FROM ZANIMAL") == "20|4|4")
     let again = try room.run("migrate", store, "--models", room.model, "--repair", "--json").json()
@@ -43,7 +43,7 @@ struct RepairCommandTests {
     #expect(error?.hint?.text?.contains("hopctl migrate \(store) --repair") == true, "\(refused.output)")
     let dry = try room.run("migrate", store, "--models", room.model, "--repair", "--dry-run")
     #expect(
-      dry.status == 0 && dry.output.contains("would make the column ZANIMAL.ZCOLOUR"), "\(dry.output)\(dry.errors)")
+      dry.status == 0 && dry.output.contains("would create the column ZANIMAL.ZCOLOUR"), "\(dry.output)\(dry.errors)")
     let done = try room.run("migrate", store, "--models", room.model, "--repair", "--json").json()
     #expect(done.result?.text == "migrated" && done.hops?.list.count == 2 && done.repaired?.list.count == 1)
     #expect(try room.run("verify", store, "--models", room.model, "--verify", "full").status == 0)

@@ -107,6 +107,30 @@ struct SameMistakeTests {
     #expect(unclear.status == 64 && unclear.errors.contains("pass --model-version"), "\(unclear)")
   }
 
+  @Test(
+    "A mistake in the command line of hopd has the form and status of hopctl's",
+    arguments: [
+      (["--bogus"], "hopd: unknown option '--bogus'\n", "run `hopd --help`"),
+      (["--chek"], "hopd: unknown option '--chek'\n", "pass --check, or run `hopd --help`"),
+      (["--config"], "hopd: missing value for '--config <config>'\n", "run `hopd --help`"),
+      (["extra"], "hopd: unexpected argument 'extra'\n", "run `hopd --help`"),
+    ])
+  func argumentsOfHopd(_ words: [String], _ message: String, _ hint: String) throws {
+    let room = try Room()
+    let hopd = try #require(Program.path).removingLastComponent().appending("hopd")
+    let refused = try room.wait(room.start(program: hopd, words))
+    #expect(refused.status == 64 && refused.output.isEmpty, "\(refused)")
+    #expect(refused.errors.hasPrefix(message + "  hint: " + hint), "\(refused.errors)")
+    #expect(try room.wait(room.start(program: hopd, ["--help"])).status == 0)
+  }
+
+  @Test("An option with a wrong value lists the values on the same line")
+  func wrongValue() throws {
+    let refused = try Room().run("export", "a.sqlite", "--to", "xml")
+    #expect(refused.status == 64, "\(refused)")
+    #expect(refused.errors.contains("is invalid for '--to <to>': expected ndjson, csv, sqlite"), "\(refused.errors)")
+  }
+
   @Test("doctor names the distribution, also where os-release is a symbolic link")
   func distribution() throws {
     let text = try String(contentsOfFile: "/etc/os-release", encoding: .utf8)

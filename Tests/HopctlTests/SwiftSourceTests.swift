@@ -211,7 +211,7 @@ struct SwiftSourceTests {
     try write("a", bs, a)
     try write("b", "", a)
     var text = try difference()
-    #expect(text.contains("- bs  (to-many to B)  B.a keeps what it connects"), "\(text)")
+    #expect(text.contains("- bs  (to-many to B)  B.a preserves the references"), "\(text)")
     #expect(text.contains("~ a  (inverse bs → none)"), "\(text)")
     try write("b", "var bs: [B]", "")
     text = try difference()

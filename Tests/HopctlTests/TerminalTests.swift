@@ -110,7 +110,7 @@ struct TerminalTests {
     func isComplete() throws -> Bool {
       let lines = try terminal.lines()
       // The head, two tables with their headers, and the last line.
-      return lines.count == 1 + 1 + 3 + 1 + 5 + 1 && lines.last?.hasPrefix("q: leave") == true
+      return lines.count == 1 + 1 + 3 + 1 + 5 + 1 && lines.last?.hasPrefix("q: quit") == true
         && (Self.working + Self.waiting).allSatisfy { has(lines, $0) }
     }
     try terminal.run("echo before; \(command)")
@@ -124,7 +124,7 @@ struct TerminalTests {
     #expect(try !terminal.isRestored())
     try terminal.press("q")
     try terminal.waits("the end by q") { try terminal.isRestored() && terminal.lines().last == "$" }
-    #expect(try terminal.lines().contains("before") && !terminal.lines().contains { $0.contains("q: leave") })
+    #expect(try terminal.lines().contains("before") && !terminal.lines().contains { $0.contains("q: quit") })
     // What is typed is shown again.
     try terminal.run("stty -a | tr ' ' '\\n' | grep -cx -e icanon -e echo -e isig")
     try terminal.waits("the settings of the terminal") { try terminal.lines().contains("3") }

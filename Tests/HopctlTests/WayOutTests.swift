@@ -61,7 +61,7 @@ struct WayOutTests {
     else { return }
     let made = try shell(room, infer)
     #expect(made.status == 0, "\(made.errors)")
-    guard let start = way.lines.firstIndex(where: { $0.contains("put this line") }) else { return }
+    guard let start = way.lines.firstIndex(where: { $0.contains("add this line") }) else { return }
     let names = way.lines[start].matches(of: #/destination = "[^"]*"/#).map { String($0.output) }
     #expect(!names.isEmpty)
     let file = try #require(

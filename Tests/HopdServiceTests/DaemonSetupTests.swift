@@ -85,7 +85,7 @@ import Testing
     let place = try DaemonTests.Place()
     let rule = "invalid_rows = { Persn = \"quarantine\", \"*\" = \"fail\" }"
     let error = #expect(throws: HopdError.self) { try request(place, rule) }
-    #expect(error?.code == .configurationInvalid && error?.hint == "did you mean Person?")
+    #expect(error?.code == .configurationInvalid && error?.hint == "use 'Person'")
     #expect(error?.place.file == place.configuration && error?.place.line == 7)
     #expect(error?.place.key == "watch.w.migration.invalid_rows.Persn")
     // It is no cause that time mends, so a daemon with this watch alone does not start.

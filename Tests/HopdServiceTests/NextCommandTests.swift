@@ -27,9 +27,10 @@ import Testing
 
   /// A library's hint says nothing of watches.
   @Test func aStoreThatIsNotForTheWatchIsLeftOut() {
-    let foreign = HopdError(.foreignStore, "nothing in common", hint: "is it the store of another app?")
+    let foreign = HopdError(.foreignStore, "nothing in common", hint: "pass the model of the app that created it")
     #expect(
-      foreign.hint(inWatch: "w") == "is it the store of another app? add it to `exclude` of the watch w to ignore it")
+      foreign.hint(inWatch: "w")
+        == "pass the model of the app that created it; add it to `exclude` of the watch w to ignore it")
     #expect(HopdError(.noRoute, "no way", hint: "add a mapping").hint(inWatch: "w") == "add a mapping")
   }
 

@@ -8,7 +8,7 @@ import Testing
   @Test(
     arguments: [
       ("", "no entities", nil, nil),
-      ("<entity name='A'/>\n<entity name='A'/>", "second entity", "A", 4),
+      ("<entity name='A'/>\n<entity name='A'/>", "duplicate entity", "A", 4),
       ("<entity/>", "no name", nil, 3),
       ("<entity name='A'>\n<attribute attributeType='String'/></entity>", "no name", "A", 4),
       (
@@ -92,7 +92,7 @@ import Testing
         <entity name="B"/>
         """))
     #expect(error.reasons.count == 4)
-    for word in ["“Z”", "Nonsense", "“Y”", "second entity"] { #expect(error.description.contains(word)) }
+    for word in ["“Z”", "Nonsense", "“Y”", "duplicate entity"] { #expect(error.description.contains(word)) }
   }
 
   @Test func manyFaultsAreCounted() throws {

@@ -214,7 +214,7 @@ struct ImportTests {
     } catch let error as HopdError {
       // A name is meant as a column: what an expression would need is not said.
       let text = error.description + error.reasons.map(\.description).joined()
-      #expect(text.contains("the columns are: name, s, f") && !text.contains("$source"), "\(text)")
+      #expect(text.contains("use one of: name, s, f") && !text.contains("$source"), "\(text)")
     }
   }
 
@@ -279,13 +279,13 @@ struct ImportTests {
       ),
       (
         "[[import]]\nentity = \"Family\"\nfrom = \"../plants.csv\"\n[import.columns]\nname = \"Family\"\n",
-        "`from` names no file in the folder of the data"
+        "`from` names no file in the directory of the data"
       ),
       (
         "[[import]]\nentity = \"Family\"\nfrom = \"plants.csv\"\ndates = \"%d\"\n[import.columns]\nname = \"Family\"\n",
         "`dates` is not a date format"
       ),
-      ("", "there is no [[import]]"),
+      ("", "no [[import]]"),
     ])
   func mappingMistakes(text: String, message: String) throws {
     let (room, data, _) = try garden()

@@ -105,7 +105,7 @@ struct BackupTrustTests {
     let error = refusal { try world.restore(backup, job: "b2") }
     #expect(error?.code == .otherVersion && error?.code.exit == .dataError)
     #expect(error?.place.store == world.location.database && error?.place.file == backup)
-    #expect(error?.message.contains("says One, but the file is of another version") == true)
+    #expect(error?.message.contains("is labeled One, but the file has a different version") == true)
     // The label names the version that replaced its own.
     #expect(error?.message.hasSuffix(digest == "two" ? "version, Two" : "version") == true)
     #expect(error?.hint?.contains("--anyway") == true)

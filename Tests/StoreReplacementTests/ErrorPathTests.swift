@@ -201,7 +201,7 @@ struct ErrorPathTests {
     #expect(found == .replacementUnconfirmed)
     let outcome = try world.recover()
     #expect(outcome.decision == .quarantine(isDamaged ? .storeDamaged : .unknownVersion))
-    #expect(outcome.error?.hint?.contains("the newest backup is") == true)
+    #expect(outcome.error?.hint?.contains("restore the newest backup") == true)
   }
 
   @Test("An error that is none of ours is told as one, with what could not be taken back")

@@ -124,7 +124,7 @@ struct RestoreErrorTests {
     })
     let error = refusal { try restore(world, backup, files) }
     #expect(error?.code == (errno == EPERM ? .noPermission : .inputOutput))
-    #expect((error?.hint?.contains("as root or as the store's owner") == true) == (errno == EPERM))
+    #expect((error?.hint?.contains("as root or as the owner of the store") == true) == (errno == EPERM))
     #expect(try world.plain.status(world.location.database) == nil)
     try checkRetry(world, backup)
   }

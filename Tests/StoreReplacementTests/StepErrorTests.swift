@@ -86,7 +86,7 @@ struct StepErrorTests {
         #expect(found == .replacementUnconfirmed, "\(mode)")
         let outcome = try world.recover()
         #expect(outcome.decision == .quarantine(isDamaged ? .storeDamaged : .unknownVersion), "\(mode)")
-        #expect(outcome.error?.hint?.contains("the newest backup is") == true)
+        #expect(outcome.error?.hint?.contains("restore the newest backup") == true)
         let backup = try #require(outcome.backups.first)
         let old = try world.content(of: backup)
         #expect(old.version == "one" && old.rows == TestWorld.rows)

@@ -140,7 +140,7 @@ import Testing
     try repository.release("v1.0.1", "@Model class A { var n: Int }\nlet s = Schema([A.self])\n")
     let source = try GitSource(folder: repository.app)
     let unknown = #expect(throws: HopdError.self) { try source.target(ofCommit: "v1.0.2", choice: SourceChoice()) }
-    #expect(unknown?.hint == "did you mean v1.0.1?" && unknown?.message.contains("v1.0.2") == true)
+    #expect(unknown?.hint == "use 'v1.0.1'" && unknown?.message.contains("v1.0.2") == true)
     let pattern = #expect(throws: HopdError.self) {
       try TaggedModels.bundle(of: repository.app, tags: "release/*", choice: SourceChoice())
     }

@@ -64,7 +64,7 @@ class MigrationManager:
             raise PolicyError(f"{entity_name} is abstract: no object can be of it")
         key = self._keys.get(entity.root)
         if key is None:
-            raise PolicyError(f"there is no next key for {entity_name}")
+            raise PolicyError(f"no next key for {entity_name}")
         self._keys[entity.root] = key + 1
         object_id = ObjectID("destination", entity_name, key)
         return self._insert(object_id, entity, None, None, ["insert", object_id.wire(), {}])

@@ -25,7 +25,7 @@ package enum BackupOverlap {
         "\(watch.directory.printable) is inside the backup directory \(folder.printableLine): hopd would migrate the "
           + "backups, and a restore needs them unchanged",
         at: loaded.place(of: "watch.\(watch.name).directory"),
-        hint: "watch the directory of the stores; `hopctl restore` restores a backup")
+        hint: "watch the directory of the stores instead, and restore backups with `hopctl restore`")
     }
   }
 

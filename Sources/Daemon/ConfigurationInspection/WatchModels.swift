@@ -50,7 +50,7 @@ package struct WatchModels: Sendable {
       let names = catalog.versions.map(\.model.name).joined(separator: ", ")
       throw HopdError(
         .noSuchVersion, "no model of this watch has a version \"\(target)\"", at: Place(key: "\(key).target"),
-        hint: "its models have: \(names)")
+        hint: "use one of: \(names)")
     }
     if let mistake = watch.unknownEntityRule(in: catalog) { throw mistake }
     return WatchModels(

@@ -43,7 +43,7 @@ struct ConfigurationReader {
       let home = table.outer.last { $0.keys.contains(entry.name) }.map { home in
         "it is a key of \(home.path == "watch" ? "[[watch]]" : "[\(home.path)]"): move it above [\(table.path)]"
       }
-      let near = NearestName.among(known, to: entry.name).map { "did you mean `\($0)`?" }
+      let near = NearestName.among(known, to: entry.name).map { "use `\($0)`" }
       warnings.append(
         HopdError(.unknownKey, "unknown key, ignored", at: entry.node.place(key: entry.shown), hint: home ?? near))
     }
@@ -104,7 +104,7 @@ struct ConfigurationReader {
   mutating func path(_ text: String, _ entry: ConfigurationEntry) -> FilePath {
     let path = FilePath(text).lexicallyNormalized()
     if !path.isAbsolute || text.utf8.contains(0) {
-      report(entry, "\"\(text)\" is not an absolute path", hint: "begin it with /")
+      report(entry, "\"\(text)\" is not an absolute path", hint: "write an absolute path, starting with /")
     }
     return path
   }

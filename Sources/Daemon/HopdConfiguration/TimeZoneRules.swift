@@ -104,7 +104,7 @@ package struct TimeZoneRules: Sendable, Hashable {
     if name == "UTC" { return utc }
     throw HopdError(
       .configurationInvalid, "this system has no time zone \"\(name.printableLine)\"",
-      hint: "`timedatectl list-timezones` lists them; they come with the package tzdata")
+      hint: "run `timedatectl list-timezones` to list them, or install tzdata")
   }
 
   /// Whether a file begins as a zone file (RFC 9636, 3.1).

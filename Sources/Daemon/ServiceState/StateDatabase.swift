@@ -109,7 +109,7 @@ package final class StateDatabase: Sendable {
     throw HopdError(
       .stateHeld, "another program has been reading the state database for so long that its log is full",
       at: Place(file: file),
-      hint: "find the program and stop it: `fuser -v \(file.quotedForShell)`")
+      hint: "stop the program that `fuser -v \(file.quotedForShell)` lists")
   }
 
   // MARK: Changes

@@ -54,7 +54,7 @@ package final class StateReader {
     if error.isBusy {
       return HopdError(
         .stateUnreadable, "another program has locked the state database", at: Place(file: file), cause: error,
-        hint: "retry, or find the program: `fuser -v \(file.quotedForShell)`")
+        hint: "retry, or run `fuser -v \(file.quotedForShell)`")
     }
     return StateSchema.unreadable(file, cause: error)
   }

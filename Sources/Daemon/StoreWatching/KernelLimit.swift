@@ -14,7 +14,7 @@ enum KernelLimit {
       "inotify limit \(name)\(number) reached: changes in \(armed) directories of this watch are seen immediately, "
         + "others by the rescan every \(watch.rescan)",
       at: Place(file: watch.path, key: "watch.\(watch.name).directory"),
-      hint: "raise it: sysctl fs.inotify.\(name)=1048576, and a file in /etc/sysctl.d to keep it")
+      hint: "run `sysctl fs.inotify.\(name)=1048576`, and make it permanent in /etc/sysctl.d")
   }
 
   /// Reads a number from a file of /proc; nil if the unit hides the file (ProcSubset=pid).

@@ -64,7 +64,7 @@ extension WatchRoot.Failure {
     case .moved(let from, let to):
       return HopdError(
         .watchUnavailable, "the watched directory was \(from.printable), and its path now resolves to \(to.printable)",
-        at: place, hint: "run systemctl reload hopd if this is intended")
+        at: place, hint: "run `systemctl reload hopd` if this is intended")
     }
   }
 }

@@ -1,6 +1,7 @@
 // The daemon's command line; everything else is HopdService.
 
 import ArgumentParser
+import Diagnostics
 import Glibc
 import HopdService
 
@@ -24,9 +25,13 @@ import HopdService
   static func main() async {
     let command: Hopd
     do { command = try parse() } catch {
-      let isFine = exitCode(for: error) == .success  // --help, --version
-      Daemon.print(fullMessage(for: error), asError: !isFine)
-      Glibc.exit(isFine ? 0 : 2)
+      if exitCode(for: error) == .success {  // --help, --version
+        Daemon.print(fullMessage(for: error), asError: false)
+        Glibc.exit(ExitStatus.success.rawValue)
+      }
+      let usage = HopdError.usage(parserMessage: message(for: error), command: "hopd")
+      Daemon.print("hopd: \(usage)", asError: true)
+      Glibc.exit(usage.code.exit.rawValue)
     }
     let daemon = Daemon(configurationFile: command.configurationFile, stateDirectory: command.stateDirectory)
     Glibc.exit(command.check || command.checkReload ? daemon.check(forReload: !command.check) : await daemon.run())

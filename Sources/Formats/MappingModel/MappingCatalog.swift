@@ -395,7 +395,7 @@ package struct MappingHops: Sendable {
           "\(choices.count) mapping models match this hop: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
           hint: "choose one with --mappings (`mappings` in the configuration), remove the others, or "
-            + "give each a filter, so that each takes a part of the objects",
+            + "set a filter in each, so that each maps some of the objects",
           reasons: [
             HopdError(
               .ambiguousMapping,

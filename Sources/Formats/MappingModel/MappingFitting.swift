@@ -68,7 +68,7 @@ struct MappingSide {
       .mappingGuess,
       "the mapping model is taken for “\(version.model.name)”, the only version with everything that it names: "
         + (first.reasons.first?.message ?? ""), at: Place(file: file.path),
-      hint: "if that is wrong, remove the mapping model or pass the version that it was made for")
+      hint: "remove the mapping model or pass the version that it was created for, if this is wrong")
     fitting = left.map { ($0.index, remark) }
   }
 
@@ -100,9 +100,9 @@ package struct MappingMisfit: Sendable {
     pair = MappingHops.Pair(source: source.index, destination: destination.index)
     error = HopdError(
       .staleMapping,
-      "the mapping model “\(file.name)” was made for another state of the models than the one at hand",
+      "the mapping model “\(file.name)” was created for a different state of the models",
       at: Place(file: file.path),
-      hint: "give the models that it was made for, make the mapping model again for these, or write it for these with "
+      hint: "pass the models that it was created for, create the mapping model again for these, or convert it with "
         + "`hopctl mapping show FILE --models … --text`",
       reasons: Array(reasons.prefix(MappingLimits.findings)))
   }

@@ -73,16 +73,16 @@ package struct MappingLint {
       if let name = entity.source, source.entity(named: name)?.isAbstract == true {
         reason = "it starts at the abstract entity \(name), which has no objects of its own"
       } else if let name = entity.destination, destination.entity(named: name)?.isAbstract == true {
-        reason = "it makes objects of the abstract entity \(name), which has none"
+        reason = "it creates objects of the abstract entity \(name), which has none"
       } else if entity.source == nil, entity.deadness == nil, entity.policy == nil {
-        reason = "it has no source, so it makes no objects"
+        reason = "it has no source, so it creates no objects"
       }
       guard let reason else { continue }
       findings.append(
         Finding(
           kind: .deadMapping, mapping: entity.name, entity: entity.destination ?? entity.source,
           message: "the entity mapping has no effect: \(reason)",
-          hint: "remove it, or make it for entities of these versions"))
+          hint: "remove it, or use entities of these versions"))
     }
   }
 
@@ -98,7 +98,7 @@ package struct MappingLint {
           kind: .unmappedEntity, entity: entity.name,
           message: "no entity mapping takes the objects of this entity, which \(destination.name) "
             + (next == entity.name ? "has too" : "calls \(next)"),
-          hint: "add an entity mapping, pass the other mapping models of the hop (--mappings), or let the objects go "
+          hint: "add an entity mapping, pass the other mapping models of the hop (--mappings), or drop the objects "
             + "with --unmapped-entities drop"))
     }
   }
@@ -115,7 +115,7 @@ package struct MappingLint {
       findings.append(
         Finding(
           kind: .unusedPolicy, mapping: entity.name, entity: entity.destination,
-          message: "the policy \(policy) runs for no object: \(reason)", hint: "remove the policy's name"))
+          message: "the policy \(policy) runs for no object: \(reason)", hint: "remove the policy"))
     }
     let named = Set(hop.compactMap(\.policy))
     // A class may be named with or without its module.
@@ -125,7 +125,7 @@ package struct MappingLint {
         Finding(
           kind: .unusedPolicy, message: "no entity mapping names the policy \(policy), for which there is a program",
           hint: named.isEmpty
-            ? "the mapping model names no policy at all" : "it names \(named.sorted().joined(separator: ", "))"))
+            ? "remove it; the mapping model has no policy" : "use one of: \(named.sorted().joined(separator: ", "))"))
     }
   }
 
@@ -166,7 +166,7 @@ package struct MappingLint {
           : "no expression reads it, so its values are dropped unless the policy "
             + "\(policies.joined(separator: " or ")) carries them",
         hint: policies.isEmpty
-          ? "give a property of the destination the value $source.\(property), if it is to stay"
+          ? "set a property of the destination to $source.\(property) to preserve it"
           : "check the policy's program"))
   }
 

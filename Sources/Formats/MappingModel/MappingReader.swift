@@ -14,11 +14,11 @@ package enum MappingReader {
     case nil where MappingForm.isStages(path):
       throw HopdError(
         .invalidMapping, "this is a file of stages and no mapping model", at: Place(file: path),
-        hint: "`hopctl plan STORE --models … --mappings …` shows stages among the hops")
+        hint: "run `hopctl plan STORE --models … --mappings …`, which shows stages among the hops")
     case nil:
       throw HopdError(
-        .invalidMapping, "this is not a mapping model", at: Place(file: path),
-        hint: "pass an .xcmappingmodel folder, a .cdm or .hopmap.toml file")
+        .invalidMapping, "not a mapping model", at: Place(file: path),
+        hint: "pass an .xcmappingmodel, a .cdm or .hopmap.toml file")
     }
   }
 }

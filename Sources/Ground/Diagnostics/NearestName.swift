@@ -1,4 +1,4 @@
-// "Did you mean": the known name that is most similar to a misspelt one.
+// The known name that is most similar to a misspelt one.
 
 /// Finds similar names.
 package enum NearestName {
@@ -9,6 +9,14 @@ package enum NearestName {
     let plainName = plain(name)
     return names.map { (near: distance(plainName, plain($0)), exact: distance(name, $0), name: $0) }
       .filter { $0.near <= max(1, name.utf8.count / 3) && $0.near < max(1, name.utf8.count) }.min { $0 < $1 }?.name
+  }
+
+  /// Returns the hint for a misspelt name: the nearest name, if any, and all names if there are few.
+  package static func hint(_ near: String?, of names: [String]) -> String {
+    let all = names.map(\.printableLine).joined(separator: ", ")
+    guard let near else { return "use one of: \(all)" }
+    // The nearest may not be the intended one.
+    return "use '\(near.printableLine)'" + (names.count <= 24 ? ", or one of: \(all)" : "")
   }
 
   private static func plain(_ name: String) -> String { name.lowercased().filter { !" -_".contains($0) } }

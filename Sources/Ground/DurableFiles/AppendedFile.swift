@@ -35,17 +35,17 @@ package final class AppendedFile: Sendable {
       let code = errno
       return HopdError(
         code == ENOENT ? .notFound : code == EACCES ? .noPermission : code == ENOSPC ? .noSpace : .inputOutput, what,
-        at: place, cause: Errno(rawValue: code), hint: "choose a file in a writable directory")
+        at: place, cause: Errno(rawValue: code), hint: "pass a file in a writable directory")
     }
     let opened = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o644) }
-    guard opened >= 0 else { throw failed("the file cannot be opened") }
+    guard opened >= 0 else { throw failed("cannot open the file") }
     descriptor = opened
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       close(opened)
       throw HopdError(
         .appendedFileInUse, "another program writes to this file", at: place, cause: Errno(rawValue: code),
-        hint: "give each worker its own file, or wait until the other one ends")
+        hint: "pass a different file to each worker, or wait until the other one has finished")
     }
     do throws(HopdError) { try removeTornLine(beginningWith: first, endingWith: last) } catch {
       close(opened)

@@ -30,7 +30,7 @@ package final class FileLease {
     package var reason: String {
       switch self {
       case .otherOwner: "the file belongs to another user and hopd has no CAP_LEASE"
-      case .fileSystem: "the file system gives no leases"
+      case .fileSystem: "the file system provides no leases"
       }
     }
   }

@@ -191,7 +191,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     guard missing > free else { return }
     throw HopdError(
       .noSpace, "\(missing) bytes cannot be set aside: \(free) are free", at: Place(file: path),
-      cause: Errno.noSpace, hint: "make room on the disk of \(path.removingLastComponent().printable)")
+      cause: Errno.noSpace, hint: "free space on the disk of \(path.removingLastComponent().printable)")
   }
 
   package func giveBackReserve(of path: FilePath) throws {

@@ -69,7 +69,7 @@ package final class PinnedDirectory: Sendable {
     guard code == 0 else {
       guard Glibc.errno == EBUSY else { throw HopdError(errno: Glibc.errno, "open the directory", at: directory.path) }
       throw HopdError(
-        .directoryReplaced, "another directory has this path now, and a job is still at work in the old one",
+        .directoryReplaced, "another directory has this path now, and a job is still running in the old one",
         at: Place(file: directory.path), hint: "retry when that job has finished")
     }
   }

@@ -26,7 +26,7 @@ extension HopdError {
 
   private static func hint(forErrno code: Int32) -> String? {
     switch code {
-    case ENAMETOOLONG: "shorten the name: files with longer names are made next to it"
+    case ENAMETOOLONG: "shorten the name; files with longer names are created next to it"
     case EFBIG: "raise the limit on the size of files (ulimit -f, LimitFSIZE= in a unit)"
     default: nil
     }

@@ -146,7 +146,7 @@ package struct ArchivedObject: Sendable {
   package func unknownClass(for purpose: String) -> HopdError {
     HopdError(
       .unknownArchiveClass,
-      "object \(number) of the archive is of class \(className), which is not known as \(purpose)", at: archive.place)
+      "object \(number) of the archive is of class \(className), which is unknown as \(purpose)", at: archive.place)
   }
 
   /// The error for an object whose content makes no sense.

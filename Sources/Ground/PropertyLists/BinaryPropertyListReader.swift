@@ -41,7 +41,7 @@ struct BinaryPropertyListReader {
     let header = 8
     let trailer = 32
     guard bytes.count >= header + trailer, bytes.starts(with: "bplist00".utf8) else {
-      throw HopdError(.damagedPropertyList, "the binary property list is cut off or of an unknown version", at: place)
+      throw HopdError(.damagedPropertyList, "the binary property list is truncated or of an unknown version", at: place)
     }
     let end = bytes.count - trailer
     let offsetSize = Int(bytes[end + 6])

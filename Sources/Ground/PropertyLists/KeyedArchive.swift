@@ -55,7 +55,7 @@ package struct KeyedArchive: Sendable {
     }
     // Every archive seen has NSKeyedArchiver and 100000; a later version could have other rules.
     if let archiver = list["$archiver"]?.string, archiver != "NSKeyedArchiver" {
-      throw HopdError(.damagedArchive, "the archive was made by “\(archiver)”, not by NSKeyedArchiver", at: place)
+      throw HopdError(.damagedArchive, "the archive was created by “\(archiver)”, not by NSKeyedArchiver", at: place)
     }
     if let version = list["$version"]?.integer, version != 100_000 {
       throw HopdError(.damagedArchive, "the keyed archive has version \(version); 100000 is known", at: place)

@@ -29,7 +29,7 @@ package enum TOMLFile {
     guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= 1 << 20 else {
       throw HopdError(
         invalid, "this is not a regular file of at most 1 MiB", at: Place(file: file),
-        hint: "replace it by a TOML file")
+        hint: "replace it with a TOML file")
     }
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
@@ -50,7 +50,7 @@ package enum TOMLFile {
       let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil } ?? 0
       throw HopdError(
         invalid, "this is no UTF-8 text", at: Place(file: file, line: bad + 1),
-        hint: "write the file in UTF-8, without NUL characters")
+        hint: "save the file as UTF-8, without NUL characters")
     }
     return text
   }

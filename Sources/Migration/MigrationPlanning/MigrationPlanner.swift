@@ -38,7 +38,7 @@ package enum MigrationPlanner {
           "the reference store has \(found.version.map { "version \($0.model.name)" } ?? "an unknown version"), not "
             + (found.target?.model.name ?? "the wanted one"),
           at: Place(store: reference.database),
-          hint: "give a store that the app made with the version to reach",
+          hint: "pass a store of the target version that the app created",
           reasons: found.explanation.map { [$0] } ?? [])
       }
       return try reader.joinTableNaming(for: wanted.model, frameworkVersion: metadata.frameworkVersion)

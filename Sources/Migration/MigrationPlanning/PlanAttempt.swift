@@ -127,8 +127,8 @@ struct PlanAttempt {
     if store.version.isFromStoreItself {
       warnings.add(
         .ownModelUsed,
-        "no model given has the version of the store; it is read from the model that the store itself holds",
-        hint: "nothing is dropped by this hop; compare the result with a store that the app made")
+        "none of the models has the version of the store; using the model in the store",
+        hint: "compare the result with a store that the app created; this hop drops nothing")
     }
     warnings += sourceSchema.joinTableRemarks
   }
@@ -156,7 +156,7 @@ struct PlanAttempt {
         "the mapping model \(names) leads from \(source.model.name.printableLine) to "
           + "\(destination.model.name.printableLine) at once and is not used: the way goes through \(between)",
         at: Place(file: hop.hop.mappings.first?.path),
-        hint: "`--route shortest` (`route` in the watch) takes it; or write a mapping model for each hop of the way")
+        hint: "pass --route shortest (`route` in the watch), or write a mapping model for each hop")
     }
   }
 
@@ -270,7 +270,7 @@ struct PlanAttempt {
       warnings += model.uncertainHashes.map {
         HopdError(
           .hashUncertain, $0.description, at: Place(entity: $0.entity, property: $0.property),
-          hint: "try the migrated store with the app before you rely on it")
+          hint: "test the migrated store with the app before you use it")
       }
     }
     warnings += (schemas.last?.unsupported ?? []).filter { $0.code.severity != .error }

@@ -23,7 +23,7 @@ enum PolicyLibrary {
   /// The command to type where Python does not find the module.
   static var remedy: String {
     let install =
-      "install it for that Python with `pip install ./python` in hopd's sources, or take the system's python3"
+      "install it for that Python with `pip install ./python` in hopd's sources, or use the system's python3"
     switch own {
     case .untrusted(let place):
       return "hopd's own Python module is not used, because others may write to \(place.printable): "

@@ -60,7 +60,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     guard names.count == 1 else {
       throw HopdError(
         .policyUnusable, "several programs are bound to the policy \(policy): \(names.joined(separator: ", "))",
-        hint: "bind one to the name \(policy) itself")
+        hint: "bind one to the name \(policy)")
     }
     return binding
   }
@@ -81,7 +81,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     } catch {
       throw HopdError(
         .policyUnusable, "the program of the policy \(introduction.policy) cannot be started: \(executable.printable)",
-        cause: error, hint: "a script needs a first line such as #!/usr/bin/python3 whose program exists")
+        cause: error, hint: "start the script with a line such as #!/usr/bin/python3 whose program exists")
     }
     let (policy, mapping) = (introduction.policy, introduction.mapping)
     let exchange = PolicyExchange(

@@ -103,7 +103,7 @@ final class ProgramConversation: PolicyConversation {
   private func failed(_ reason: String, _ hook: String) -> HopdError {
     fail(
       .policyProgramFailed, "failed in \(hook): \(reason)",
-      hint: "the store is unchanged; correct the policy or the data")
+      hint: "correct the policy or the data; the store is unchanged")
   }
 
   func finish() throws {
@@ -115,7 +115,7 @@ final class ProgramConversation: PolicyConversation {
     case .exit(let code):
       throw fail(
         .policyProgramFailed, "ended with exit status \(code) after its last hook: changes may be missing",
-        hint: "a program that has sent all its changes ends with 0 when its input ends")
+        hint: "exit with status 0 at the end of the input, after all changes are sent")
     case .signal(let signal):
       throw fail(.policyProgramFailed, "crashed with signal \(signal) after its last hook: changes may be missing")
     }
@@ -142,7 +142,7 @@ final class ProgramConversation: PolicyConversation {
     guard let frame, frame.count <= exchange.limits.messageBytes else {
       throw fail(
         .policyLimit, "would get a message that exceeds the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
-        hint: "raise the policy's message limit: rows with large binary values travel whole")
+        hint: "raise the policy's message limit; rows are sent with their binary values")
     }
     return frame
   }
@@ -191,14 +191,14 @@ final class ProgramConversation: PolicyConversation {
     case .tooLong(_, looksLikeText: true), .outOfTurn:
       return fail(
         .policyProtocol, "wrote something to standard output in \(hook) that is not a message",
-        hint: "standard output belongs to the protocol: write to standard error, or use the manager's log")
+        hint: "write to standard error, or use the manager's log; standard output belongs to the protocol")
     case .tooLong(let length, looksLikeText: false):
       return fail(
         .policyLimit, "announced a message of \(length) bytes in \(hook); \(exchange.limits.messageBytes) are allowed",
         hint: "raise the policy's message limit, or send changes in smaller parts")
     case .stopped:
       close()
-      return HopdError(.interrupted, "stopped while the policy \(introduction.policy) was at work")
+      return HopdError(.interrupted, "stopped while the policy \(introduction.policy) was running")
     case .system(let code):
       close()
       return HopdError(.inputOutput, "a pipe to the policy \(introduction.policy) failed: error \(code)")
@@ -212,17 +212,17 @@ final class ProgramConversation: PolicyConversation {
     switch exchange.process.finish(waiting: .zero) {
     case .exit(127), .exit(126):
       return fail(
-        .policyProgramFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
+        .policyProgramFailed, "could not run its interpreter", hint: "run its command yourself: \(commandLine)")
     case .exit(let code): return fail(.policyProgramFailed, "ended in \(hook) with exit status \(code)")
     case .signal(SIGKILL):
       return fail(
         .policyProgramFailed, "was killed in \(hook)",
-        hint: "perhaps it ran out of memory: see the kernel's log (journalctl -k)"
+        hint: "check the kernel log (journalctl -k); it may have run out of memory"
       )
     case .signal(let signal):
       return fail(
         .policyProgramFailed, "crashed in \(hook) with signal \(signal)\(Self.names[signal].map { " (\($0))" } ?? "")",
-        hint: "a policy that has used up its \(exchange.limits.memory >> 20) MiB of memory may end so, too")
+        hint: "raise its memory limit of \(exchange.limits.memory >> 20) MiB, which it may have reached")
     case .unknown: return fail(.policyProgramFailed, "ended in \(hook)")
     }
   }
@@ -245,7 +245,7 @@ final class ProgramConversation: PolicyConversation {
     var error = HopdError(
       code, "\(name) \(what)",
       at: Place(entity: introduction.destination ?? introduction.source),
-      hint: hint ?? "its program is \(commandLine)")
+      hint: hint ?? "check its program: \(commandLine)")
     let lines = exchange.diagnostics.last
     if lines.contains(where: { $0.contains("No module named 'hopd_policy'") }) { error.hint = PolicyLibrary.remedy }
     error.reasons = lines.map { HopdError(code, HopdError.quote + DiagnosticLines.quoted($0)) }

@@ -16,18 +16,18 @@ package enum ProgramPath {
   package static func of(_ command: [String], called what: String, code: HopdError.Code) throws(HopdError) -> FilePath {
     func unusable(_ message: String, hint: String) -> HopdError { HopdError(code, "\(what) \(message)", hint: hint) }
     guard let name = command.first, !name.isEmpty, !command.contains(where: { $0.utf8.contains(0) }) else {
-      throw unusable("is not named", hint: "a command is a list: [\"/path/to/program\", \"argument\"]")
+      throw unusable("is not named", hint: "write a list: [\"/path/to/program\", \"argument\"]")
     }
     guard name.utf8.contains(UInt8(ascii: "/")) else {
       for folder in folders.split(separator: ":") where folder.hasPrefix("/") {
         let path = FilePath(String(folder)).appending(name)
         if isProgram(path) { return path }
       }
-      throw unusable("\(name) is not in PATH", hint: "give its whole path")
+      throw unusable("\(name) is not in PATH", hint: "write its absolute path")
     }
     let path = FilePath(name)
     guard path.isAbsolute else {
-      throw unusable("has a relative path: \(path.printable)", hint: "programs run in /: give the whole path")
+      throw unusable("has a relative path: \(path.printable)", hint: "write the absolute path; programs run in /")
     }
     guard path.withPlatformString({ access($0, F_OK) }) == 0 else {
       throw unusable("does not exist: \(path.printable)", hint: "correct the path, or install the program")

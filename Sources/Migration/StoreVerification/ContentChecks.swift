@@ -32,7 +32,7 @@ struct ContentChecks {
         problems.append("Z_MAX of \(table.rootEntity) fell from \(wanted) to \(mark)")
       }
     }
-    return result("primary-keys", problems, "Z_MAX is not below any key of \(schema.tables.count) tables")
+    return result("primary-keys", problems, "Z_MAX is not less than any key of \(schema.tables.count) tables")
   }
 
   /// Checks that every row's Z_ENT is a concrete entity of its table.
@@ -48,11 +48,11 @@ struct ContentChecks {
         rows &+= count
         if !allowed.contains(number) {
           problems.append(
-            "\(count.grouped) rows of \(table.name) have the entity number \(number), which does not belong there")
+            "\(count.grouped) rows of \(table.name) have the unexpected entity number \(number)")
         }
       }
     }
-    return result("row-entities", problems, "\(rows.grouped) rows have an entity of their table")
+    return result("row-entities", problems, "\(rows.grouped) rows have a valid entity number")
   }
 
   /// Returns the rows per entity of the model.
@@ -67,7 +67,7 @@ struct ContentChecks {
 
   /// Checks the rows per entity and per join table against the counts in the source.
   func counts() throws(SQLiteError) -> VerificationCheck {
-    guard let expectation else { return result("counts", [], "nothing to compare with") }
+    guard let expectation else { return result("counts", [], "nothing to compare") }
     var problems: [String] = []
     var unknown: [String] = []
     var total: Int64 = 0
@@ -89,14 +89,15 @@ struct ContentChecks {
       if found != wanted { problems.append("\(table) has \(found.grouped) pairs instead of \(wanted.grouped)") }
     }
     let exceptions =
-      unknown.isEmpty ? "" : "; not compared, as no number is known ahead: \(unknown.sorted().joined(separator: ", "))"
+      unknown.isEmpty
+      ? "" : "; not compared, because the number is not predictable: \(unknown.sorted().joined(separator: ", "))"
     return result("counts", problems, "\(total.grouped) rows, as many as the source has for them\(exceptions)")
   }
 
   /// Checks the values per column, in the rows of the entities that have the property, against the counts in the
   /// source.
   func values() throws(SQLiteError) -> VerificationCheck {
-    guard expectation != nil else { return result("values", [], "nothing to compare with") }
+    guard expectation != nil else { return result("values", [], "nothing to compare") }
     var problems: [String] = []
     var inspected = 0
     var total: Int64 = 0
@@ -154,7 +155,7 @@ struct ContentChecks {
       name: "order-keys", passed: isFine,
       detail: missing == 0
         ? "every object of an ordered relationship has an order key"
-        : "\(missing.grouped) objects of ordered relationships have no place in the order"
+        : "\(missing.grouped) objects of ordered relationships have no order key"
           + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""), isNoted: missing > 0)
   }
 
@@ -162,9 +163,9 @@ struct ContentChecks {
   func discriminators() throws(SQLiteError) -> VerificationCheck {
     let found = try census.discriminators()
     let problems = found.filter { $0.wrong > 0 }.map {
-      "\($0.wrong) rows of \($0.entity).\($0.relationship) name the wrong entity of their target"
+      "\($0.wrong) rows of \($0.entity).\($0.relationship) have the wrong target entity"
     }
-    return result("discriminators", problems, "\(found.count) discriminator columns agree with their targets")
+    return result("discriminators", problems, "\(found.count) discriminator columns match their targets")
   }
 
   /// Checks that no more references lead to missing rows than in the source.
@@ -182,8 +183,8 @@ struct ContentChecks {
     return VerificationCheck(
       name: "relationships", passed: found <= allowed,
       detail: found == 0
-        ? "every reference finds a row in the table of its destination"
-        : "\(found.grouped) references point at rows that are not there"
+        ? "every reference has a target"
+        : "\(found.counted("reference")) to rows that do not exist"
           + (usual == 0 ? "" : ", \(usual) of them as Core Data leaves them in a to-many that is its own inverse")
           + (expectation == nil ? "" : ", the source has \(allowed)"), isNoted: found > 0)
   }
@@ -258,7 +259,7 @@ struct ContentChecks {
       let found = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(rTree.name))")
       if wanted != found { problems.append("\(rTree.name) has \(found ?? 0) rows instead of \(wanted ?? 0)") }
     }
-    return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have as many rows as belong into them")
+    return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have the expected number of rows")
   }
 
   private func result(_ name: String, _ problems: [String], _ fine: String) -> VerificationCheck {

@@ -27,10 +27,10 @@ struct ExternalDataChecks {
       total.add(count)
       seen[column.table, default: []].insert(column.column)
       let name = "\(column.table).\(column.column)"
-      if count.malformed > 0 { problems.append("\(count.malformed.grouped) values of \(name) have no known form") }
+      if count.malformed > 0 { problems.append("\(count.malformed.grouped) values of \(name) have an unknown form") }
       if count.unsuitable > 0 {
         problems.append(
-          "\(count.unsuitable.grouped) values of \(name) name what is not a plain file "
+          "\(count.unsuitable.grouped) values of \(name) refer to something other than a regular file "
             + "(\(count.unsuitableWhat ?? "unknown"))"
         )
       }
@@ -46,7 +46,7 @@ struct ExternalDataChecks {
     return VerificationCheck(
       name: "external-data", problems: problems,
       fine: "\(total.inline.grouped) binary values in their columns, "
-        + "\(total.found.grouped) in files that are there"
+        + "\(total.found.grouped) in files that exist"
         + (total.missing == 0 ? "" : ", \(total.missing.grouped) in files that are missing"),
       isNoted: total.missing > 0)
   }
@@ -60,7 +60,7 @@ struct ExternalDataChecks {
     }
     compare("inline values", count.inline, wanted.inline)
     compare("bytes in inline values", count.inlineBytes, wanted.inlineBytes)
-    compare("references to files that are there", count.found, wanted.found)
+    compare("references to files that exist", count.found, wanted.found)
     compare("bytes in files", count.foundBytes, wanted.foundBytes)
     compare("references to missing files", count.missing, wanted.missing)
     return problems

@@ -22,17 +22,17 @@ struct HistoryCheck {
     if layout == nil, found.isEmpty { return nil }
     var problems = numbers(found)
     let tables = layout?.statements.filter { $0.kind == .table } ?? []
-    var detail = "\(tables.count) tables of persistent history are empty and keep their numbers"
+    var detail = "\(tables.count) tables of persistent history are empty and have the same numbers"
     if let origin {
       let before = problems.count
       let rows = try compare(origin.source, origin.plan, origin.carry, problems: &problems)
       if problems.count == before {
-        detail = "\(rows) changes of the persistent history name the same objects and properties as before"
+        detail = "\(rows) changes of the persistent history refer to the same objects and properties as before"
       }
     } else {
       for table in tables
       where try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table.name))") != 0 {
-        problems.append("\(table.name) still has rows, which name entities by the source's numbers")
+        problems.append("\(table.name) still has rows with the entity numbers of the source")
       }
     }
     return VerificationCheck(name: "history", problems: problems, fine: detail)
@@ -86,7 +86,7 @@ struct HistoryCheck {
     let columns = try source.columns(of: table.rawValue).map(\.name)
     let present = Set(try reader.columns(of: table.rawValue).map(\.name))
     guard columns.allSatisfy(present.contains) else {
-      problems.append("\(table.rawValue) lacks columns that it had")
+      problems.append("\(table.rawValue) has lost columns")
       return 0
     }
     let tombstones = present.filter { $0.hasPrefix("ZTOMBSTONE") }.count
@@ -125,7 +125,7 @@ struct HistoryCheck {
       case .transaction: mark.map { [$0.transaction] } ?? []
       case .transactionString: mark?.texts.map(\.key) ?? []
       }
-    if more != wanted { problems.append("\(table.rawValue) has rows behind those of before that do not belong there") }
+    if more != wanted { problems.append("\(table.rawValue) has unexpected new rows") }
     return count
   }
 
@@ -179,7 +179,7 @@ struct HistoryCheck {
     if text != HistoryMark.author(digest: last.destination.versionHashesDigest),
       layout?.tables[.transaction]?.columnNames.contains(mark.authorKey == nil ? "ZAUTHOR" : "ZAUTHORTS") == true
     {
-      problems.append("the transaction that marks the migration does not say which version the store has now")
+      problems.append("the transaction that marks the migration does not state which version the store has now")
     }
   }
 }
@@ -197,7 +197,7 @@ private struct HistoryRowComparison {
     if table == .change {
       guard let place = columns.firstIndex(of: "ZENTITY").map(Int32.init), let found = entities[old.integer(at: place)]
       else { return "its entity is not one of the source's version" }
-      guard new.integer(at: place) == found.number else { return "it names another entity" }
+      guard new.integer(at: place) == found.number else { return "it refers to another entity" }
       entity = found
     }
     for (index, name) in columns.enumerated() where name != "ZENTITY" || table != .change {
@@ -205,7 +205,7 @@ private struct HistoryRowComparison {
       let place = Int32(index)
       if table == .change, name == "ZCOLUMNS", let entity, !old.isNull(at: place) {
         guard let before = old.blob(at: place), let after = new.blob(at: place), entity.agree(before, after) else {
-          return "it names other properties"
+          return "it refers to other properties"
         }
       } else if old.value(at: place) != new.value(at: place) {
         return "\(name) is different"
@@ -221,7 +221,7 @@ private struct HistoryRowComparison {
       let index = origin.flatMap { columns.firstIndex(of: "ZTOMBSTONE\($0)") }
       let expected = index.map { old.value(at: Int32($0)) } ?? .null
       guard new.value(at: Int32(columns.count + place)) == expected else {
-        return "ZTOMBSTONE\(place) is not what the deleted object has left"
+        return "ZTOMBSTONE\(place) differs from that of the deleted object"
       }
     }
     return nil

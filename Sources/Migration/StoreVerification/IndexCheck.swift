@@ -32,7 +32,7 @@ struct IndexCheck {
     let unique = schema.indexes.count(where: \.isUnique)
     return VerificationCheck(
       name: "indexes", problems: problems,
-      fine: "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
+      fine: "all \(schema.indexes.count) indexes of \(schema.model.name) exist (\(unique) unique)"
         + schema.indexesNotInspected(besides: schema.rTrees.count))
   }
 }

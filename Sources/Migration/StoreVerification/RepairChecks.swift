@@ -35,7 +35,7 @@ extension StoreVerifier {
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the repaired store failed \(failed.count) of \(checks.count) checks", at: place,
-        hint: "the store is untouched; restore a backup, or repair it with its app",
+        hint: "restore a backup, or repair it with its app; the store is unchanged",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     let left = checks.filter { !$0.passed || $0.name == "not-checked" }

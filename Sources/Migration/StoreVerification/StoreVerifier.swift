@@ -69,7 +69,7 @@ package struct StoreVerifier {
       throw HopdError(
         .verificationFailed, "the migrated store failed \(failed.count) of \(checks.count) checks",
         at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is unchanged; please report this bug with the output of `hopctl plan`",
+        hint: "report this bug with the output of `hopctl plan`; the store is unchanged",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks, rows: rows)
@@ -94,12 +94,12 @@ package struct StoreVerifier {
       if rows != known.rows { problems.append("\(table) has \(rows ?? 0) of the \(known.rows) rows that it had") }
     }
     checks.append(
-      VerificationCheck(name: "kept", problems: problems, fine: "the objects of the store are there"))
+      VerificationCheck(name: "kept", problems: problems, fine: "the objects of the store exist"))
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the extended store failed \(failed.count) of \(checks.count) checks", at: place,
-        hint: "the store is unchanged; run `hopctl verify` on it: it may have failed them before",
+        hint: "run `hopctl verify` on the store, which may have failed them before; it is unchanged",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(staged: staged, checks: checks)
@@ -198,7 +198,7 @@ package struct StoreVerifier {
   private var pragma: String { depth == .full ? "integrity_check" : "quick_check" }
 
   /// The limits of quick_check, in words.
-  private var reach: String { depth == .full ? "" : ", which does not compare the entries of indexes with the rows" }
+  private var reach: String { depth == .full ? "" : " (does not compare index entries with rows)" }
 
   private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {
     let answers =
@@ -212,6 +212,6 @@ package struct StoreVerifier {
     let isOK = answers == ["ok"]
     return VerificationCheck(
       name: "integrity", passed: isOK,
-      detail: isOK ? "SQLite's \(pragma) is ok" + reach : answers.joined(separator: "; "))
+      detail: isOK ? "\(pragma) passed" + reach : answers.joined(separator: "; "))
   }
 }

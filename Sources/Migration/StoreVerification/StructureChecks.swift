@@ -63,7 +63,7 @@ struct StructureChecks {
     for trigger in schema.triggers { expect("trigger", trigger.name, trigger.text, "the trigger \(trigger.name)") }
     for index in schema.indexes { expect("index", index.name, index.createStatement, "the index \(index.name)") }
     for object in objects where object.sql != nil && known[object.type]?.contains(object.name) != true {
-      problems.append("the \(object.type) \(object.name) does not belong to the model")
+      problems.append("the \(object.type) \(object.name) is not in the model")
     }
     return problems
   }
@@ -79,9 +79,10 @@ struct StructureChecks {
   /// their own.
   private var looseDetail: String {
     let triggers = schema.knownTriggers.count
-    return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
+    return
+      "\(schema.tables.count.counted("table")) and \(schema.joinTables.count.counted("join table")) have the columns of"
       + " \(schema.model.name) by name and type"
-      + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")
+      + (triggers == 0 ? "" : ", and its \(triggers) triggers exist by name")
   }
 
   /// Names what the other checks pass over: parts of the model without a known layout, and tables and columns that the
@@ -142,7 +143,7 @@ struct StructureChecks {
       case let other?: problems.append("the column \(table).\(name) is \(other) instead of \(declared)")
       }
     }
-    if isExact, problems.isEmpty { problems.append("the text of the table \(table) is different") }
+    if isExact, problems.isEmpty { problems.append("the SQL of the table \(table) differs") }
     return problems
   }
 
@@ -155,14 +156,14 @@ struct StructureChecks {
     if metadata.versionHashes != wanted {
       let names = Set(metadata.versionHashes.keys).union(wanted.keys).sorted()
       let different = names.filter { metadata.versionHashes[$0] != wanted[$0] }
-      problems.append("the version hashes of \(different.joined(separator: ", ")) are not those of the model")
+      problems.append("the version hashes of \(different.joined(separator: ", ")) do not match the model")
     }
     for (what, key, own) in [
       ("hashes digest", StoreMetadata.Key.versionHashesDigest, schema.model.versionHashesDigest),
       ("version checksum", StoreMetadata.Key.versionChecksum, schema.model.versionChecksum),
     ] {
       guard let found = metadata.entries[key]?.string, found != own else { continue }
-      problems.append("the \(what) is not that of the model")
+      problems.append("the \(what) does not match the model")
     }
     if let source {
       let expected = source.migrated(
@@ -171,13 +172,13 @@ struct StructureChecks {
       if metadata.uuid != source.uuid { problems.append("the store UUID changed") }
       for key in Set(metadata.entries.keys).union(expected.entries.keys).sorted()
       where metadata.entries[key] != expected.entries[key] {
-        problems.append("the metadata key \(key) was not kept or is not as expected")
+        problems.append("the metadata key \(key) was not preserved, or has an unexpected value")
       }
     }
     return VerificationCheck(
       name: "hashes", problems: problems,
-      fine: "\(wanted.count) version hashes are those of \(schema.model.name)"
-        + (source == nil ? "" : ", and the metadata are as expected"))
+      fine: "\(wanted.count) version hashes match \(schema.model.name)"
+        + (source == nil ? "" : ", and the metadata has the expected values"))
   }
 
   /// Checks that the copy of the model, if the store has one, is of the store's version.
@@ -192,13 +193,13 @@ struct StructureChecks {
           name: "model-cache", passed: isRight,
           detail: isRight
             ? "the copy of the model has the store's hashes"
-            : "the copy of the model is missing, or not that of the model")
+            : "the copy of the model is missing or different")
       }
       let cached = try reader.cachedModel(name: schema.model.name)
       return VerificationCheck(
         name: "model-cache", passed: true,
         detail: cached == nil
-          ? "the store carries no copy of its model" : "the copy of the model has the store's hashes")
+          ? "the store contains no copy of its model" : "the copy of the model has the store's hashes")
     } catch let error as HopdError {
       // A copy that other software left does not make a store worse; hopd's own must be right.
       return VerificationCheck(name: "model-cache", passed: !isExact, detail: error.message, isNoted: true)
@@ -220,7 +221,7 @@ struct StructureChecks {
         continue
       }
       if real.name != entry.name {
-        let sentence = "entity number \(entry.number) is called \(real.name) instead of \(entry.name)"
+        let sentence = "entity number \(entry.number) is \(real.name) instead of \(entry.name)"
         if isExact { problems.append(sentence) } else { renamed.append(sentence) }
       }
       if real.parent != entry.parent {

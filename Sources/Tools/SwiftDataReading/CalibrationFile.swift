@@ -34,13 +34,13 @@ package enum CalibrationFile {
     func mistake(_ message: String, _ node: TOMLNode) -> HopdError {
       HopdError(
         .calibrationInvalid, message, at: node.place(key: "form"),
-        hint: "hopctl model calibrate writes this file: [[form]] with name, model and evidence")
+        hint: "create it with `hopctl model calibrate`: [[form]] with name, model and evidence")
     }
     guard case .table(let top) = root.value else { return CalibratedForms() }
     var forms = CalibratedForms()
     for (key, node) in top {
       guard key == "form", case .array(let elements) = node.value else {
-        throw mistake("“\(key.printableLine)” is not known here", node)
+        throw mistake("“\(key.printableLine)” is unknown here", node)
       }
       for element in elements {
         guard case .table(let entries) = element.value, case .string(let name)? = entries["name"]?.value,

@@ -67,7 +67,7 @@ package final class GitSource {
         ["rev-parse", "--verify", "--quiet", "--end-of-options", "\(name)^{commit}"], in: repository)
     } catch {
       throw HopdError(
-        .notFound, "there is no tag, branch or commit \(name.printableLine)", at: Place(file: repository),
+        .notFound, "no tag, branch or commit \(name.printableLine)", at: Place(file: repository),
         hint: Self.hint(for: name, (try? tags("*")) ?? []))
     }
     return String(decoding: answer.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
@@ -77,8 +77,8 @@ package final class GitSource {
   package static func hint(for name: String, _ tags: [Tag]) -> String {
     let known = tags.map(\.name)
     guard !known.isEmpty else { return "fetch the tags: git fetch --tags; in a pipeline, fetch-tags: true" }
-    return NearestName.among(known, to: name).map { "did you mean \($0.printableLine)?" }
-      ?? "the last of \(known.count) tags are: " + known.suffix(8).map(\.printableLine).joined(separator: ", ")
+    return NearestName.among(known, to: name).map { "use '\($0.printableLine)'" }
+      ?? "use one of the last of \(known.count) tags: " + known.suffix(8).map(\.printableLine).joined(separator: ", ")
   }
 
   // MARK: Source of a commit
@@ -118,7 +118,7 @@ package final class GitSource {
     let files = try TargetFiles.find(in: tree, target: choice.target)
     guard !files.paths.isEmpty else {
       throw HopdError(
-        .noSourceModels, "there is no Swift file of the target at this commit",
+        .noSourceModels, "no Swift file of the target at this commit",
         at: Place(file: FilePath(folder.isEmpty ? "." : folder)))
     }
     try read(files.paths, objects, contents, choice)
@@ -201,7 +201,7 @@ package final class GitSource {
   private func incomplete(_ name: String) -> HopdError {
     HopdError(
       .inputOutput, "git does not have the object \(name)", at: Place(file: repository),
-      hint: "is the clone complete? In a pipeline: fetch-depth: 0")
+      hint: "fetch the whole history: git fetch --unshallow; in a pipeline, fetch-depth: 0")
   }
 
   // MARK: git
@@ -218,12 +218,14 @@ package final class GitSource {
     }
     let answer = ProgramOutput.of(
       ["git", "-C", folder.string] + words, environment: environment, input: input, limit: limit)
-    guard let answer else { throw HopdError(.usage, "git cannot be started, and --tags needs it", hint: "install git") }
+    guard let answer else {
+      throw HopdError(.usage, "--tags requires git, which cannot be started", hint: "install git")
+    }
     guard answer.status == 0 else {
       throw HopdError(
-        .usage, "git cannot read the repository: \(answer.errors.split(separator: "\n").first ?? "")",
+        .usage, "git failed: \(answer.errors.split(separator: "\n").first ?? "")",
         at: Place(file: folder),
-        hint: "is the commit there? In a pipeline: fetch it first, for example with fetch-depth: 0")
+        hint: "fetch the commit first; in a pipeline, for example, with fetch-depth: 0")
     }
     return answer.output
   }

@@ -22,7 +22,7 @@ package enum PinnedFiles {
       case .folder: for file in try files(in: path) { try add(file, &pinned, &total, limits) }
       default:
         throw HopdError(
-          .notFound, "there is no file or folder here", at: Place(file: path), hint: "pass a folder of tests")
+          .notFound, "no such file or directory", at: Place(file: path), hint: "pass a directory of tests")
       }
     }
     guard !pinned.isEmpty else {
@@ -43,7 +43,7 @@ package enum PinnedFiles {
     guard total <= limits.allBytes else {
       throw HopdError(
         .sourceTooLarge, "the files have more than \(limits.allBytes >> 20) MiB", at: Place(file: file),
-        hint: "pass only the folder of the tests")
+        hint: "pass only the directory of the tests")
     }
     pinned.add(bytes, of: file.string)
   }
@@ -56,8 +56,8 @@ package enum PinnedFiles {
         entries += 1
         guard entries <= 500_000, found.count <= mostFiles else {
           throw HopdError(
-            .sourceTooLarge, "the folder has too many files", at: Place(file: folder),
-            hint: "pass only the folder of the tests")
+            .sourceTooLarge, "the directory has too many files", at: Place(file: folder),
+            hint: "pass only the directory of the tests")
         }
         let path = place.appending(name)
         var info = stat()

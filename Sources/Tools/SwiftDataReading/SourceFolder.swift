@@ -71,8 +71,8 @@ package struct SourceFolder: SourceTree {
     let found = try Self.search(path, most: limits.files)
     guard found.count <= limits.files else {
       throw HopdError(
-        .sourceTooLarge, "the folder has more than \(limits.files) Swift files", at: Place(file: path),
-        hint: "name only the folder that declares the models")
+        .sourceTooLarge, "the directory has more than \(limits.files) Swift files", at: Place(file: path),
+        hint: "pass only the directory that declares the models")
     }
     let hasProject = found.contains { $0.hasSuffix("project.pbxproj") }
     if !hasProject, let (above, names, project) = Self.projectAbove(path) {
@@ -122,7 +122,7 @@ package struct SourceFolder: SourceTree {
       for name in try ModelFiles.names(in: place) {
         entries += 1
         guard entries <= 500_000 else {
-          throw HopdError(.sourceTooLarge, "the folder has more than 500000 entries", at: Place(file: folder))
+          throw HopdError(.sourceTooLarge, "the directory has more than 500000 entries", at: Place(file: folder))
         }
         let path = below.isEmpty ? name : "\(below)/\(name)"
         let isProject = withProjects && name == "project.pbxproj" && below.hasSuffix(".xcodeproj")

@@ -97,7 +97,7 @@ package struct SourceReaderProgram: Sendable {
         ? "the reader took more than \(limits.time), \(limits.memory >> 20) MiB of memory or "
           + "\(limits.outputBytes >> 20) MiB of output, or crashed, at this file"
         : "the reader ended with \(answer.status) at this file\(reason)", at: place,
-      hint: "does it compile? Name only the folder that declares the models")
+      hint: "check that it compiles, and pass only the directory that declares the models")
   }
 
   private func request(
@@ -124,7 +124,7 @@ package struct SourceReaderProgram: Sendable {
           file.bytes.count > limits.fileBytes
             ? "the file has more than \(limits.fileBytes >> 20) MiB"
             : "the source has more than \(limits.allBytes >> 20) MiB", at: Place(file: FilePath(file.path)),
-          hint: "name only the folder that declares the models")
+          hint: "pass only the directory that declares the models")
       }
       add(file.bytes)
     }

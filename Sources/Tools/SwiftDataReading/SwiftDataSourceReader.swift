@@ -59,10 +59,10 @@ package struct SwiftDataSourceReader: SourceModelReader {
     let folder = SourceFolder.folderWithModels(near: path)
     return HopdError(
       .noSourceModels,
-      "there is no Core Data model here, and none of \(count) Swift files has a class with @Model; folders of tests "
+      "no Core Data model here, and none of \(count) Swift files has a class with @Model; directories of tests "
         + "and of other packages are left out", at: Place(file: path),
-      hint: folder.map { "name the folder of the app's target: \($0.quotedForShell) has @Model classes" }
-        ?? "name the folder of the target that declares the models")
+      hint: folder.map { "pass the directory of the app's target: \($0.quotedForShell) has @Model classes" }
+        ?? "pass the directory of the target that declares the models")
   }
 
   package func bundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
@@ -81,8 +81,8 @@ package struct SwiftDataSourceReader: SourceModelReader {
     let files = try TargetFiles.find(in: tree, target: choice.target)
     guard !files.paths.isEmpty else {
       throw HopdError(
-        .notFound, "there is no Swift file here", at: Place(file: path),
-        hint: "pass the folder of the target that declares the models")
+        .notFound, "no Swift file here", at: Place(file: path),
+        hint: "pass the directory of the target that declares the models")
     }
     var read: [(path: String, bytes: [UInt8])] = []
     var total = 0
@@ -92,7 +92,7 @@ package struct SwiftDataSourceReader: SourceModelReader {
       guard total <= limits.allBytes else {
         throw HopdError(
           .sourceTooLarge, "the source has more than \(limits.allBytes >> 20) MiB", at: Place(file: path),
-          hint: "name only the folder that declares the models")
+          hint: "pass only the directory that declares the models")
       }
       // As the path was given: what is printed can be opened.
       let below = tree.folder.isEmpty ? file : String(file.dropFirst(tree.folder.utf8.count + 1))

@@ -83,10 +83,10 @@ struct TargetFiles {
 
   private static func unknown(_ name: String, _ targets: [String], _ tree: some SourceTree) -> HopdError {
     HopdError(
-      .notFound, "there is no target \(name.printableLine)",
+      .notFound, "no target \(name.printableLine)",
       at: Place(file: FilePath(tree.folder.isEmpty ? "." : tree.folder)),
       hint: targets.isEmpty
-        ? "--target takes the name of an Xcode target, of a package's target, or of a folder"
+        ? "pass the name of an Xcode target, of a package's target, or of a directory"
         : "the targets are: \(Set(targets).sorted().map(\.printableLine).joined(separator: ", "))")
   }
 

@@ -142,8 +142,7 @@ struct Hopctl: ParsableCommand {
       Glibc.exit(ExitStatus.success.rawValue)
     }
     let arguments = CommandLine.arguments.dropFirst()
-    let usage = HopdError(
-      .usage, usageMessage(message(for: error)), hint: "run `\(commandPath(arguments)) --help` for its options")
+    let usage = HopdError.usage(parserMessage: message(for: error), command: commandPath(arguments))
     ErrorReport.report(usage, json: arguments.contains("--json"))
     Glibc.exit(usage.code.exit.rawValue)
   }
@@ -177,13 +176,6 @@ struct Hopctl: ParsableCommand {
     } else {
       lines.append("          \(part)")
     }
-  }
-
-  /// The message of ArgumentParser in the form of hopd's own: lower case, without a full stop.
-  private static func usageMessage(_ message: String) -> String {
-    var words = message[...]
-    while let last = words.last, last == "." || last.isWhitespace { words.removeLast() }
-    return words.prefix(1).lowercased() + words.dropFirst()
   }
 
   /// The command and its subcommands at the start of a command line, such as "hopctl fleet run".

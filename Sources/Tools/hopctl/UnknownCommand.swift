@@ -100,9 +100,9 @@ struct UnknownCommand {
       let isFolder = path.linkStatus().map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
       let command = isModel ? "check" : isFolder ? "fleet scan" : "identify"
       return HopdError(
-        .usage, "\(what): a command comes before the file", hint: "`hopctl \(command) \(word.quotedForShell)`")
+        .usage, "\(what): a command comes before the file", hint: "run `hopctl \(command) \(word.quotedForShell)`")
     }
-    return HopdError(
-      .usage, what + (near.map { ": did you mean \($0)?" } ?? ""), hint: "`\(parent) --help` lists the commands")
+    let help = "`\(parent) --help` for its commands"
+    return HopdError(.usage, what, hint: "run " + (near.map { "`\(parent) \($0)`, or \(help)" } ?? help))
   }
 }

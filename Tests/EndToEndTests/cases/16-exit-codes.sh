@@ -45,6 +45,7 @@ status 6   hopctl identify "$STORES/old.sqlite" --models "$ROOM/nothing"
 status 6,66 hopctl identify "$STORES/old.sqlite" --models "$ROOM/no-such-folder"
 status 64  hopctl identify
 status 64  hopctl no-such-command
+status 64  hopd --no-such-option
 status 0   hopctl plan "$STORES/old.sqlite" "${m[@]}"
 status 10  hopctl plan "$STORES/old.sqlite" "${m[@]}" --check
 status 0   hopctl plan "$STORES/new.sqlite" "${m[@]}" --check

@@ -37,7 +37,7 @@ wait_migrated "$STORES/gone.sqlite"
 rm "$STORES/gone.sqlite"
 sleep 8
 [ -d "$STORES/.gone.sqlite.hopd-backups" ] || fail 'the backups of a deleted store went without a rule'
-matches 'backups' 'gone.sqlite \(gone\)' "$(hopctl backups "$STORES")"
+matches 'backups' 'gone.sqlite \(deleted\)' "$(hopctl backups "$STORES")"
 printf '\n[watch.backup]\nkeep_for = "1s"\n' >>/etc/hopd/hopd.toml
 systemctl reload hopd
 swept() { [ ! -e "$STORES/.gone.sqlite.hopd-backups" ]; }

@@ -52,7 +52,7 @@ matches 'set' 'jobs = 2 until hopd restarts .was 1.' "$(cat "$ROOM/out")"
 matches 'status' 'jobs = 2 .configured: 1.' "$(hopctl status)"
 rc=0; hopctl set job 2 2>"$ROOM/out" || rc=$?
 [ "$rc" -ne 0 ] || fail 'set of an unknown key'
-matches 'suggestion' 'did you mean jobs' "$(cat "$ROOM/out")"
+matches 'suggestion' 'use .jobs.' "$(cat "$ROOM/out")"
 before=$(content_of /opt/hopd-cache/big.sqlite)
 big_store "$STORES/big.sqlite"
 wait_for 60 'big.sqlite at work' in_the_middle

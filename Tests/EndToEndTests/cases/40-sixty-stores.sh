@@ -127,7 +127,7 @@ missing=$(comm -23 "$W/verbs" "$W/all" | tr '\n' ' ')
 same 'verbs that this case does not use' '' "$missing"
 rc=0; hopctl statsu >"$W/out" 2>&1 || rc=$?
 same 'status of a mistyped verb' 64 "$rc"
-matches 'suggestion' 'did you mean status' "$(cat "$W/out")"
+matches 'suggestion' 'run `hopctl status`' "$(cat "$W/out")"
 # Nothing was lost: whatever was done, the waiting stores are what they were.
 for f in "$ROOM"/night/n*.sqlite "$STORES"/p*.sqlite; do
     plain_check "$f"

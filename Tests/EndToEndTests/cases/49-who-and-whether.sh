@@ -16,7 +16,7 @@ as alice hopctl pause test >"$ROOM/out" 2>&1 || fail "pause by alice: $(cat "$RO
 hopctl resume test >/dev/null || fail 'resume by root'
 said commandReceived '' HOPD_REQUESTER='user alice' || fail "no order of alice: $(values HOPD_REQUESTER)"
 said commandReceived '' HOPD_REQUESTER='user root' || fail "no order of root: $(values HOPD_REQUESTER)"
-matches 'the text' 'user alice orders: pause test' "$(values MESSAGE MESSAGE_ID="$(message_id commandReceived)")"
+matches 'the text' 'command from user alice: pause test' "$(values MESSAGE MESSAGE_ID="$(message_id commandReceived)")"
 same 'the unit has no users of its own' no "$(show PrivateUsers)"
 systemd-analyze security hopd --no-pager --threshold=5 >"$ROOM/security" \
     || fail "exposure over 0.5: $(tail -n 1 "$ROOM/security")"
@@ -26,7 +26,7 @@ mkdir -p "$ROOM/other"; chown hopd:hopd "$ROOM/other"
 watch_section other "$ROOM/other" | sed 's/^rescan.*/&\nwindo = "22:00-06:00"/' >>/etc/hopd/hopd.toml
 hopctl reload >"$ROOM/out" 2>"$ROOM/err" || fail "reload: $(cat "$ROOM/err")"
 matches 'reload' 'in use: .*/etc/hopd/hopd.toml' "$(cat "$ROOM/out")"
-matches 'unknown key' 'did you mean `window`' "$(cat "$ROOM/err")"
+matches 'unknown key' 'use `window`' "$(cat "$ROOM/err")"
 matches 'the unit' "cannot write to $ROOM/other: Read-only file system" "$(cat "$ROOM/err")"
 matches 'what to type' 'systemctl daemon-reload && systemctl restart hopd' "$(cat "$ROOM/err")"
 # A refusal in STATUS names no line that is out of date.

@@ -60,7 +60,7 @@ package struct Daemon: Sendable {
           .reloadFailed, "configuration refused, the old one remains in use: \(error)",
           fields: error.configurationFields)
       } else {
-        Self.print("error: \(error)", asError: true)
+        Self.print("hopd: \(error)", asError: true)
       }
       return Self.startStatus(error).rawValue
     }

@@ -33,7 +33,7 @@ extension DaemonCoordinator {
     case .set(let key, let value): reply = hasSet(key, value)
     }
     if let sentence = request.sentence, reply?.error == nil {
-      logger.event(.commandReceived, "\(requester) orders: \(sentence)", fields: [.requester: requester])
+      logger.event(.commandReceived, "command from \(requester): \(sentence)", fields: [.requester: requester])
     }
     if case .reload = request { beginReload() }
     guard let reply else { return }
@@ -49,7 +49,7 @@ extension DaemonCoordinator {
 
   // MARK: Commands
 
-  private static let unknownHint = "pass a store in a watched directory: `hopctl list` lists them"
+  private static let unknownHint = "pass a watched store; to list them: `hopctl list`"
 
   /// Retries stores; nil means all that have failed or are deferred.
   private func retried(_ stores: [NamedStore]?, _ requester: String) -> ControlReply {
@@ -145,7 +145,7 @@ extension DaemonCoordinator {
       fields: [
         .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted",
         .requester: job.requester,
-        .hint: "to continue from the checkpoint: hopctl resume \(job.subject.store.string.quotedForShell)",
+        .hint: "run `hopctl resume \(job.subject.store.string.quotedForShell)` to continue from the checkpoint",
       ])
   }
 
@@ -172,14 +172,15 @@ extension DaemonCoordinator {
       guard wasPaused || !global else {
         return .notPossible(
           "not-paused", "no global pause is in effect",
-          hint: "paused now: \(before.isEmpty ? "nothing" : before.joined(separator: ", "))")
+          hint: "run `hopctl resume NAME`; paused: \(before.isEmpty ? "nothing" : before.joined(separator: ", "))")
       }
       return pauseAnswer(before)
     }
     guard scheduler.changePauses({ $0.resume(watch: named.name, store: named.key) }) else {
       return .notPossible(
         "not-paused", "\(FilePath(named.name).printable) is not paused",
-        hint: "paused now: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
+        hint:
+          "run `hopctl resume NAME`; paused: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
     }
     return pauseAnswer(before)
   }
@@ -205,15 +206,14 @@ extension DaemonCoordinator {
     guard let before = setup.override(key, value) else {
       let known = ConfigurationKey.settable + ["throttle"]
       guard known.contains(key) else {
-        let near = NearestName.among(known, to: key).map { "did you mean \($0)? " } ?? ""
         return .notPossible(
           "usage", "\(key.printableLine) cannot be changed at run time",
-          hint: near
-            + "\(known.joined(separator: ", ")) can be; change others in the configuration and run `hopctl reload`")
+          hint: NearestName.hint(NearestName.among(known, to: key), of: known)
+            + "; change other keys in the configuration and run `hopctl reload`")
       }
       return .notPossible(
-        "usage", "\(key) cannot be \(value.printableLine)",
-        hint: "jobs = 1 to \(setup.mostJobs) (a MiB of memory_limit for each), memory_limit = \"64MiB\", "
+        "usage", "invalid value for \(key): \(value.printableLine)",
+        hint: "set jobs = 1 to \(setup.mostJobs) (a MiB of memory_limit for each), memory_limit = \"64MiB\", "
           + "log_level = trace debug info notice warning error, io_pressure, cpu_pressure, memory_pressure = 0 to 100, "
           + "throttle = on off")
     }

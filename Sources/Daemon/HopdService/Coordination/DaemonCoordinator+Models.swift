@@ -60,7 +60,7 @@ extension DaemonCoordinator {
         .modelsChanged, watch.name,
         "changed models of \(watch.name) are in use"
           + (new.isEmpty ? "" : ", new: \(new.joined(separator: ", ").printableLine)")
-          + "; its stores are inspected again", nil)
+          + "; inspecting its stores again", nil)
       scheduler.modelsChanged(ofWatch: watch.name)
     }
   }
@@ -127,7 +127,7 @@ extension DaemonCoordinator {
         + "complete",
       fields: [
         .store: path.printable, .watch: watch, .result: "deferred", .error: HopdError.Code.storeIncomplete.name,
-        .hint: "if no transfer is running, remove \(transfer.printable); it is ignored once it is an hour old",
+        .hint: "remove \(transfer.printable) if no transfer is running; it is ignored once it is an hour old",
       ])
   }
 

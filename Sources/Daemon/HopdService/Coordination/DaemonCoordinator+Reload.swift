@@ -49,7 +49,8 @@ extension DaemonCoordinator {
         fields: error.configurationFields)
       // One code for every reason: a client must be able to distinguish a refused configuration from a busy daemon.
       reply = .notPossible(
-        HopdError.Code.configurationRefused.name, "\(error)", hint: "the old configuration remains in use")
+        HopdError.Code.configurationRefused.name, "\(error)",
+        hint: "correct the file and reload again; the old configuration remains in use")
     }
     reloading.end(reply)
     notifier.ready(statusLine().text)

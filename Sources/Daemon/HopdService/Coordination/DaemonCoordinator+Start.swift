@@ -17,7 +17,7 @@ extension DaemonCoordinator {
   func begin() {
     logger.event(
       .serviceStarted,
-      "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
+      "\(HopdVersion.text) starting with \(setup.files.map(\.printable).joined(separator: ", "))",
       fields: [.count: String(setup.configuration.watches.count)])
     recordStart()
     reportWarnings(setup)

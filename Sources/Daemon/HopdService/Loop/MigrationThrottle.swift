@@ -32,7 +32,7 @@ struct MigrationThrottle {
     case .halted(let reason)?:
       logger.event(
         .workThrottled, "migrations throttled: \(reason); they resume automatically below the limit",
-        fields: [.hint: "`hopctl set throttle off` resumes them now"])
+        fields: [.hint: "run `hopctl set throttle off` to resume them now"])
     case .over?: logger.event(.workThrottled, "migrations resumed: the pressure has been low for a minute")
     case nil: break
     }

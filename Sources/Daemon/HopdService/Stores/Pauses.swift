@@ -86,7 +86,7 @@ package struct Pauses: Sendable {
     } catch {
       problem = HopdError(
         .inputOutput, "cannot write the list of pauses: this pause lasts only until hopd stops",
-        at: Place(file: file.path), cause: error, hint: "check the disk of the state directory, and repeat the command")
+        at: Place(file: file.path), cause: error, hint: "check the disk of the state directory, then retry")
     }
   }
 }

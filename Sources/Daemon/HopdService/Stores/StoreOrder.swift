@@ -56,7 +56,7 @@ package struct StoreOrder: Sendable {
       throw HopdError(
         .storeReplaced, "a parent directory of the store was replaced by a link or a file since the scan",
         at: Place(store: store.path), cause: error.cause,
-        hint: "nothing was changed; links in a watched directory are never followed")
+        hint: "pass the file itself; links in a watched directory are never followed")
     }
     let location = CanonicalStoreLocation(name, in: try CanonicalDirectory(folder))
     if let place = store.mark.place { try location.requireFound(at: place) }

@@ -39,7 +39,7 @@ package struct MigrationReporter: Sendable {
   /// Reports that an inspection found a store that needs a migration.
   package func queued(_ facts: StoreFacts, to target: String) {
     logger.event(
-      .storeQueued, "\(name) has version \(facts.version) and waits for its migration to \(target)",
+      .storeQueued, "\(name) has version \(facts.version) and is queued for migration to \(target)",
       fields: fields([.storeUUID: facts.uuid, .from: facts.version, .to: target]))
   }
 
@@ -320,7 +320,7 @@ package struct MigrationReporter: Sendable {
       return FailureEntry(
         kind: .migrationInterrupted, result: "interrupted",
         text: "the migration of \(name) stopped at a checkpoint", level: .notice,
-        hint: "no action needed: hopd continues from the checkpoint when it next starts")
+        hint: "start hopd again; it continues from the checkpoint")
     case .settled, .queued, .forgotten: return nil
     }
   }

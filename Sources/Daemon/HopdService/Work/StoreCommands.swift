@@ -114,7 +114,7 @@ package final class StoreCommands: Sendable {
     } catch {
       return report(
         command, "the program of \(command.key) cannot be started: \(program.printable): \("\(error)".printableLine)",
-        code: .commandUnusable, hint: "a script needs a first line such as #!/bin/sh whose program exists")
+        code: .commandUnusable, hint: "start the script with a line such as #!/bin/sh whose program exists")
     }
     write(result.output, of: command, level: .debug)
     write(result.errors, of: command, level: .notice)
@@ -131,7 +131,7 @@ package final class StoreCommands: Sendable {
     let entries = "HOPD_STORE=" + command.store.printable.quotedForShell
     report(
       command, "the command of \(command.key) \(how)", code: .commandFailed,
-      hint: "journalctl -t hopd \(entries) -n 20")
+      hint: "run `journalctl -t hopd \(entries) -n 20`")
   }
 
   // MARK: Journal

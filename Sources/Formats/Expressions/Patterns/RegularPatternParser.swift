@@ -39,7 +39,7 @@ struct RegularPatternParser {
   private func refusal(_ what: String) -> HopdError {
     HopdError(
       .expressionInvalid, "the pattern of MATCHES has \(what)",
-      hint: "supported are . [ ] ( ) (?: ) | * + ? {m,n} ^ $ \\d \\D \\w \\W \\s \\S \\b \\B and escaped characters")
+      hint: "use only . [ ] ( ) (?: ) | * + ? {m,n} ^ $ \\d \\D \\w \\W \\s \\S \\b \\B and escaped characters")
   }
 
   // MARK: Reading

@@ -56,7 +56,8 @@ package final class ExpressionFallbacks {
     // Weak: the source keeps statements, these keep the connection, and it keeps this closure.
     try connection.registerFailingFunction(ExpressionFunctions.evaluate.text, argumentCount: -1) { [weak self] values in
       guard let self else {
-        throw HopdError(.internalError, "an expression was evaluated after its hop", hint: "please report this")
+        throw HopdError(
+          .internalError, "an expression was evaluated after its hop", hint: "report this bug, with the mapping model")
       }
       return try self.evaluate(values)
     }
@@ -88,7 +89,8 @@ package final class ExpressionFallbacks {
     guard let source, case .integer(let number)? = values.first, let index = Int(exactly: number),
       entries.indices.contains(index)
     else {
-      throw HopdError(.internalError, "an expression was evaluated that is not known", hint: "please report this")
+      throw HopdError(
+        .internalError, "an expression was evaluated that is unknown", hint: "report this bug, with the mapping model")
     }
     let entry = entries[index]
     var objects: [InstanceID?] = []

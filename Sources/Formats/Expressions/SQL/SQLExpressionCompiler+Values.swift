@@ -13,7 +13,7 @@ extension SQLExpressionCompiler {
     case .selfObject, .variable("source"):
       return .objects(SQLChain(alias: frame.row.alias, entity: frame.row.entity))
     case .variable(let name):
-      guard let row = frame.row.variables[name] else { throw NotCompilable("$\(name) is not known here") }
+      guard let row = frame.row.variables[name] else { throw NotCompilable("$\(name) is unknown here") }
       return .objects(SQLChain(alias: row.alias, entity: row.entity))
     case .keyPath(let base, let steps): return try path(base, steps, frame)
     case .function(.noIndex, let arguments) where arguments.count == 1: return try reach(arguments[0], frame)

@@ -51,17 +51,17 @@ extension HopdError {
   static func overflow(_ target: String) -> HopdError {
     HopdError(
       .numberOverflow, "a number does not fit \(target)",
-      hint: "guard it with TERNARY, change the expression, or let a policy make the object")
+      hint: "guard it with TERNARY, change the expression, or create the object in a policy")
   }
 
   static func cast(to target: String) -> HopdError {
     HopdError(
       .castFailed, "a value cannot be turned into \(target)",
-      hint: "guard it with TERNARY, change the expression, or let a policy make the object")
+      hint: "guard it with TERNARY, change the expression, or create the object in a policy")
   }
 
   static func mismatch(_ message: String) -> HopdError {
-    HopdError(.valueMismatch, message, hint: "a CAST to the wanted type makes the kinds agree")
+    HopdError(.valueMismatch, message, hint: "write a CAST to the type of the other values")
   }
 
   static func invalid(_ message: String) -> HopdError {

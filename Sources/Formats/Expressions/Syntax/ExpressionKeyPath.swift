@@ -49,7 +49,7 @@ enum KeyPathSteps {
       }
       guard let operation = CollectionOperator(rawValue: component) else {
         throw KeyPathProblem(
-          message: "the collection operator \(component) is not known; known are "
+          message: "the collection operator \(component) is unknown; known are "
             + CollectionOperator.allCases.map(\.rawValue).joined(separator: " "), component: index, isUnsupported: true)
       }
       steps.append(.collection(operation))

@@ -114,7 +114,7 @@ struct ExpressionLexer {
   private mutating func name(behind sign: String) throws(HopdError) -> String {
     index += 1
     guard let scalar = peek(), KeyPathSteps.isNameStart(scalar) else {
-      throw source.syntax("a name is missing behind \(sign)", at: index)
+      throw source.syntax("a name is missing after \(sign)", at: index)
     }
     return takeName()
   }
@@ -202,7 +202,7 @@ struct ExpressionLexer {
       }
     }
     if let scalar = peek(), KeyPathSteps.isNamePart(scalar) {
-      throw source.syntax("a number runs into a name", at: index, hint: "names begin with a letter or _")
+      throw source.syntax("a number runs into a name", at: index, hint: "start the name with a letter or _")
     }
     let text = source.text(start..<index)
     if isDouble {
@@ -247,10 +247,10 @@ struct ExpressionLexer {
     case "t": return "\t"
     case "x":
       if let value = hexadecimal(digits: 2), let scalar = Unicode.Scalar(value) { return scalar }
-      throw source.syntax("\\x wants two hexadecimal digits", at: start)
+      throw source.syntax("\\x requires two hexadecimal digits", at: start)
     case "u":
       guard let value = hexadecimal(digits: 4) else {
-        throw source.syntax("\\u wants four hexadecimal digits", at: start)
+        throw source.syntax("\\u requires four hexadecimal digits", at: start)
       }
       if let scalar = Unicode.Scalar(value) { return scalar }
       // The first half of a surrogate pair: the other half must follow.
@@ -264,7 +264,7 @@ struct ExpressionLexer {
       }
       throw source.syntax("\\u of a surrogate is allowed only in a pair of them", at: start)
     default:
-      throw source.syntax("the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")
+      throw source.syntax("the escape \\\(scalar) is unknown", at: start, hint: "write \\\\ for a backslash")
     }
   }
 

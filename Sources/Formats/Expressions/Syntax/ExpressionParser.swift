@@ -105,7 +105,7 @@ package struct ExpressionParser {
     guard height <= ExpressionLimits.height else {
       throw source.syntax(
         "the expression is nested deeper than \(ExpressionLimits.height)", at: offset,
-        hint: "sums and products count one level for each of their terms")
+        hint: "split the expression; each term of a sum or product counts as one level")
     }
     return Built(node: node, height: height)
   }
@@ -160,7 +160,7 @@ package struct ExpressionParser {
       try enter()
       let part = try predicate()
       leave()
-      try expect(.close, "behind the predicate")
+      try expect(.close, "after the predicate")
       return part
     default: return try comparison()
     }
@@ -235,7 +235,7 @@ package struct ExpressionParser {
     default: break
     }
     return source.syntax(
-      "a comparison operator is missing", at: offset, hint: "write what the value is compared with, as in flag == TRUE")
+      "a comparison operator is missing", at: offset, hint: "write a comparison, such as flag == TRUE")
   }
 
   /// Parses `[cd]`, directly after the operator.
@@ -256,10 +256,10 @@ package struct ExpressionParser {
           "the modifier [l] is not supported: its meaning depends on the locale of the device", at: self.offset,
           hint: "write [c], [d] or [cd]")
       default:
-        throw source.syntax("the modifier \(letter) is not known", at: self.offset, hint: "write c, d or n")
+        throw source.syntax("the modifier \(letter) is unknown", at: self.offset, hint: "write c, d or n")
       }
     }
     advance()
-    try expect(.closeBracket, "behind the modifiers")
+    try expect(.closeBracket, "after the modifiers")
   }
 }

@@ -12,7 +12,7 @@ extension ExpressionParser {
     try enter()
     let result = try body(&self)
     leave()
-    try expect(.close, "behind the arguments")
+    try expect(.close, "after the arguments")
     return result
   }
 
@@ -20,7 +20,7 @@ extension ExpressionParser {
   mutating func call(_ name: String) throws(HopdError) -> Built<ExpressionNode> {
     let start = offset
     guard peek(1) == .symbol(.open) else {
-      throw source.syntax("( is missing behind the function's name \(name)", at: start)
+      throw source.syntax("( is missing after the function's name \(name)", at: start)
     }
     if name == CastTarget.selector { return try call { parser throws(HopdError) in try parser.cast() } }
     let arithmetic = ArithmeticOperator(functionName: name)
@@ -72,7 +72,7 @@ extension ExpressionParser {
     guard let target = CastTarget(typeName: name) else {
       throw source.unsupported(
         "CAST to \(name) is not supported", at: offset,
-        hint: "types are: " + CastTarget.allCases.map(\.rawValue).joined(separator: ", "))
+        hint: "use one of: " + CastTarget.allCases.map(\.rawValue).joined(separator: ", "))
     }
     advance()
     return try build(.cast(operand.node, target), above: operand.height)
@@ -96,7 +96,7 @@ extension ExpressionParser {
 
   mutating func ternary() throws(HopdError) -> Built<ExpressionNode> {
     let condition = try predicate()
-    try expect(.comma, "behind the predicate of TERNARY")
+    try expect(.comma, "after the predicate of TERNARY")
     let first = try expression()
     try expect(.comma, "before the last argument of TERNARY")
     let second = try expression()
@@ -106,12 +106,12 @@ extension ExpressionParser {
 
   mutating func subquery() throws(HopdError) -> Built<ExpressionNode> {
     let collection = try expression()
-    try expect(.comma, "behind the collection of SUBQUERY")
+    try expect(.comma, "after the collection of SUBQUERY")
     guard case .variable(let name) = peek() else {
       throw source.syntax("the second argument of SUBQUERY is a variable, as $x", at: offset)
     }
     advance()
-    try expect(.comma, "behind the variable of SUBQUERY")
+    try expect(.comma, "after the variable of SUBQUERY")
     let condition = try predicate()
     return try build(
       .subquery(collection.node, variable: name, condition.node), above: collection.height, condition.height)

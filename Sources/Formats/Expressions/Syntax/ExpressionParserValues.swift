@@ -24,7 +24,7 @@ extension ExpressionParser {
   private func mixedBits() -> HopdError {
     source.syntax(
       "a bit operator beside another operator is not clear: parentheses are needed", at: offset,
-      hint: "write (a & b) | c; for both of two comparisons to hold write AND, for one of them OR")
+      hint: "write (a & b) | c, or AND and OR between comparisons")
   }
 
   /// An expression, and whether it has operators of its own level.
@@ -164,7 +164,7 @@ extension ExpressionParser {
       case .name(let name), .keyword(_, let name), .escapedName(let name), .collectionOperator(let name):
         components.append(name)
       case .functionName(let name): throw source.syntax("\(name) is not a key", at: offset)
-      default: throw source.syntax("a key is missing behind the dot", at: offset)
+      default: throw source.syntax("a key is missing after the dot", at: offset)
       }
       advance()
       if peek() == .symbol(.open) {
@@ -196,7 +196,7 @@ extension ExpressionParser {
     default: throw source.unsupported("only a number, FIRST, LAST or SIZE is supported in brackets", at: offset)
     }
     advance()
-    try expect(.closeBracket, "behind the index")
+    try expect(.closeBracket, "after the index")
     return try build(.element(base.node, index), above: base.height)
   }
 
@@ -224,8 +224,8 @@ extension ExpressionParser {
       }
       guard take(.close) else {
         throw source.syntax(
-          ") is missing behind the expression", at: offset,
-          hint: "a comparison is not a value; TERNARY(comparison, a, b) is")
+          ") is missing after the expression", at: offset,
+          hint: "write TERNARY(comparison, a, b) for a value")
       }
       return inner
     case .symbol(.openBrace): return try aggregate()
@@ -259,9 +259,9 @@ extension ExpressionParser {
       return try call { parser throws(HopdError) in try parser.subquery() }
     case .function where peek(1) == .symbol(.open): return try call { parser throws(HopdError) in try parser.message() }
     default:
-      let hint = "a property of that name is written #\(text)"
+      let hint = "write #\(text) for a property of that name"
       if let refusal = keyword.refusal { throw source.unsupported(refusal, at: offset, hint: hint) }
-      throw source.syntax("\(text) is a keyword and no expression", at: offset, hint: hint)
+      throw source.syntax("\(text) is a keyword, not an expression", at: offset, hint: hint)
     }
   }
 
@@ -271,7 +271,7 @@ extension ExpressionParser {
     try enter()
     let (members, height) = try list(endingWith: .closeBrace, at: start, limit: ExpressionLimits.members)
     leave()
-    try expect(.closeBrace, "behind the list")
+    try expect(.closeBrace, "after the list")
     return try build(.aggregate(members), above: height)
   }
 }

@@ -74,7 +74,7 @@ enum ExpressionRefusal {
     case "random", "random:", "randomn:":
       return "\(name) is not supported: a migration that is resumed must give the same values again"
     case "BLOCKPREDICATE": return "block predicates are not supported: they are code of the app"
-    default: return "the function \(name) is not known"
+    default: return "the function \(name) is unknown"
     }
   }
 
@@ -86,7 +86,7 @@ enum ExpressionRefusal {
       return own.lowercased() == bare || own.hasPrefix(bare) && bare.count >= 3
     }
     if let near { return "write \(near.rawValue)(…)" }
-    return "functions are: " + ExpressionFunction.allCases.map(\.rawValue).joined(separator: " ")
+    return "use one of: " + ExpressionFunction.allCases.map(\.rawValue).joined(separator: " ")
       + " and CAST, TERNARY, SUBQUERY, FUNCTION"
   }
 }

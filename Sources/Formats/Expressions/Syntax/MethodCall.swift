@@ -26,7 +26,7 @@ enum MethodCall {
       guard [InstanceLookup.entityMappingSelector, InstanceLookup.sourceRelationshipSelector].contains(selector) else {
         throw Problem(
           message: "the method \(selector) of $manager is not supported",
-          hint: "methods are: \(InstanceLookup.entityMappingSelector) and \(InstanceLookup.sourceRelationshipSelector)")
+          hint: "use \(InstanceLookup.entityMappingSelector) or \(InstanceLookup.sourceRelationshipSelector)")
       }
       guard arguments.count == 2, case .constant(.string(let name)) = arguments[0],
         let lookup = InstanceLookup(selector: selector, name: name)
@@ -42,7 +42,7 @@ enum MethodCall {
       guard colons == arguments.count else {
         throw Problem(
           message: "the method \(selector) takes \(colons) arguments, not \(arguments.count)",
-          hint: "a selector has one colon for each argument", isUnsupported: false)
+          hint: "write one colon for each argument", isUnsupported: false)
       }
       return .policyMethod(selector: selector, arguments)
     default: throw Problem(message: "methods of $\(receiver) are not supported")

@@ -67,7 +67,7 @@ package struct ExpressionChecker: Sendable {
     case .null, .unknown: break
     default:
       if typing.findings.isEmpty {
-        typing.invalid("“\(node)” gives \(type.words), which is not a key", hint: "a key is one plain value")
+        typing.invalid("“\(node)” is \(type.words), which is not a key", hint: "pass a single value as the key")
       }
     }
     try typing.finish(at: Place())
@@ -83,7 +83,7 @@ package struct ExpressionChecker: Sendable {
     if case .objects(let entity, _) = type {
       result = entity
     } else if typing.findings.isEmpty {
-      typing.invalid("“\(node)” gives \(type.words)", hint: "a to-many relationship is wanted, as $source.items")
+      typing.invalid("“\(node)” is \(type.words)", hint: "pass a to-many relationship, such as $source.items")
     }
     try typing.finish(at: Place())
     return result
@@ -100,14 +100,14 @@ extension ExpressionTyping {
       let (given, wanted) = (value.kind, attribute.type.kind)
       guard given == wanted, wanted != .other else {
         invalid(
-          "“\(node)” gives \(given.words), but \(attribute.name) is \(attributeWords(attribute))",
+          "“\(node)” is \(given.words), but \(attribute.name) is \(attributeWords(attribute))",
           hint: conversionHint(node, from: given, to: attribute.type))
         return
       }
     case .values, .object, .objects, .destinationObjects:
       invalid(
-        "“\(node)” gives \(type.words), but \(attribute.name) is \(attributeWords(attribute))",
-        hint: type.isMany ? "an attribute takes one value: write an operator such as @count, @max or [FIRST]" : nil)
+        "“\(node)” is \(type.words), but \(attribute.name) is \(attributeWords(attribute))",
+        hint: type.isMany ? "write an operator such as @count, @max or [FIRST]: an attribute has one value" : nil)
       return
     }
     if case .constant(.integer(let number)) = node, let range = attribute.type.integers, !range.contains(number) {
@@ -132,7 +132,7 @@ extension ExpressionTyping {
       default: nil
       }
     if let target { return "write CAST(\(node), '\(target.rawValue)')" }
-    return "values are not converted automatically, and no CAST supports this conversion; use a policy"
+    return "use a policy; no CAST supports this conversion"
   }
 
   /// Checks whether a relationship can be set to these objects.
@@ -143,7 +143,7 @@ extension ExpressionTyping {
       invalid(
         "“\(node)” gives objects of the source, but \(name) needs those that were made for them",
         hint: "write FUNCTION($manager, \"\(InstanceLookup.entityMappingSelector)\", \"<mapping>\", \(node))")
-    case .value, .values: invalid("“\(node)” gives \(type.words), but \(name) is a relationship", hint: nil)
+    case .value, .values: invalid("“\(node)” is \(type.words), but \(name) is a relationship", hint: nil)
     }
   }
 }

@@ -101,7 +101,8 @@ struct ExpressionTyping {
         invalid(
           "“\(node)” calls \(selector) of a policy, but "
             + (scope.place == .sourceFilter ? "filters have none" : "the entity mapping names none"),
-          hint: scope.place == .sourceFilter ? nil : "set a policy for the entity mapping, or write another expression"
+          hint: scope.place == .sourceFilter
+            ? nil : "set a policy for the entity mapping, or write a different expression"
         )
       }
       for argument in arguments where !Self.isForPolicy(argument) { _ = type(of: argument) }
@@ -133,10 +134,10 @@ struct ExpressionTyping {
       return invalid("$source has no meaning here: the entity mapping has no source")
     }
     if Self.reservedVariables.contains(name) {
-      return unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
+      return unsupported("$\(name) is not supported here", hint: "use $source, the object that is migrated")
     }
     let known = (variables.keys.sorted() + ["source"]).map { "$" + $0 }
-    return invalid("the variable $\(name) is not known", hint: "variables are: " + known.joined(separator: ", "))
+    return invalid("the variable $\(name) is unknown", hint: "use one of: " + known.joined(separator: ", "))
   }
 
   // MARK: Operands
@@ -148,7 +149,7 @@ struct ExpressionTyping {
     case .null: return .integer64
     case .unknown: return nil
     case let type:
-      invalid("“\(node)” wants a number, but “\(operand)” gives \(type.words)", hint: Self.numberHint(type, operand))
+      invalid("“\(node)” requires a number, but “\(operand)” is \(type.words)", hint: Self.numberHint(type, operand))
       return nil
     }
   }
@@ -180,7 +181,7 @@ struct ExpressionTyping {
       case .null: numbers.append(.integer16)
       default:
         return invalid(
-          "“\(node)” wants numbers, but “\(operand)” gives \(type.words)", hint: Self.numberHint(type, operand))
+          "“\(node)” requires numbers, but “\(operand)” is \(type.words)", hint: Self.numberHint(type, operand))
       }
     }
     return .value(operation == .power ? .double : .arithmetic(numbers[0], numbers[1]))
@@ -204,14 +205,14 @@ struct ExpressionTyping {
         return unsupported(
           "CAST cannot make \(target.type(from: from).kind.words) of \(from.kind.words)",
           hint: from == .string && target == .date
-            ? "dates have no agreed form as text: CAST seconds since 2001-01-01 UTC" : nil)
+            ? "use CAST with the seconds since 2001-01-01 UTC" : nil)
       }
       if case .constant(.string(let text)) = operand, target != .string, Double(text) == nil {
         invalid("“\(node)” can never be: the text is not a number")
       }
       return .value(target.type(from: from))
     case .values, .object, .objects, .destinationObjects:
-      return invalid("CAST wants one value, but “\(operand)” gives \(type.words)")
+      return invalid("CAST requires one value, but “\(operand)” is \(type.words)")
     }
   }
 
@@ -239,7 +240,7 @@ struct ExpressionTyping {
       return .destinationObjects(lookup, isMany: isMany || isAlsoMany)
     default: break
     }
-    return invalid("“\(node)” gives either \(one.words) or \(other.words)")
+    return invalid("“\(node)” is either \(one.words) or \(other.words)")
   }
 
   private func commonAncestor(_ left: String, _ right: String) -> String? {
@@ -296,7 +297,7 @@ extension ExpressionTyping {
       switch type(of: first) {
       case .value(.string), .null: return .value(function == .length ? .integer64 : .string)
       case .unknown: return .unknown
-      case let type: return invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)")
+      case let type: return invalid("\(function.rawValue) requires a string, but “\(first)” is \(type.words)")
       }
     case .concatenate:
       for argument in arguments {
@@ -305,7 +306,7 @@ extension ExpressionTyping {
         case .unknown: return .unknown
         case let type:
           return invalid(
-            "\(function.rawValue) wants strings, but “\(argument)” gives \(type.words)",
+            "\(function.rawValue) requires strings, but “\(argument)” is \(type.words)",
             hint: type.isCastable ? "write CAST(\(argument), 'NSString')" : nil)
         }
       }
@@ -318,7 +319,7 @@ extension ExpressionTyping {
     for operand in operands {
       guard let type = number(operand, node) else { return false }
       guard type.integers != nil else {
-        invalid("“\(node)” wants integers", hint: "write CAST(x, 'Integer 64')")
+        invalid("“\(node)” requires integers", hint: "write CAST(x, 'Integer 64')")
         return false
       }
     }
@@ -333,8 +334,8 @@ extension ExpressionTyping {
     if operand == .unknown { return .unknown }
     guard operand.isMany else {
       return invalid(
-        "\(function.rawValue) wants a collection, but “\(argument)” gives \(operand.words)",
-        hint: "a collection is a to-many relationship, a path over one, or a list {a, b}")
+        "\(function.rawValue) requires a collection, but “\(argument)” is \(operand.words)",
+        hint: "pass a to-many relationship, a path over one, or a list {a, b}")
     }
     if case .keyPath = argument, !checkSet(operand, argument, isExternal: externalValues > externalBefore) {
       return .unknown
@@ -346,7 +347,7 @@ extension ExpressionTyping {
     case (.mode, .value(let type)) where type.kind == .number: return .values(type)
     case (.standardDeviation, .value(let type)) where type.kind == .number: return .value(.double)
     case (.median, let member), (.mode, let member), (.standardDeviation, let member):
-      return invalid("“\(node)” wants numbers, but each member gives \(member.words)")
+      return invalid("“\(node)” requires numbers, but each member is \(member.words)")
     default: return combined(function.combination, operand.member, node)
     }
   }
@@ -356,14 +357,14 @@ extension ExpressionTyping {
   mutating func checkSet(_ type: ExpressionType, _ node: ExpressionNode, isExternal: Bool) -> Bool {
     if case .values(let value) = type, value.kind == .transformable || isExternal {
       unsupported(
-        "“\(node)” gives a set of contents that are only carried: which of them are equal is not known",
-        hint: "write @count behind the relationship, for the number of objects")
+        "“\(node)” gives a set of contents that are only carried: which of them are equal is unknown",
+        hint: "append @count to the relationship for the number of objects")
       return false
     }
     guard let nestedPath else { return true }
     unsupported(
       "“\(node)” goes over two to-manys: for Core Data that is a set of sets, of which nothing is counted or summed",
-      hint: "for the members of all, each once, write \(nestedPath)")
+      hint: "write \(nestedPath) for the distinct members of all")
     return false
   }
 
@@ -385,8 +386,8 @@ extension ExpressionTyping {
     default: break
     }
     return invalid(
-      "“\(node)” wants \(operation == .min || operation == .max ? "values with an order" : "numbers"), "
-        + "but each member gives \(member.words)")
+      "“\(node)” requires \(operation == .min || operation == .max ? "values with an order" : "numbers"), "
+        + "but each member is \(member.words)")
   }
 }
 
@@ -420,7 +421,7 @@ extension ExpressionTyping {
       let type = type(of: member)
       if type == .unknown { return .unknown }
       guard !type.isMany else {
-        return invalid("a member of the list “\(node)” gives \(type.words)", hint: "a list holds single values")
+        return invalid("a member of the list “\(node)” is \(type.words)", hint: "put only single values in a list")
       }
       common = unified(common, type, node)
       if common == .unknown { return .unknown }
@@ -438,7 +439,7 @@ extension ExpressionTyping {
     let type = type(of: base)
     if type == .unknown { return .unknown }
     guard type.isMany, !type.isDestination else {
-      return invalid("“\(node)” wants a collection, but “\(base)” gives \(type.words)")
+      return invalid("“\(node)” requires a collection, but “\(base)” is \(type.words)")
     }
     if index == .size { return .value(.integer64) }
     switch type {
@@ -453,7 +454,7 @@ extension ExpressionTyping {
     }
     return invalid(
       "“\(node)” uses an index on a collection without an order",
-      hint: "only ordered relationships and lists have one; @min and @max find a least and a greatest")
+      hint: "use an ordered relationship or a list, or @min or @max")
   }
 
   mutating func subqueryType(
@@ -465,7 +466,7 @@ extension ExpressionTyping {
     }
     guard case .objects(let entity, _) = type else {
       if type != .unknown {
-        invalid("SUBQUERY wants a collection of objects, but “\(collection)” gives \(type.words)")
+        invalid("SUBQUERY requires a collection of objects, but “\(collection)” is \(type.words)")
       }
       return .unknown
     }
@@ -485,8 +486,8 @@ extension ExpressionTyping {
     // a path it belongs to another entity. The objects alone decide the lookup.
     if case .entityMapping(let name) = lookup, let known = scope.entityMappings, !known.contains(name) {
       invalid(
-        "there is no entity mapping “\(name)”",
-        hint: "entity mappings are: " + known.sorted().prefix(20).joined(separator: ", "))
+        "no entity mapping “\(name)”",
+        hint: "use one of: " + known.sorted().prefix(20).joined(separator: ", "))
     }
     let type = type(of: objects)
     switch type {
@@ -494,7 +495,7 @@ extension ExpressionTyping {
     case .objects, .null: return .destinationObjects(lookup, isMany: true)
     case .unknown: return .unknown
     case .value, .values, .destinationObjects:
-      return invalid("“\(node)” wants objects of the source, but “\(objects)” gives \(type.words)")
+      return invalid("“\(node)” requires objects of the source, but “\(objects)” is \(type.words)")
     }
   }
 }

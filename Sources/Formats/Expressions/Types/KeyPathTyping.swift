@@ -66,7 +66,7 @@ extension ExpressionTyping {
       let known = ValueGetter.names(of: type)
       invalid(
         "in “\(node)”, \(name) is used on \(base.words)",
-        hint: known.isEmpty ? nil : "of \(type.kind.words) there are: \(known)")
+        hint: known.isEmpty ? nil : "use one for \(type.kind.words): \(known)")
       return nil
     }
     if type == .binary, externalValues > 0 {
@@ -94,14 +94,14 @@ extension ExpressionTyping {
     for ancestor in scope.model.lineage(of: entity).reversed() {
       if let attribute = ancestor.attributes.first(where: { $0.name == name }) {
         if attribute.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values")
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store contains its values")
         }
         if attribute.hasExternalForm { externalValues += 1 }
         return isMany ? .values(attribute.type) : .value(attribute.type)
       }
       if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
         if relationship.isTransient {
-          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its objects")
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store contains its objects")
         }
         let destination = relationship.destinationEntityName
         if relationship.isToMany {
@@ -129,9 +129,9 @@ extension ExpressionTyping {
     let model = scope.model
     let names = Array(model.allAttributes(of: entity).keys) + Array(model.allRelationships(of: entity).keys)
     let lowered = name.lowercased()
-    var hint = names.filter { $0.lowercased() == lowered }.min().map { "did you mean \($0)?" }
+    var hint = names.filter { $0.lowercased() == lowered }.min().map { "use '\($0)'" }
     if let composite = model.allComposites(of: entity)[name] {
-      hint = "\(name) is a composite: use an element, as \(name).\(composite.elements.first?.name ?? "")"
+      hint = "use an element of the composite \(name), such as \(name).\(composite.elements.first?.name ?? "")"
     }
     if hint == nil, let heir = model.subtree(of: entity).dropFirst().first(where: { $0.hasProperty(named: name) }) {
       hint = "only its subentity \(heir.name) has it"
@@ -157,7 +157,7 @@ extension ExpressionTyping {
     if base == .unknown { return .unknown }
     guard base.isMany, !base.isDestination else {
       return invalid(
-        "in “\(node)”, \(operation.rawValue) wants a to-many relationship before it, but there is \(base.words)")
+        "in “\(node)”, \(operation.rawValue) requires a to-many relationship before it, but there is \(base.words)")
     }
     let hasSecond = rest.contains { if case .collection = $0 { true } else { false } }
     guard !hasSecond, rest.isEmpty != operation.takesPath else {
@@ -175,11 +175,11 @@ extension ExpressionTyping {
       return .objects(entity: entity, isOrdered: false)
     case (.unionOfObjects, _), (.distinctUnionOfObjects, _):
       return invalid(
-        "in “\(node)”, \(operation.rawValue) wants one value of each member, but there are \(inner.words)",
+        "in “\(node)”, \(operation.rawValue) requires one value of each member, but there are \(inner.words)",
         hint: "write @distinctUnionOfSets for the members of to-manys")
     case (.distinctUnionOfSets, _):
       return invalid(
-        "in “\(node)”, @distinctUnionOfSets wants a to-many of each member, but there is \(inner.words)",
+        "in “\(node)”, @distinctUnionOfSets requires a to-many of each member, but there is \(inner.words)",
         hint: "write @distinctUnionOfObjects")
     default: return combined(operation, inner, node)
     }

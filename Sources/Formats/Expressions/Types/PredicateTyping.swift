@@ -29,14 +29,14 @@ extension ExpressionTyping {
         return
       }
       guard !left.isMany else {
-        invalid("in “\(text)”, “\(comparison.left)” gives \(left.words)", hint: manyHint(comparison, right))
+        invalid("in “\(text)”, “\(comparison.left)” is \(left.words)", hint: manyHint(comparison, right))
         return
       }
     } else {
       guard left.isMany else {
         invalid(
-          "in “\(text)”, \(comparison.modifier.rawValue) wants a to-many, but “\(comparison.left)” gives \(left.words)",
-          hint: "leave \(comparison.modifier.rawValue) out")
+          "in “\(text)”, \(comparison.modifier.rawValue) requires a to-many, but “\(comparison.left)” is \(left.words)",
+          hint: "remove \(comparison.modifier.rawValue)")
         return
       }
       left = left.member
@@ -54,8 +54,8 @@ extension ExpressionTyping {
     default:
       guard !right.isMany else {
         invalid(
-          "in “\(text)”, “\(comparison.right)” gives \(right.words)",
-          hint: "only IN and BETWEEN take a collection on the right; write ANY before the left side")
+          "in “\(text)”, “\(comparison.right)” is \(right.words)",
+          hint: "write ANY before the left side; only IN and BETWEEN accept a collection on the right")
         return
       }
       switch comparison.operation {
@@ -74,7 +74,7 @@ extension ExpressionTyping {
     for (side, type) in [(comparison.left, left.member), (comparison.right, right.member)]
     where type != .null && type != .value(.string) && type != .value(.undefined) {
       let text = PredicateNode.comparison(comparison)
-      invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)")
+      invalid("in “\(text)”, modifiers require strings, but “\(side)” is \(type.words)")
       return false
     }
     return true
@@ -130,7 +130,7 @@ extension ExpressionTyping {
     switch (left, right) {
     case (.value(.date), .value(let other)) where other.kind == .number,
       (.value(let other), .value(.date)) where other.kind == .number:
-      hint = "a date is CAST(seconds since 2001-01-01 UTC, 'NSDate')"
+      hint = "write CAST(seconds since 2001-01-01 UTC, 'NSDate') for a date"
     case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
       hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
     case (.value(.string), .value(let other)) where other.kind == .number,
@@ -151,7 +151,7 @@ extension ExpressionTyping {
       return
     }
     guard right.isMany, !right.isDestination else {
-      invalid("in “\(text)”, IN wants a list on its right, but there is \(right.words)", hint: "write {a, b}")
+      invalid("in “\(text)”, IN requires a list on its right, but there is \(right.words)", hint: "write {a, b}")
       return
     }
     if right == .values(.undefined) { return }
@@ -161,7 +161,7 @@ extension ExpressionTyping {
   private mutating func checkRange(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
     let text = PredicateNode.comparison(comparison)
     guard case .aggregate(let bounds) = comparison.right, bounds.count == 2 else {
-      invalid("in “\(text)”, BETWEEN wants a list of two on its right", hint: "write x BETWEEN {1, 5}")
+      invalid("in “\(text)”, BETWEEN requires a list of two on its right", hint: "write x BETWEEN {1, 5}")
       return
     }
     if right == .values(.undefined) { return }
@@ -177,25 +177,25 @@ extension ExpressionTyping {
     for (side, type) in [(comparison.left, left), (comparison.right, right)]
     where type != .null && type != .value(.string) {
       invalid(
-        "in “\(text)”, \(comparison.operation.rawValue) wants strings, but “\(side)” gives \(type.words)",
+        "in “\(text)”, \(comparison.operation.rawValue) requires strings, but “\(side)” is \(type.words)",
         hint: type.isMany ? "write ANY before the comparison" : nil)
       return
     }
     if case .constant(.string("")) = comparison.right {
       invalid(
-        "in “\(text)”, the pattern is empty, and what that matches is not known",
-        hint: "write == '' for empty text, != nil for any")
+        "in “\(text)”, the pattern is empty, and what that matches is unknown",
+        hint: "write == '' for an empty string, != nil for any string")
       return
     }
     guard comparison.operation == .matches, right != .null else { return }
     guard case .constant(.string(let pattern)) = comparison.right else {
-      unsupported("in “\(text)”, MATCHES wants a pattern in quotes", hint: "write the pattern itself, or use LIKE")
+      unsupported("in “\(text)”, MATCHES requires a pattern in quotes", hint: "write a literal pattern, or use LIKE")
       return
     }
     do throws(HopdError) {
       _ = try RegularPattern(pattern, ignoringCase: comparison.ignoresCase)
     } catch {
-      unsupported("in “\(text)”, \(error.message)", hint: error.hint ?? "write the pattern in other words, or use LIKE")
+      unsupported("in “\(text)”, \(error.message)", hint: error.hint ?? "write a simpler pattern, or use LIKE")
     }
   }
 }

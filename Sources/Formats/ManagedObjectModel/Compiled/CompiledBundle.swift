@@ -110,7 +110,7 @@ extension ModelReader {
     guard !stated.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "a .momd holds one .mom per version; check that it was copied completely")
+        hint: "copy the whole .momd again, with a .mom for each version")
     }
     var missing: [String: HopdError] = [:]
     for version in stated.subtracting(paths.keys) {

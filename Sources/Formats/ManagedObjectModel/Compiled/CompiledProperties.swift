@@ -34,7 +34,7 @@ enum CompiledProperties {
         // (docs/formats/version-hashes.md, "Derived attributes").
         throw HopdError(
           .unsupportedModel, "it is derived with a filtering predicate, of which no example is known",
-          hint: "stop at a version before, or take the filter out of the model")
+          hint: "stop at an earlier version, or remove the filter from the model")
       }
       attribute.derivationExpression = DerivationText(try ArchivedExpressionText.expression(expression)).text
     }

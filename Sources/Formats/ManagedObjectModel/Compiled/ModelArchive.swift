@@ -89,7 +89,7 @@ struct ModelArchive {
 
   // MARK: Problems
 
-  static let hint = "nothing needs to be done: apps bring their own model; or give the compiled model (.momd, .mom)"
+  static let hint = "ignore this, because apps have their own model, or pass the compiled model (.momd, .mom)"
 
   static func leftEmpty(_ message: String, _ place: Place) -> HopdError {
     HopdError(.modelCacheLeftEmpty, "the copy of the model in the store is omitted: \(message)", at: place, hint: hint)
@@ -111,7 +111,7 @@ struct ModelArchive {
     for entity in model.entities { fill(entity, model: root) }
     for (name, elements) in model.composites.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
     where !elements.isEmpty {
-      refuse("the archived form of the composite type \(name) is not known", name)
+      refuse("the archived form of the composite type \(name) is unknown", name)
     }
     // In the order of their names, with a table of the names next to the values (docs/formats/model-files.md, "Model
     // cache archives").
@@ -200,13 +200,13 @@ struct ModelArchive {
     if let text = index.partialPredicate {
       condition = ModelPredicate(text).map { makePredicate($0) }
       if condition == nil {
-        refuse("the archived form of the predicate of the fetch index \(index.name) is not known", entity.name)
+        refuse("the archived form of the predicate of the fetch index \(index.name) is unknown", entity.name)
       }
     }
     let elements = index.elements.map { element -> Writer.Reference in
       let expression = element.propertyName == nil ? makeIndexedExpression(element) : nil
       guard let property = element.propertyName ?? expression?.name, element.kind != .unknown else {
-        refuse("the archived form of the computed fetch index \(index.name) is not known", entity.name)
+        refuse("the archived form of the computed fetch index \(index.name) is unknown", entity.name)
         return .null
       }
       var fields: Fields = [
@@ -404,7 +404,7 @@ extension ModelArchive {
     let predicate = property.predicate.flatMap { ModelPredicate($0) }
     let target = property.fetchEntityName.flatMap { model.entity(named: $0) }
     if property.hasOptions || target == nil || (predicate == nil) != (property.predicate == nil) {
-      refuse("the archived form of this fetched property is not known", entity.name, property.name)
+      refuse("the archived form of this fetched property is unknown", entity.name, property.name)
     }
     let condition = predicate.map { Writer.Reference.object(makePredicate($0)) } ?? .null
     let request = writer.makeObject(

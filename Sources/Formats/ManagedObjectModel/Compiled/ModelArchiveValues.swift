@@ -18,7 +18,7 @@ extension ModelArchive {
     case .composite where !attribute.elements.isEmpty && !attribute.isNestedComposite: return "NSDictionary"
     case .objectID, .composite:
       refuse(
-        "the archived form of an attribute of type \(attribute.type.name) is not known", entity.name, attribute.name)
+        "the archived form of an attribute of type \(attribute.type.name) is unknown", entity.name, attribute.name)
       return nil
     default: return attribute.type.traits.valueClass
     }
@@ -40,7 +40,7 @@ extension ModelArchive {
     case .uuid(let bytes)?:
       return .object(writer.makeObject(Writer.ClassName("NSUUID"), [("NS.uuidbytes", .value(.data(bytes)))]))
     case .binary?, .archived?:
-      refuse("the archived form of this default is not known", entity.name, attribute.name)
+      refuse("the archived form of this default is unknown", entity.name, attribute.name)
       return .null
     case .decimal(let text)?:
       guard let decimal = ArchivedDecimal(text) else {
@@ -68,10 +68,10 @@ extension ModelArchive {
   /// Writes the minimum first, then the maximum; the two checks are independent.
   mutating func validation(of attribute: Attribute, in entity: Entity) -> [ValidationRule] {
     if !attribute.otherValidations.isEmpty {
-      refuse("the archived form of this check is not known", entity.name, attribute.name)
+      refuse("the archived form of this check is unknown", entity.name, attribute.name)
     }
     if attribute.regularExpression != nil {
-      refuse("the archived form of a check by regular expression is not known", entity.name, attribute.name)
+      refuse("the archived form of a check by regular expression is unknown", entity.name, attribute.name)
     }
     var rules: [ValidationRule] = []
     for (text, isMinimum) in [(attribute.minimum, true), (attribute.maximum, false)] {
@@ -84,7 +84,7 @@ extension ModelArchive {
         }
       guard let limit else {
         refuse(
-          "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
+          "the archived form of this \(isMinimum ? "minimum" : "maximum") is unknown", entity.name, attribute.name)
         continue
       }
       // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and similar errors
@@ -114,7 +114,7 @@ extension ModelArchive {
       let key = text.text[text.text.index(after: open)...].dropLast()
       arguments = [.object(makePath([String(key)]))]
     } else {
-      refuse("the archived form of this derivation expression is not known", entity.name, attribute.name)
+      refuse("the archived form of this derivation expression is unknown", entity.name, attribute.name)
       return .null
     }
     let owner = writer.makeObject(

@@ -24,7 +24,7 @@ extension ManagedObjectModel {
       let names = configurations.keys.sorted()
       throw HopdError(
         .noSuchConfiguration, "the version \(name) has no configuration \"\(configuration)\"",
-        hint: names.isEmpty ? "it has no configurations at all" : "its configurations are: " + quoted(names))
+        hint: names.isEmpty ? "remove the configuration; the model has none" : "use one of: " + quoted(names))
     }
     let inside = Set(members)
     let part = entities.filter { inside.contains($0.name) }
@@ -49,7 +49,7 @@ extension ManagedObjectModel {
         part.isEmpty
           ? "the configuration \"\(configuration)\" of \(name) has no entities"
           : "the entities of the configuration \"\(configuration)\" of \(name) cannot be without others",
-        hint: "add the entities that are named to the configuration, in the model", reasons: reasons)
+        hint: "add these entities to the configuration in the model", reasons: reasons)
     }
     return ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: part,

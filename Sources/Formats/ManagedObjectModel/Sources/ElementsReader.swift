@@ -34,7 +34,7 @@ struct ElementsReader {
     guard let package = try root.object("_xd_rootPackage") else { throw root.damaged("it has no package of entities") }
     // Nested packages were never seen; without this check their entities would be missed silently.
     guard try package.entries("XDBucketForPackagesstorage").isEmpty else {
-      throw package.damaged("it holds further packages, which are not known")
+      throw package.damaged("it contains further packages, which are unknown")
     }
     for (_, value) in try package.entries("XDBucketForClassesstorage") {
       guard source.entities.count < ModelLimits.entities else {
@@ -55,7 +55,7 @@ struct ElementsReader {
     _ key: ArchivedValue, _ value: ArchivedValue, of root: ArchivedObject
   ) throws(HopdError) {
     guard let name = key.string, let list = value.object, list.isList else {
-      throw root.damaged("one of its configurations is of a form that is not known")
+      throw root.damaged("one of its configurations is of a form that is unknown")
     }
     var members: [String] = []
     for member in try list.elements() {
@@ -236,7 +236,7 @@ struct ElementsReader {
         guard Self.known.contains(key) else {
           let shown = String(key.prefix(100))
           if warned.count < ModelLimits.findings, warned.insert(shown).inserted {
-            source.warnings.add("the model states “\(shown)”, which is not known, ignoring it", at: place)
+            source.warnings.add("the model states “\(shown)”, which is unknown, ignoring it", at: place)
           }
           continue
         }

@@ -37,7 +37,7 @@ extension ModelCheck {
     let byName = Dictionary(source.composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     var seen: Set<String> = []
     for composite in source.composites where !seen.insert(composite.name).inserted {
-      fault("there is a second composite type “\(composite.name)”", at: Place(line: composite.line))
+      fault("duplicate composite type “\(composite.name)”", at: Place(line: composite.line))
     }
     for composite in source.composites where opened[composite.name] == nil {
       _ = open(composite, among: byName, depth: 0)

@@ -199,7 +199,7 @@ final class ModelContentsReader: XMLEventHandler {
   }
 
   private func ignored(_ element: ModelElement) -> Node {
-    warn(once: element.name, "unknown element <\(element.name)>, ignoring it and what it holds", element)
+    warn(once: element.name, "unknown element <\(element.name)>, ignoring it and what it contains", element)
     return .closed
   }
 
@@ -351,7 +351,7 @@ final class ModelContentsReader: XMLEventHandler {
   private func count(_ name: String, _ element: ModelElement, property: String) -> Int64? {
     guard let text = element.text(name) else { return nil }
     guard let number = Int64(text), number >= 0 else {
-      fault("\(name) is “\(text)”; it must be a whole number from 0", element, property: property)
+      fault("\(name) is “\(text)”; it must be an integer from 0", element, property: property)
       return nil
     }
     return Relationship.storedCount(number)

@@ -53,10 +53,10 @@ package enum ModelFiles {
         return names.count <= most
       }
     } catch let reason {
-      throw error(reason.rawValue, "cannot read the folder", path)
+      throw error(reason.rawValue, "cannot read the directory", path)
     }
     guard names.count <= most else {
-      throw HopdError(.modelTooLarge, "the folder has more than \(most) entries", at: Place(file: path))
+      throw HopdError(.modelTooLarge, "the directory has more than \(most) entries", at: Place(file: path))
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
@@ -100,7 +100,7 @@ package enum ModelFiles {
       switch kind {
       case .notFound: "check the path"
       case .noPermission: "grant hopd read access to it"
-      default: "is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
+      default: "check that it is a regular file or directory, and check the kernel log: dmesg"
       }
     return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)
   }
@@ -176,7 +176,7 @@ package struct FolderSearch {
     guard case .folder(let device, let inode) = try ModelFiles.kind(of: path) else { return }
     guard ModelFiles.isLink(path) else { return try visit(path, depth: depth + 1) }
     guard !above.contains([device, inode]) else {
-      return skip(path, "this link is not searched: it leads to the folder itself, or to one above it", nil)
+      return skip(path, "this link is not searched: it leads to the directory itself, or to one above it", nil)
     }
     do throws(HopdError) {
       try visit(path, depth: depth + 1)
@@ -190,6 +190,7 @@ package struct FolderSearch {
   private func skip(_ path: FilePath, _ message: String, _ cause: HopdError?) {
     skipped(
       HopdError(
-        .linkNotSearched, message, at: Place(file: path), cause: cause, hint: "remove it, or name where it leads to"))
+        .linkNotSearched, message, at: Place(file: path), cause: cause,
+        hint: "remove it, or pass the target of the link"))
   }
 }

@@ -41,7 +41,7 @@ package enum ModelReader {
   private static func readForm(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
-    case (_, .missing): throw HopdError(.notFound, "there is no model here", at: place)
+    case (_, .missing): throw HopdError(.notFound, "no such file or directory", at: place)
     case (.bundle, .folder): return try readBundle(at: path, declaredOrder: declaredOrder)
     case (.version, .folder):
       let source = try source(ofVersionAt: path)
@@ -59,14 +59,14 @@ package enum ModelReader {
         hint: "pass the .mom or .momd next to it, or the model's source form")
     case (_, .folder):
       throw HopdError(
-        .invalidModel, "this folder is not a model", at: place,
-        hint: "pass the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file")
+        .invalidModel, "not a model", at: place,
+        hint: "pass the .xcdatamodeld or .momd bundle, an .xcdatamodel, or a .mom")
     default:
       throw HopdError(
-        .invalidModel, "this file is not a model", at: place,
+        .invalidModel, "not a model", at: place,
         hint:
-          "a model in source form is a folder: pass the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
-          + "one is a .momd folder or a .mom file")
+          "pass the .xcdatamodeld or .xcdatamodel directory of the source form, or the .momd directory or .mom file "
+          + "of the compiled form")
     }
   }
 
@@ -90,16 +90,16 @@ package enum ModelReader {
     let path = path.lastComponent?.kind == .regular ? path : path.resolvingLinks ?? path
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
-      throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "check the path")
+      throw HopdError(.notFound, "no such file or directory", at: Place(file: path), hint: "check the path")
     case (.bundle, .folder), (.version, .folder), (.compiledBundle, .folder), (.compiledVersion, .file): return [path]
     case (_, .folder): break
     default:
       throw HopdError(
-        .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
-        hint: "pass an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or their directory")
+        .invalidModel, "not a model or a directory of models", at: Place(file: path),
+        hint: "pass an .xcdatamodeld or .momd bundle, an .xcdatamodel, a .mom, or their directory")
     }
     let tooMany = HopdError(
-      .modelTooLarge, "more than 200000 files lie in this folder of models",
+      .modelTooLarge, "more than 200000 files in this directory",
       hint: "pass the directory that contains the models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany, skipped: skipped) { path throws(HopdError) in
       switch Form(of: path) {
@@ -134,7 +134,7 @@ package enum ModelReader {
     }
     guard !reasons.isEmpty else { return }
     throw HopdError(
-      .versionOrder, "the declared order of versions does not fit the model", at: Place(file: path),
+      .versionOrder, "the declared order of versions does not match the model", at: Place(file: path),
       hint: "declare every version once, oldest first: " + versions.map { "\"\($0)\"" }.joined(separator: ", ")
         + ". Or declare none: `hopctl model list` shows the order that hopd takes then", reasons: reasons)
   }

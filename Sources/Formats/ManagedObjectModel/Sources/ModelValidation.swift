@@ -99,7 +99,7 @@ struct ModelCheck {
       checkName(entity.name, "an entity", at: place(ofEntity: index))
       if let first = indexByName[entity.name], first != index {
         let other = source.line(ofEntity: first).map { " (first in line \($0))" } ?? ""
-        fault("there is a second entity of this name\(other)", at: place(ofEntity: index))
+        fault("duplicate entity of this name\(other)", at: place(ofEntity: index))
       }
       var seen: [String: Int] = [:]
       for name in entity.propertyNames {

@@ -82,8 +82,8 @@ struct ModelVersionInfo {
 /// Compares a model's hashes with those that a compiled form of it states.
 enum HashAgreement {
   static let hint =
-    "the two were made of different states of the model: build the app again and copy source and .momd together, "
-    + "or take the .momd out of the folder if it is not the app's"
+    "build the app again and copy source and .momd together, because they are of different states of the model, "
+    + "or remove the .momd if it is not the app's"
 
   /// Returns `model` with the stated hashes in place of those that cannot be computed with certainty.
   ///

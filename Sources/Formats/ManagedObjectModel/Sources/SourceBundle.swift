@@ -68,7 +68,7 @@ extension ModelReader {
     guard !paths.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
-        hint: "an .xcdatamodeld holds one .xcdatamodel folder per version; check that it was copied completely")
+        hint: "copy the .xcdatamodeld again, with an .xcdatamodel for each version")
     }
     guard paths.count <= ModelLimits.versions else {
       throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
@@ -108,7 +108,7 @@ extension ModelReader {
     guard try ModelFiles.kind(of: file) != .missing else {
       throw HopdError(
         .invalidModel, "the version has no file “contents”", at: Place(file: path),
-        hint: "was it copied completely? Copy the model from the app's sources again")
+        hint: "copy the whole model from the app's sources again")
     }
     do {
       let name = path.stem ?? path.string
@@ -141,7 +141,7 @@ extension ModelReader {
     let place = Place(file: file)
     guard try ModelFiles.kind(of: file) != .missing else {
       if versions.count > 1 {
-        warnings.add("the bundle has several versions and does not say which is current", at: Place(file: path))
+        warnings.add("the bundle has several versions and does not state which is current", at: Place(file: path))
       }
       return versions.count == 1 ? versions.first : nil
     }

@@ -94,7 +94,7 @@ extension ExplicitEntityMapping {
     deadness.map { deadness in
       HopdError(
         .deadMapping, "the entity mapping “\(name)” has no effect: \(deadness.reason)", at: Place(file: path),
-        hint: "make the mapping model again for these versions, or remove the entity mapping from it")
+        hint: "create the mapping model again for these versions, or remove the entity mapping from it")
     }
   }
 }

@@ -39,7 +39,7 @@ struct LookupReach {
         }
         return makers.isEmpty
           ? .nothing(
-            "no entity mapping makes objects of \(relationship.destinationEntityName) of objects of \(reached.name)")
+            "no entity mapping creates objects of \(relationship.destinationEntityName) of objects of \(reached.name)")
           : nil
       }
     case .grouped(let name, _):
@@ -55,7 +55,7 @@ struct LookupReach {
     guard let origin = target.source else {
       return target.policy == nil ? .nothing("“\(target.name)” has no source, so it makes nothing of any object") : nil
     }
-    if target.destination == nil { return .nothing("“\(target.name)” makes no objects") }
+    if target.destination == nil { return .nothing("“\(target.name)” creates no objects") }
     if source.entity(named: origin)?.isAbstract == true {
       return .nothing("“\(target.name)” starts at the abstract entity \(origin), which has no objects of its own")
     }
@@ -65,7 +65,7 @@ struct LookupReach {
     // A policy may make objects of other entities than its mapping names.
     if target.policy == nil, !fits(target, relationship) {
       return .unfit(
-        "“\(target.name)” makes objects of \(target.destination ?? ""), and the destination of the relationship is "
+        "“\(target.name)” creates objects of \(target.destination ?? ""), and the destination of the relationship is "
           + relationship.destinationEntityName)
     }
     return nil
@@ -109,8 +109,8 @@ extension LookupReach.Finding {
   /// The finding as text of a message.
   var sentence: String {
     switch self {
-    case .nothing(let reason): "the look-up never finds an object, because \(reason)"
-    case .unfit(let reason): "an object that the look-up finds ends the migration, because \(reason)"
+    case .nothing(let reason): "the lookup never finds an object, because \(reason)"
+    case .unfit(let reason): "an object that the lookup finds ends the migration, because \(reason)"
     }
   }
 }

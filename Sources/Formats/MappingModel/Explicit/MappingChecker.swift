@@ -50,7 +50,7 @@ package struct MappingChecker {
       throw HopdError(
         isStale ? .staleMapping : .invalidMapping,
         isStale
-          ? "\(subject) does not fit its versions: it was made for another state of them, or a name is misspelt"
+          ? "\(subject) does not match its versions: it is of a different state of them, or a name is misspelt"
           : "\(subject) cannot be followed, for \(reasons.count.counted("reason"))",
         at: Place(file: mappings.first?.path, hop: "\(source.name) → \(destination.name)"),
         hint: isStale
@@ -128,11 +128,11 @@ package struct MappingChecker {
     guard let name = mapping.destination else { return }
     guard let entity = destination.entity(named: name) else {
       stale(
-        "“\(mapping.name)” makes objects of “\(name)”, which the version “\(destination.name)” does not have", place)
+        "“\(mapping.name)” creates objects of “\(name)”, which the version “\(destination.name)” does not have", place)
       return
     }
     if entity.isAbstract, !makesNothing(mapping) {
-      invalid("“\(mapping.name)” makes objects of an abstract entity, which has none", place)
+      invalid("“\(mapping.name)” creates objects of an abstract entity, which has none", place)
     }
     let attributes = destination.allAttributes(of: entity)
     let relationships = destination.allRelationships(of: entity)
@@ -142,7 +142,7 @@ package struct MappingChecker {
       if composites[property.name] != nil {
         invalid(
           "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", here,
-          hint: "map its elements one by one in a text mapping (.hopmap.toml)")
+          hint: "map its elements individually in a text mapping (.hopmap.toml)")
         continue
       }
       guard let attribute = attributes[property.name] else {
@@ -264,7 +264,7 @@ package struct MappingChecker {
       invalid(
         "it fetches the objects of the entity mapping “\(name)”, a name that \(targets.count) entity mappings have",
         place,
-        hint: "give every entity mapping its own name")
+        hint: "rename one of the entity mappings")
       return nil
     }
     return target

@@ -95,7 +95,7 @@ struct SourceFetch {
     HopdError(
       .invalidMapping,
       "the source expression is not the fetch that Xcode generates: \(what)",
-      hint: "switch “Auto Generate Value Expression” of the entity mapping on and say what is wanted with a filter "
+      hint: "enable “Auto Generate Value Expression” of the entity mapping and select the objects with a filter "
         + "predicate")
   }
 }

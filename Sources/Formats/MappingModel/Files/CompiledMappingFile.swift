@@ -53,7 +53,7 @@ package struct CompiledMappingFile: MappingFile {
       reasons.append(
         HopdError(
           .staleMapping,
-          "it was made for the hash \(end.hash); the version “\(version.model.name)” has "
+          "it was created for the hash \(end.hash); the version “\(version.model.name)” has "
             + (hash?.description ?? "no entity of that name"), at: Place(entity: end.entity)))
     }
     if reasons.isEmpty { return .exact }
@@ -106,7 +106,8 @@ package struct CompiledMappingFile: MappingFile {
       return "the version “\(version)” has no entity “\(end.entity)”"
     }
     return hash == end.hash
-      ? nil : "it was made for another state of the entity “\(end.entity)” of “\(version)” (\(end.hash), now \(hash))"
+      ? nil
+      : "it was created for a different state of the entity “\(end.entity)” of “\(version)” (\(end.hash), now \(hash))"
   }
 
   package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? {

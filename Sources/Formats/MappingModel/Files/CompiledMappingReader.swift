@@ -102,7 +102,7 @@ struct CompiledMappingReader {
         guard source == nil else {
           throw HopdError(
             .invalidMapping, "the entity mapping has a source entity but no source expression",
-            hint: "make the mapping model again from its source form")
+            hint: "compile the mapping model again from its source form")
         }
         return nil
       }
@@ -110,7 +110,7 @@ struct CompiledMappingReader {
       guard fetch.entity == source else {
         throw HopdError(
           .invalidMapping, "the source expression fetches the entity \(fetch.entity), not \(source ?? "none")",
-          hint: "make the mapping model again from its source form")
+          hint: "compile the mapping model again from its source form")
       }
       guard let text = fetch.predicate else { return nil }
       return try SourceFilter(text: text, at: place)
@@ -159,7 +159,7 @@ struct CompiledMappingReader {
           try ArchivedExpressionReader.expression(archived)
         }
         guard try property.elements("NSPropertyTransforms").isEmpty else {
-          throw HopdError(.invalidMapping, "it has property transforms, whose meaning is not known")
+          throw HopdError(.invalidMapping, "it has property transforms, whose meaning is unknown")
         }
       } catch {
         problem(error, Place(file: place.file, entity: place.entity, property: name))

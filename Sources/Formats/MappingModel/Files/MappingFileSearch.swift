@@ -41,16 +41,16 @@ package enum MappingFileSearch {
     let kind = try ModelFiles.kind(of: path)
     if kind == .missing {
       throw HopdError(
-        .notFound, "there is no mapping model and no folder here", at: Place(file: path), hint: "check the path")
+        .notFound, "no such file or directory", at: Place(file: path), hint: "check the path")
     }
     if MappingForm(path) != nil || MappingForm.isStages(path) { return [path] }
     guard case .folder = kind else {
       throw HopdError(
-        .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
-        hint: "pass an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or their directory")
+        .invalidMapping, "not a mapping model or a directory of mapping models", at: Place(file: path),
+        hint: "pass an .xcmappingmodel, a .cdm, .hopmap.toml or .hopstages.toml file, or their directory")
     }
     let tooMany = HopdError(
-      .mappingTooLarge, "more than 200000 files are in this folder of mapping models",
+      .mappingTooLarge, "more than 200000 files in this directory",
       hint: "pass the directory that contains the mapping models, not one above it")
     return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
       if MappingForm(path) != nil || MappingForm.isStages(path) { return .found }

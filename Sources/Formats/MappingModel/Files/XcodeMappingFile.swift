@@ -21,12 +21,12 @@ package struct XcodeMappingFile: MappingFile {
   package init(at path: FilePath) throws(HopdError) {
     let file = path.appending("xcmapping.xml")
     guard try ModelFiles.kind(of: path) != .missing else {
-      throw HopdError(.notFound, "there is no mapping model here", at: Place(file: path), hint: "check the path")
+      throw HopdError(.notFound, "no such file or directory", at: Place(file: path), hint: "check the path")
     }
     guard try ModelFiles.kind(of: file) != .missing else {
       throw HopdError(
         .invalidMapping, "the mapping model has no file “xcmapping.xml”", at: Place(file: path),
-        hint: "was it copied completely? Copy the .xcmappingmodel from the app's sources again")
+        hint: "copy the whole .xcmappingmodel from the app's sources again")
     }
     do throws(HopdError) {
       try self.init(
@@ -88,7 +88,7 @@ package struct XcodeMappingFile: MappingFile {
           ? nil
           : HopdError(
             .mappingRemark,
-            "the mapping model was made for \(wanted); its copy of that model has the hashes of "
+            "the mapping model was created for \(wanted); its copy of that model has the hashes of "
               + "“\(version.model.name)” of \(version.modelName), for which it is taken", at: Place(file: path)))
     }
     if isNamed { return .exact }
@@ -97,13 +97,13 @@ package struct XcodeMappingFile: MappingFile {
       return .loose(
         HopdError(
           .mappingRemark,
-          "the mapping model was made for \(wanted); it is taken for the version of that name of \(version.modelName)",
+          "the mapping model was created for \(wanted); it is used for that version of \(version.modelName)",
           at: Place(file: path)))
     }
     let closeness = all == 0 ? 0 : Double(known) / Double(all)
     guard isSameModel, closeness > 0.5 else { return .unrelated }
     return .stale(
-      [HopdError(.staleMapping, "it was made for the version \(wanted), which is not among those of the model")],
+      [HopdError(.staleMapping, "it was created for the version \(wanted), which is not among those of the model")],
       closeness: closeness)
   }
 

@@ -143,7 +143,7 @@ final class XcodeMappingReader: XMLEventHandler {
     }
     guard let source = model.text("sourcemodelpath"), let destination = model.text("destinationmodelpath") else {
       throw HopdError(
-        .invalidMapping, "the mapping model does not say between which versions it maps", at: at(model.line))
+        .invalidMapping, "the mapping model does not state between which versions it maps", at: at(model.line))
     }
     mapping.source = VersionPath(source)
     mapping.destination = VersionPath(destination)
@@ -198,7 +198,7 @@ final class XcodeMappingReader: XMLEventHandler {
       guard fetch.entity == source else {
         throw HopdError(
           .invalidMapping, "the source expression fetches the entity \(fetch.entity), not \(source ?? "none")",
-          hint: "switch “Auto Generate Value Expression” of the entity mapping on")
+          hint: "enable “Auto Generate Value Expression” of the entity mapping")
       }
       entity.filter = fetch.predicate ?? entity.filter
     }

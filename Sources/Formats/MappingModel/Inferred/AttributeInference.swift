@@ -59,7 +59,7 @@ extension InferenceRun {
     func refuse(_ message: String) {
       findings.add(
         message, entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
-        hint: "let a mapping model for this hop convert the values, or let the attribute start without them: "
+        hint: "convert the values in a mapping model for this hop, or drop them: "
           + RenameRules.dropping(origin.name, before.name))
     }
     // A derived value is computed again, or carried under its own conditions, which planning inspects.
@@ -74,7 +74,7 @@ extension InferenceRun {
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
       refuse(
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
-          + "\(attribute.type.name); how its values would be stored is not known")
+          + "\(attribute.type.name); how its values would be stored is unknown")
     }
   }
 
@@ -84,9 +84,9 @@ extension InferenceRun {
       findings.add(
         "it is stored with the type \(attribute.type.name)"
           + (attribute.type == .composite ? ", with composites inside or without elements" : "")
-          + ", whose form in a store is not known",
+          + ", whose form in a store is unknown",
         entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
-        hint: "make the attribute transient or give it another type")
+        hint: "make the attribute transient or change its type")
     }
   }
 }

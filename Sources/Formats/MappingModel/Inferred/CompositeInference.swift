@@ -18,7 +18,7 @@ extension InferenceRun {
       findings.add(
         "the type changes from \(old.title) to \(new.title); a change of type cannot be inferred",
         entity: destination.declarer(of: new.name, in: entity), property: new.name,
-        hint: "let a mapping model for this hop convert the values (it can name elements as "
+        hint: "convert the values in a mapping model for this hop (elements are "
           + "$source.\(old.isComposite ? old.name + ".…" : old.name)), or let the attribute start without them: "
           + RenameRules.dropping(origin.name, old.name))
     }

@@ -44,7 +44,7 @@ struct InferenceFindings {
         add(
           "the \(side) version gives the renaming identifier \"\(identifier)\" to several \(kind): "
             + names.joined(separator: ", "), entity: ownerName ?? name, property: ownerName == nil ? nil : name,
-          hint: "give each its own renaming identifier")
+          hint: "set a different renaming identifier for each")
       }
     }
   }
@@ -69,7 +69,7 @@ struct InferenceFindings {
           demand, entity: owner?.destination ?? name, property: owner == nil ? nil : name,
           "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they "
             + "are not the same: \(from)\(to)",
-          hint: "if they are the same, add --rename \(path(name))=\(name), or --no-rename for all such names; if not, "
+          hint: "pass --rename \(path(name))=\(name) if they are the same, or --no-rename for all such names; if not, "
             + "--rename \(answer). For the daemon, set renames or no_rename")
       }
     }

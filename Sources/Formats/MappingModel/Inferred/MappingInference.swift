@@ -151,7 +151,7 @@ struct InferenceRun {
           + "(\(listed)); Apple's documents list neither a common new parent for former roots nor an entity that "
           + "moves into another hierarchy",
         entity: root.name,
-        hint: "keep the hierarchies apart, or move the objects with a mapping of your own")
+        hint: "keep the hierarchies separate, or move the objects with a mapping model")
     }
   }
 

@@ -133,7 +133,7 @@ struct RelationshipInference {
       findings.add(
         "its inverse \(inverse.entity.name).\(inverse.relationship.name) continues several relationships (\(names))",
         entity: destination.declarer(of: relationship.name, in: entity), property: relationship.name,
-        hint: "keep one relationship for each of them")
+        hint: "declare one relationship for each of them")
       return nil
     }
     guard let before = source.entity(named: key.entity)?.relationships.first(where: { $0.name == key.name }),
@@ -162,7 +162,7 @@ struct RelationshipInference {
     func demand(_ demand: RowCondition.Demand, _ message: String) {
       findings.demand(
         demand, entity: destination.declarer(of: relationship.name, in: entity), property: relationship.name, message,
-        hint: "let a mapping model for this hop say what becomes of the pairs, or let the relationship start empty: "
+        hint: "map the pairs in a mapping model for this hop, or drop them: "
           + RenameRules.dropping(origin.name, before.name))
     }
     if before.isToMany, !relationship.isToMany {

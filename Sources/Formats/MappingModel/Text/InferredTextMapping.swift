@@ -86,12 +86,12 @@ private struct InferenceRemarks {
     _ destination: ManagedObjectModel, _ findings: [HopdError]
   ) {
     remarks.header = [
-      "What is inferred from \(source.name) to \(destination.name). Properties that keep their names are copied and",
-      "not listed. Relationships lead to the objects that the mappings of this file make (docs/MAPPINGS.md).",
+      "Inferred from \(source.name) to \(destination.name). Properties with unchanged names are copied and",
+      "not listed. Relationships refer to objects created by the mappings of this file (docs/MAPPINGS.md).",
     ]
     let added = inferred.entityMappings.filter { $0.kind == .add }.compactMap(\.destinationEntity)
       .filter { destination.entity(named: $0)?.isAbstract == false }
-    if !added.isEmpty { remarks.header.append("New, and empty at first: \(added.joined(separator: ", ")).") }
+    if !added.isEmpty { remarks.header.append("New, initially empty: \(added.joined(separator: ", ")).") }
     var reported: Set<Int> = []
     for (index, mapping) in explicit.entityMappings.enumerated() {
       let origin = inferred.entityMappings.first {
@@ -146,7 +146,7 @@ private struct InferenceRemarks {
           result.append((relationship.destination, "renamed from \(pairs.relationship)"))
         }
       } else {
-        result.append((relationship.destination, "new, empty at first"))
+        result.append((relationship.destination, "new, initially empty"))
       }
     }
     return result

@@ -48,7 +48,7 @@ private struct StagesReader {
     let model = mistakes.string(top, "model", in: "")?.value
     guard let node = top["stage"], case .array(let elements) = node.value, !elements.isEmpty else {
       mistakes.add(
-        "there is no [[stage]]", at: top["stage"] ?? root, "stage", "write one [[stage]] for each hop with hooks")
+        "no [[stage]]", at: top["stage"] ?? root, "stage", "write one [[stage]] for each hop with hooks")
       return []
     }
     var stages: [DeclaredStage] = []

@@ -29,7 +29,7 @@ struct TextMappingReader {
     let top = mistakes.table(root, "", known: Keys.document) ?? [:]
     guard let node = top["mapping"] else {
       mistakes.add(
-        "there is no [mapping]", at: root, "", "write [mapping] with source and destination, two names of versions")
+        "no [mapping]", at: root, "", "write [mapping] with source and destination, two names of versions")
       return (nil, "", "")
     }
     guard let entries = mistakes.table(node, "mapping", known: Keys.mapping) else { return (nil, "", "") }
@@ -48,7 +48,7 @@ struct TextMappingReader {
   /// All `[[entity]]`.
   mutating func entities(_ root: TOMLNode) -> [TextEntityMapping] {
     guard case .table(let top) = root.value, let node = top["entity"] else {
-      mistakes.add("there is no [[entity]]", at: root, "", "write one [[entity]] for each entity that is carried")
+      mistakes.add("no [[entity]]", at: root, "", "write one [[entity]] for each entity that is carried")
       return []
     }
     guard case .array(let elements) = node.value else {

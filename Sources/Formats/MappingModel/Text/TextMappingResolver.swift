@@ -205,7 +205,7 @@ struct TextMappingResolver {
     let near = NearestName.among(names, to: name.value)
     let known = names.sorted().prefix(20).joined(separator: ", ")
     mistakes.add(
-      "there is no \(kind) \(name.value) in \(owner)", at: name.place,
-      near.map { "did you mean \($0)?" } ?? (known.isEmpty ? "remove it" : "there are: \(known)"))
+      "no \(kind) \(name.value) in \(owner)", at: name.place,
+      near.map { "use '\($0)'" } ?? (known.isEmpty ? "remove it" : "use one of: \(known)"))
   }
 }

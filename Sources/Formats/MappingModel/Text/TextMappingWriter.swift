@@ -60,7 +60,7 @@ struct TextMappingWriter {
     guard findings.isEmpty else {
       throw HopdError(
         .textMappingInvalid, "the mapping cannot be expressed as a text mapping", at: Place(file: mapping.path),
-        hint: "use the mapping model as it is", reasons: findings)
+        hint: "use the mapping model unchanged", reasons: findings)
     }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -242,7 +242,8 @@ struct TextMappingWriter {
       findings.append(
         HopdError(
           .textMappingInvalid, "its expression has no text that means the same",
-          at: Place(entity: entity.name, property: name), hint: "such constants exist only in archives"))
+          at: Place(entity: entity.name, property: name),
+          hint: "write the constant as a string or number; this form exists only in archives"))
     }
     return Self.quoted(text)
   }

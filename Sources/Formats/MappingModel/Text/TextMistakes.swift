@@ -45,7 +45,7 @@ struct TextMistakes {
       let near = NearestName.among(known, to: key)
       add(
         "unknown key `\(key)`", at: value, path.isEmpty ? key : "\(path).\(key)",
-        near.map { "did you mean `\($0)`?" } ?? "the keys are: \(known.joined(separator: ", "))")
+        near.map { "use `\($0)`" } ?? "use one of: \(known.joined(separator: ", "))")
     }
     return entries
   }

@@ -51,7 +51,7 @@ struct TextPropertyResolver {
               .textMappingInvalid,
               "\(attribute.name) cannot be carried as it is from \(origin?.name ?? "") to \(entity.name)",
               at: text.place, cause: error,
-              hint: "say what it becomes with attributes.\(attribute.name) = \"…\", or skip = [\"\(attribute.name)\"]"))
+              hint: "set attributes.\(attribute.name) = \"…\", or skip = [\"\(attribute.name)\"]"))
         }
         result.append(ExplicitPropertyMapping(name: attribute.name, value: .expression(value)))
       } else {
@@ -165,7 +165,7 @@ struct TextPropertyResolver {
       let shown = objects.description
       mistakes.add(
         "\(several.map(\.name).joined(separator: ", ")) all make \(relationship.destinationEntityName) objects of "
-          + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", at: place,
+          + "\(origin), and \(entity.name).\(relationship.name) does not state whose it means", at: place,
         "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, or "
           + "for those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
       return nil
@@ -187,17 +187,17 @@ struct TextPropertyResolver {
   ) -> PropertyValue? {
     guard let target = destination.entity(named: name) else {
       mistakes.add(
-        "there is no entity \(name) in version \(destination.name)", at: place,
-        NearestName.among(destination.entities.map(\.name), to: name).map { "did you mean \($0)?" }
+        "no entity \(name) in version \(destination.name)", at: place,
+        NearestName.among(destination.entities.map(\.name), to: name).map { "use '\($0)'" }
           ?? "use an entity of the destination")
       return nil
     }
     let attributes = destination.allAttributes(of: target).filter { !$0.value.isTransient }
     guard let attribute = attributes[attributeName] else {
       mistakes.add(
-        "there is no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", at: place,
-        NearestName.among(attributes.keys, to: attributeName).map { "did you mean \($0)?" }
-          ?? "there are: \(attributes.keys.sorted().prefix(20).joined(separator: ", "))")
+        "no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", at: place,
+        NearestName.among(attributes.keys, to: attributeName).map { "use '\($0)'" }
+          ?? "use one of: \(attributes.keys.sorted().prefix(20).joined(separator: ", "))")
       return nil
     }
     if !isCompatible(target.name, with: relationship) {
@@ -232,9 +232,9 @@ struct TextPropertyResolver {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)
       mistakes.add(
-        "there is no entity mapping \(mapping) in this hop", at: place,
-        NearestName.among(names, to: mapping).map { "did you mean \($0)?" }
-          ?? "there are: \(names.prefix(20).joined(separator: ", "))")
+        "no entity mapping \(mapping) in this hop", at: place,
+        NearestName.among(names, to: mapping).map { "use '\($0)'" }
+          ?? "use one of: \(names.prefix(20).joined(separator: ", "))")
       return false
     }
     guard isFit(outline, for: relationship) else {

@@ -51,7 +51,7 @@ public final class MigrationManager {
   public func insertNewObject(forEntityName name: String) throws -> ManagedObject {
     let entity = try entity(name, .destination)
     guard !entity.isAbstract else { throw PolicyError("\(name) is abstract: no object can be of it") }
-    guard let key = keys.next[entity.root], key < .max else { throw PolicyError("there is no next key for \(name)") }
+    guard let key = keys.next[entity.root], key < .max else { throw PolicyError("no next key for \(name)") }
     keys.next[entity.root] = key + 1
     let id = PolicyObjectID(side: .destination, entity: name, key: key)
     return try insert(

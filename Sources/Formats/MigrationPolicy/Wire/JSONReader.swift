@@ -218,7 +218,7 @@ struct JSONReader {
 
   /// Reads a whole number.
   mutating func integer() throws -> Int64 {
-    guard case .integer(let value) = try number() else { throw fault("a whole number expected") }
+    guard case .integer(let value) = try number() else { throw fault("an integer expected") }
     return value
   }
 

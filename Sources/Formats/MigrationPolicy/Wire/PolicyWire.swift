@@ -145,7 +145,7 @@ extension JSONReader {
     switch try number() {
     case .double(let value): return value
     case .integer(let value):
-      guard let exact = Double(exactly: value) else { throw fault("a whole number that no double holds") }
+      guard let exact = Double(exactly: value) else { throw fault("an integer that no double holds") }
       return exact
     default: throw fault("a number expected")
     }

@@ -72,7 +72,7 @@ package final class ExternalDataDirectory {
     guard size <= limit, let count = Int(exactly: size) else {
       throw HopdError(
         .externalDataTooLarge, "the file has \(size) bytes, and a value may have \(limit)", at: Place(file: file(name)),
-        hint: "raise memory_limit, or keep \"Allows External Storage\"")
+        hint: "raise memory_limit, or leave \"Allows External Storage\" on")
     }
     var content = [UInt8](repeating: 0, count: count)
     var done = 0
@@ -124,7 +124,7 @@ package final class ExternalDataDirectory {
     case EIO, ENOMEM, EMFILE, ENFILE:
       throw HopdError(
         .inputOutput, "the directory of external data cannot be opened: \(Errno(rawValue: code))",
-        at: Place(file: path), hint: "see that it is readable, then start again")
+        at: Place(file: path), hint: "make it readable, then retry")
     default: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
     }
   }
@@ -134,7 +134,7 @@ package final class ExternalDataDirectory {
     case .missing:
       throw HopdError(
         .externalDataMissing, "the external file is missing", at: Place(file: file(name)),
-        hint: "bring the store's directory \(path.printable) along")
+        hint: "copy the store's directory \(path.printable) too")
     case .unsuitable(let what): throw unsuitable(name, what)
     case .file: break
     }
@@ -145,7 +145,7 @@ package final class ExternalDataDirectory {
     var found = clinux_file_status()
     guard clinux_status_at(descriptor, "", &found) == 0, case .file(let size) = judge(found, name) else {
       close(descriptor)
-      throw unsuitable(name, "no plain file")
+      throw unsuitable(name, "not a regular file")
     }
     return (descriptor, size)
   }
@@ -160,7 +160,7 @@ package final class ExternalDataDirectory {
     case 0o120000: return .unsuitable("a symbolic link")
     case 0o040000: return .unsuitable("a directory")
     case 0o010000: return .unsuitable("a FIFO")
-    default: return .unsuitable("no plain file")
+    default: return .unsuitable("not a regular file")
     }
   }
 
@@ -197,12 +197,12 @@ package final class ExternalDataDirectory {
   private func unsuitable(_ name: ExternalFileName, _ what: String) -> HopdError {
     HopdError(
       .externalDataUnsuitable, "the external file is \(what)", at: Place(file: file(name)),
-      hint: "put a plain file there, or restore a backup")
+      hint: "replace it with a regular file, or restore a backup")
   }
 
   private func unreadable(_ name: ExternalFileName, _ why: String) -> HopdError {
     HopdError(
       .inputOutput, "the external file cannot be read: \(why)", at: Place(file: file(name)),
-      hint: "see that it is readable, then start again")
+      hint: "make it readable, then retry")
   }
 }

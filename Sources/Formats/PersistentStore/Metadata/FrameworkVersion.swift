@@ -32,7 +32,7 @@ package enum FrameworkVersion {
     return HopdError(
       .frameworkVersionUnknown,
       "no store of framework version \(version) was ever seen; the rules of \(followed), the nearest known one, are "
-        + "followed", hint: "compare with a store that the app made before you rely on it")
+        + "followed", hint: "compare the result with a store that the app created before you use it")
   }
 
   /// Page size of a new store (docs/formats/store-layout.md, "File settings").

@@ -123,7 +123,7 @@ extension StoreMetadata {
       found.append(
         HopdError(
           .metadataCorrected, "the metadata key \(key) \(what); the migrated store gets the right value",
-          hint: "Core Data did not write it: check the other metadata, too"))
+          hint: "check the other metadata too; Core Data did not write this"))
     }
     let hashes = versionHashes
     let computed = [

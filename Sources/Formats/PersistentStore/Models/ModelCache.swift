@@ -21,7 +21,8 @@ package enum ModelCache {
   /// Bytes of a model, compressed or not; the largest seen has 13 kilobytes.
   package static let maximumBytes = 16 << 20
 
-  private static let hint = "the store itself may be sound; give its model with --models, the app's .momd or its source"
+  private static let hint =
+    "pass its model with --models, the app's .momd or its source; the store itself may be intact"
 
   /// Compresses with raw DEFLATE of level 5, which gives the bytes that Apple's software writes
   /// (docs/formats/store-layout.md, "Model cache").
@@ -79,8 +80,8 @@ package enum ModelCache {
         guard result.count <= maximumBytes else { return "it unpacks to more than \(maximumBytes) bytes" }
         switch status {
         case Z_STREAM_END: return stream.avail_in == 0 ? nil : "its end is followed by other bytes"
-        case Z_OK: if stream.avail_in == 0 && left > 0 { return "it is cut off" }
-        case Z_BUF_ERROR: return "it is cut off"
+        case Z_OK: if stream.avail_in == 0 && left > 0 { return "it is truncated" }
+        case Z_BUF_ERROR: return "it is truncated"
         default: return "it is not compressed as Core Data does it"
         }
       }
@@ -119,14 +120,14 @@ package enum ModelCache {
     } catch {
       throw HopdError(
         .modelCacheLeftEmpty, "the copy of the model in the store is omitted: it could not be read again",
-        cause: error, hint: "nothing needs to be done: apps bring their own model")
+        cause: error, hint: "ignore this; apps have their own model")
     }
     let (found, wanted) = (copy.versionHashes, schema.model.versionHashes)
     let different = wanted.filter { found[$0.key] != $0.value }.keys.sorted()
     guard different.isEmpty, found.count == wanted.count else {
       throw HopdError(
         .modelCacheLeftEmpty, "the copy of the model in the store is omitted: read again, it would have other hashes",
-        at: Place(entity: different.first), hint: "nothing needs to be done: apps bring their own model")
+        at: Place(entity: different.first), hint: "ignore this; apps have their own model")
     }
     return try compress(compiled)
   }

@@ -47,12 +47,12 @@ package enum AtomicStoreKind: Sendable {
     case .xml:
       HopdError(
         .storeOfXML, "the file is a Core Data XML store, not a SQLite one", at: place,
-        hint: "make a SQLite store of it, as migratePersistentStore does: hopctl migrate "
+        hint: "convert it to a SQLite store: hopctl migrate "
           + "\(place.store?.quotedForShell ?? "STORE") --models MODEL --output NEW.sqlite")
     case .binary:
       HopdError(
         .storeBinary, "the file looks like a Core Data binary store, which hopd does not read", at: place,
-        hint: "let its app make a SQLite store of it on a Mac: NSPersistentStoreCoordinator.migratePersistentStore"
+        hint: "convert it with its app on a Mac: NSPersistentStoreCoordinator.migratePersistentStore"
           + "(_:to:options:type:) with NSSQLiteStoreType")
     }
   }

@@ -15,7 +15,7 @@ extension StoreReader {
       if object.type == "table" || object.type == "view", isFunctionName(object.name) {
         throw HopdError(
           .schemaForeign, "the \(object.type) \(object.name) has the name of a table that SQLite computes", at: place,
-          hint: "rename or drop it with the program that made it, or restore a backup")
+          hint: "rename or drop it with the program that created it, or restore a backup")
       }
       guard isCoreDataName(object.name), !(object.isRTree && isIndexName(object.name)) else { continue }
       let text = object.sql ?? ""

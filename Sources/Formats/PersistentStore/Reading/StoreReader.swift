@@ -114,7 +114,9 @@ package struct StoreReader {
       "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
     ) { $0.integer(at: 0) }
     func damaged(_ message: String, cause: (any Error)? = nil) -> HopdError {
-      HopdError(.storeDamaged, message, cause: cause, hint: "restore the store from a backup, or ask the app's makers")
+      HopdError(
+        .storeDamaged, message, cause: cause,
+        hint: "restore the store from a backup, or contact the developer of the app")
     }
     if let claim = claims.first(where: { $0 > StoreMetadata.maximumBytes }) {
       throw damaged(
@@ -249,19 +251,19 @@ extension StoreReader {
   private static func stamps(of location: StoreLocation) throws(HopdError) -> FileStamps {
     let place = Place(store: location.database)
     guard let status = try status(of: location.database, place) else {
-      throw HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
+      throw HopdError(.notFound, "no such file or directory", at: place, hint: "check the path")
     }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw HopdError(
-        .notAStore, "not a plain file", at: place,
-        hint: "symbolic links, directories, pipes and devices are never treated as stores")
+        .notAStore, "not a regular file", at: place,
+        hint: "pass a regular file, not a symbolic link, directory, pipe or device")
     }
     var stamps = FileStamps(status)
     for file in location.sideFiles {
       guard let status = try self.status(of: file, place), status.st_mode & S_IFMT != S_IFREG else { continue }
       throw HopdError(
-        .notAStore, "its side file \(file.printable) is not a plain file", at: place,
-        hint: "move it: next to a store there are only files that SQLite creates")
+        .notAStore, "its side file \(file.printable) is not a regular file", at: place,
+        hint: "move it; only SQLite's own files can have that name")
     }
     if let status = try self.status(of: location.writeAheadLog, place) {
       stamps.logBytes = Int64(status.st_size)
@@ -330,7 +332,7 @@ extension StoreReader {
     let header = try firstBytes(of: location.database, count: 100)
     if header.isEmpty {
       throw HopdError(
-        .notAStore, "the file is empty", at: place, hint: "check that this is the right file; a store is never empty")
+        .notAStore, "the file is empty", at: place, hint: "check that this is the right file; stores are never empty")
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
       if let store = AtomicStoreKind(of: location.database) { throw store.refusal(place) }
@@ -340,7 +342,7 @@ extension StoreReader {
       if isPaged, header.count == 100, distinct > 60 {
         throw HopdError(
           .storeEncrypted, "the file looks like an encrypted database", at: place,
-          hint: "decrypt it first; hopd has no keys")
+          hint: "decrypt it first")
       }
       throw HopdError(
         .notAStore, "the file is not a SQLite database", at: place,
@@ -348,7 +350,7 @@ extension StoreReader {
     }
     guard header.count == 100 else {
       throw HopdError(
-        .storeDamaged, "the database is cut off within its header", at: place, hint: "restore the store from a backup")
+        .storeDamaged, "the database header is truncated", at: place, hint: "restore the store from a backup")
     }
   }
 }
@@ -379,7 +381,7 @@ extension StoreReader {
     let place = Place(store: location.database)
     if let refusal = error.refusal { return refused(refusal, cause: error, at: place) }
     if error.isInterrupt {
-      return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is unchanged; start it again")
+      return HopdError(.interrupted, "stopped on request", at: place, hint: "retry; the store is unchanged")
     }
     func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
       HopdError(code, message, at: place, cause: error, hint: hint)
@@ -387,13 +389,13 @@ extension StoreReader {
     if error.isBusy {
       return meaning(.storeBusy, "another process has the store open", "close the app that uses it, or retry later")
     }
-    if error.isDamage { return meaning(.storeDamaged, "SQLite finds the database damaged", HopdError.damageHint) }
+    if error.isDamage { return meaning(.storeDamaged, "the database is damaged", HopdError.damageHint) }
     if error.isFull { return meaning(.noSpace, "the disk is full", "free space and retry") }
     if [SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH].contains(error.code) {
       return meaning(.noPermission, "the store or its directory cannot be written", "grant hopd write access to both")
     }
     if error.code == SQLITE_CANTOPEN {
-      return meaning(.notFound, "the store cannot be opened", "is it there, a plain file, and readable?")
+      return meaning(.notFound, "the store cannot be opened", "check that it is a readable regular file")
     }
     if error.isInputOutput { return meaning(.inputOutput, "the disk reports an error", error.inputOutputHint) }
     if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
@@ -410,8 +412,9 @@ extension StoreReader {
   package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
       .valueTooLarge, "the store contains a value that is larger than memory_limit allows", at: place, cause: error,
-      hint: "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the "
-        + "service four times as much; or migrate this store by hand with hopctl migrate")
+      hint:
+        "set memory_limit to at least the size of the largest value (the minimum is 256 MiB), and MemoryMax= of the "
+        + "service to four times as much; or migrate this store with `hopctl migrate`")
   }
 
   /// The meaning of a refusal by the VFS (CLinux/storevfs.c).
@@ -421,28 +424,29 @@ extension StoreReader {
       HopdError(
         .journalForeign, "the rollback journal next to the store names another file, which SQLite would delete",
         at: place, cause: cause,
-        hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
+        hint: "open the store once with its app, if that wrote it together with other databases and crashed; "
           + "otherwise move the -journal file and check where it came from")
     case .foreignName:
       HopdError(
-        .notAStore, "a side file of the store is not a plain file, or belongs to another database", at: place,
-        cause: cause, hint: "move it: next to a store there are only files that SQLite creates")
+        .notAStore, "a side file of the store is not a regular file, or belongs to another database", at: place,
+        cause: cause, hint: "move it; only SQLite's own files can have that name")
     case .exchangedDirectory:
       HopdError(
-        .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
-        at: place, cause: cause, hint: "hopd retries; check who can write to the parent directories")
+        .storeBusy, "a directory in the path of the store was replaced with a symbolic link while it was being opened",
+        at: place, cause: cause, hint: "check who can write to the parent directories; hopd retries")
     case .largeSchema:
       HopdError(
         .schemaForeign,
         "the schema has more than \(VFSRefusal.schemaObjects) tables, indexes, views and triggers, or is too large",
-        at: place, cause: cause, hint: "no store of Core Data is like that; open it with the program that made it")
+        at: place, cause: cause, hint: "open it with the program that created it; Core Data does not create such stores"
+      )
     }
   }
 
   /// The refusal of a store that plain SQLite cannot read: another program added tables or columns of its own kind.
   package static func foreignSchema(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
-      .schemaForeign, "the store needs of SQLite what no store of Core Data does", at: place, cause: error,
+      .schemaForeign, "the store uses SQLite features that Core Data does not use", at: place, cause: error,
       hint: "open it with the program that changed it and undo that, or restore a backup")
   }
 }

@@ -38,8 +38,8 @@ struct SchemaDerivationBuilder {
           HopdError(
             .layoutUnsupported,
             "the attribute is declared again with another derivation than in \(ancestor.name): which of them keeps the "
-              + "column is not known", at: Place(entity: entity.name, property: attribute.name),
-            hint: "declare it once, or give one of the two another name"))
+              + "column is unknown", at: Place(entity: entity.name, property: attribute.name),
+            hint: "declare it once, or rename one of the two"))
       }
     }
   }
@@ -79,11 +79,11 @@ struct SchemaDerivationBuilder {
     unsupported.append(
       HopdError(
         .derivationUnsupported,
-        "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
+        "the triggers of the derivation \(attribute.derivationExpression ?? "") are unknown; only those of a "
           + "count over a to-many that is not a many-to-many are, and those of an attribute of a to-one's target in an "
           + "entity without parent",
         at: Place(entity: entity.name, property: attribute.name),
-        hint: "let the app make this store, or take the derivation out of the attribute"))
+        hint: "create this store with the app, or remove the derivation from the attribute"))
   }
 
   /// Returns the columns of a target's value; nil if stores show no such derivation: a target's value that is derived

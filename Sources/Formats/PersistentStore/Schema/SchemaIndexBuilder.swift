@@ -113,7 +113,7 @@ struct SchemaIndexBuilder {
       if !builder.observed.hasRTrees {
         leaveOut(
           "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
-            + "name may fail until the app makes it", entity)
+            + "name may fail until the app creates it", entity)
       }
       return
     }
@@ -132,7 +132,7 @@ struct SchemaIndexBuilder {
     }
     guard columns.count == index.elements.count, !columns.isEmpty else {
       leaveOut(
-        "the form of the fetch index \(index.name) in a store is not known (it is computed or mixed, or names no "
+        "the form of the fetch index \(index.name) in a store is unknown (it is computed or mixed, or names no "
           + "property with a column)", entity)
       return
     }
@@ -141,7 +141,7 @@ struct SchemaIndexBuilder {
       let layout = self
       let found = PartialIndexCondition.sql(predicate) { layout.plainColumns([$0], of: entity).first }
       guard let found else {
-        leaveOut("the form of the partial fetch index \(index.name) in a store is not known", entity)
+        leaveOut("the form of the partial fetch index \(index.name) in a store is unknown", entity)
         return
       }
       condition = " WHERE \(builder.frameworkVersion < 1030 ? " " : "")\(found)"
@@ -152,7 +152,7 @@ struct SchemaIndexBuilder {
     let name = "Z_\(entity.name)_\(index.name)"
     add(name, on: table.name, columns, where: condition)
     if !indexes.contains(where: { $0.name == name && $0.columns.map(\.name) == columns.map(\.0) }) {
-      leaveOut("there is a second index \(index.name)", entity)
+      leaveOut("duplicate index \(index.name)", entity)
     }
   }
 
@@ -164,7 +164,7 @@ struct SchemaIndexBuilder {
       guard columns.count == constraint.count, !columns.isEmpty else {
         if constraint.contains(where: { builder.isElement($0, of: entity) }) {
           leaveOut(
-            "the name of the index for the uniqueness of \(constraint.joined(separator: ", ")) is not known, as an "
+            "the name of the index for the uniqueness of \(constraint.joined(separator: ", ")) is unknown, as an "
               + "element of a composite is in it", entity)
         }
         continue

@@ -164,7 +164,7 @@ struct StoreSchemaBuilder {
     unsupported.append(
       HopdError(
         .layoutUnsupported, message, at: Place(entity: entity, property: property),
-        hint: "the layout is not known for certain, so nothing is written; compare with a store that the app made"))
+        hint: "compare with a store that the app created; the layout is uncertain, so nothing is written"))
   }
 
   /// Longest name of a table or column in the measured stores, without the parts that the layout adds.
@@ -184,7 +184,7 @@ struct StoreSchemaBuilder {
           .nameLengthUnproven,
           "the name has \(name.utf8.count) characters, and no store is known with one longer than "
             + "\(Self.longestSeen); it is written in full", at: Place(entity: entity, property: property),
-          hint: "try the migrated store with the app before you rely on it"))
+          hint: "test the migrated store with the app before you use it"))
     } else {
       refuse(
         "the name has letters outside ASCII, and how Core Data writes these in upper case (\(column ?? table)) is not "
@@ -462,7 +462,7 @@ extension StoreSchemaBuilder {
       }
     } else if naming.name == reverse.name {
       guard !naming.isOrdered else {
-        refuse("an ordered to-many that is its own inverse: its order key is not known", entity.name, first.name)
+        refuse("an ordered to-many that is its own inverse: its order key is unknown", entity.name, first.name)
         return
       }
     } else if !isNaming(naming.name, before: reverse.name, in: owner, given: given) {

@@ -141,7 +141,7 @@ package struct StoreFiller {
           throw HopdError(
             .cannotFill,
             "the uniqueness constraint \(constraint.joined(separator: ", ")) has no attribute that can differ in "
-              + "every row", at: Place(entity: entity.name), hint: "make an empty store, without --rows")
+              + "every row", at: Place(entity: entity.name), hint: "create an empty store, without --rows")
         }
       }
     }

@@ -48,7 +48,7 @@ final class XMLStoreReader: XMLEventHandler {
       guard object?.references.updateValue(ids.map { String(Substring($0)) }, forKey: key) == nil else {
         throw invalid("an object has the relationship \(key) twice", position)
       }
-    default: throw invalid("the element \(path.joined(separator: "/")) is not known", position)
+    default: throw invalid("the element \(path.joined(separator: "/")) is unknown", position)
     }
   }
 
@@ -85,6 +85,6 @@ final class XMLStoreReader: XMLEventHandler {
     HopdError(
       .xmlStoreInvalid, "the XML store cannot be read: \(what)",
       at: position.map { Place(line: $0.line).filled(from: place) } ?? place,
-      hint: "nothing was written; let the app open the store, or restore it from a backup")
+      hint: "open the store with the app, or restore it from a backup; nothing was written")
   }
 }

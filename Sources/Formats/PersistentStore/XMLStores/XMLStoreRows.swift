@@ -124,12 +124,12 @@ private struct XMLStoreRows {
       guard let storage = schema.storage(ofRelationship: name, in: row.entity.name) else {
         // A transient one has no column.
         if ids.isEmpty || relationship.isTransient { continue }
-        throw invalid("the storage of \(row.entity.name).\(name) is not known", row.object)
+        throw invalid("the storage of \(row.entity.name).\(name) is unknown", row.object)
       }
       var targets: [Int] = []
       for id in ids {
         guard let target = places[id] else {
-          throw invalid("\(row.entity.name).\(name) refers to \(id), which is not there", row.object)
+          throw invalid("\(row.entity.name).\(name) refers to \(id), which does not exist", row.object)
         }
         guard
           schema.model.lineage(of: rows[target].entity).contains(where: {
@@ -268,6 +268,6 @@ private struct XMLStoreRows {
     HopdError(
       .xmlStoreInvalid, "the XML store cannot become a SQLite store: \(what)",
       at: object.map { Place(line: $0.line).filled(from: file) } ?? file,
-      hint: "nothing was written; let the app convert it: migratePersistentStore with NSSQLiteStoreType")
+      hint: "convert it with the app: migratePersistentStore with NSSQLiteStoreType; nothing was written")
   }
 }

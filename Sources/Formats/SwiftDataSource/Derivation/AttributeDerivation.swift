@@ -25,7 +25,7 @@ extension ModelDerivation {
         remark(
           .frozenDefault,
           "its default \(value.text) is not a constant: SwiftData sets one value in all rows of older versions, and "
-            + "hopd gives none", hint: "make a new property optional, or give it a constant and fill it in a stage")
+            + "hopd gives none", hint: "make a new property optional, or set a constant and fill it in a stage")
       }
     }
     return attribute
@@ -60,7 +60,7 @@ extension ModelDerivation {
       if !hasRawType(index) {
         remark(
           .casesCount, "its enum has no raw values: a new case is a new version of the model",
-          hint: "in a new version, give the enum raw values; then its cases count no more")
+          hint: "declare raw values for the enum in a new version; then its cases no longer count")
       }
       return composite(name, isOptional: isOptional, elements)
     case .unproven, .array, .set, .dictionary:

@@ -50,7 +50,7 @@ extension ModelDerivation {
       return nil
     }
     if let wrapper = property.attributes?.first(where: { !$0.isNamed("available") }) {
-      refuse("\(what) has the attribute @\(wrapper.name), whose effect is not known", at: wrapper.position, in: file)
+      refuse("\(what) has the attribute @\(wrapper.name), whose effect is unknown", at: wrapper.position, in: file)
       return nil
     }
     guard

@@ -41,7 +41,7 @@ extension ModelDerivation {
     let symbol = draft.symbol
     begin(property, of: symbol)
     if property.isTuple == true {
-      return refuse("it declares several properties as a tuple", hint: "declare each property alone")
+      return refuse("it declares several properties as a tuple", hint: "declare each property separately")
     }
     if let condition = property.condition { return refuse(condition: condition, at: property.position) }
     if let held = attributes.first(where: { $0.condition != nil }) {
@@ -79,7 +79,7 @@ extension ModelDerivation {
     if let type = target.impliedType(of: value, in: scope) { return type }
     refuse(
       "its type is not written, and its default does not imply it: \(value.text)",
-      hint: "write the type of the property; that changes nothing in the model")
+      hint: "declare the type of the property; this does not change the model")
     return nil
   }
 
@@ -131,7 +131,7 @@ extension ModelDerivation {
     case (nil, let value) where !isRelationship: add(option: value, of: attribute, to: &options)
     default:
       refuse(
-        "the argument \(argument.label.map { "\($0): " } ?? "")\(argument.value.text) is not known",
+        "the argument \(argument.label.map { "\($0): " } ?? "")\(argument.value.text) is unknown",
         at: attribute.position)
     }
   }
@@ -143,7 +143,7 @@ extension ModelDerivation {
     case "noAction": return .noAction
     case "nullify": return .nullify
     default:
-      refuse("the delete rule \(path.joined(separator: ".")) is not known", at: attribute.position)
+      refuse("the delete rule \(path.joined(separator: ".")) is unknown", at: attribute.position)
       return .nullify
     }
   }
@@ -165,16 +165,16 @@ extension ModelDerivation {
         _ = settle(.option("allowsCloudEncryption"), "allowsCloudEncryption", at: position)
         options.isEncrypted = true
       case "spotlight": _ = settle(.option("spotlight"), "spotlight", at: position)
-      default: refuse("the option \(option.text) is not known", at: position)
+      default: refuse("the option \(option.text) is unknown", at: position)
       }
     // The transformer has the name of its type (3 hashes of 1 owner).
     case .call(.path(let path), let arguments) where path.last == "transformable" && arguments.count == 1:
       switch arguments[0].value {
       case .path(let type) where type.count > 1 && type.last == "self": options.transformer = type[type.count - 2]
       case .string(let name): options.transformer = name
-      default: refuse("the transformer \(arguments[0].value.text) is not known", at: position)
+      default: refuse("the transformer \(arguments[0].value.text) is unknown", at: position)
       }
-    default: refuse("the option \(option.text) is not known", at: position)
+    default: refuse("the option \(option.text) is unknown", at: position)
     }
   }
 
@@ -188,7 +188,7 @@ extension ModelDerivation {
       var kind = FetchIndex.Element.Kind.binary
       if macro.name == "Index", case .call(.path(let path), let arguments) = list, arguments.count == 1 {
         guard path == ["", "binary"] || path == ["", "rtree"] else {
-          return refuse("the index \(list.text) is not known", at: macro.position)
+          return refuse("the index \(list.text) is unknown", at: macro.position)
         }
         kind = path.last == "rtree" ? .rTree : .binary
         list = arguments[0].value

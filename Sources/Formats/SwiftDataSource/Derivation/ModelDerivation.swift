@@ -156,8 +156,8 @@ package struct ModelDerivation {
   /// Refuses what is compiled only under a condition that nothing decides.
   mutating func refuse(condition: String, at position: SwiftPosition, in file: Int? = nil) {
     refuse(
-      "it is compiled only if \(condition), and that is not known", at: position, in: file,
-      hint: "say so: --define '\(condition)', or --define '\(condition)=0'")
+      "it is compiled only if \(condition), and that is unknown", at: position, in: file,
+      hint: "pass --define '\(condition)', or --define '\(condition)=0'")
   }
 
   mutating func remark(_ code: HopdError.Code, _ message: String, hint: String? = nil) {
@@ -177,8 +177,8 @@ package struct ModelDerivation {
         .sourceUnproven, "\(what): the model that SwiftData makes of this is not proven (\(form.name))", at: place,
         hint: form.alternatives.isEmpty
           ? nil
-          : "a store that the app made with any version settles it: hopctl model calibrate FOLDER --store STORE; so do "
-            + "hashes that its tests pin: --pinned TESTS"))
+          : "prove it with a store of any version that the app created, hopctl model calibrate FOLDER --store STORE, "
+            + "or with hashes in its tests, --pinned TESTS"))
     return nil
   }
 }

@@ -167,7 +167,7 @@ extension ModelDerivation {
     let property = other.map { self[$0].relationship.name } ?? "PROPERTY"
     remark(
       .lostInverse, "it has no inverse in the model: \(reason)",
-      hint: "if it should have one, name it in a new version: "
+      hint: "declare it in a new version, if it should have one: "
         + "@Relationship(inverse: \\\(relationship.destinationEntityName).\(property))")
   }
 }

@@ -112,7 +112,7 @@ package struct Calibration: Sendable {
         guard tried <= most else {
           throw HopdError(
             .sourceUnclear, "\(name) has too many unproven forms to try them all", at: version.place,
-            hint: "name fewer classes: --schema A,B")
+            hint: "pass fewer classes: --schema A,B")
         }
         let derived = ModelDerivation.derive(
           roots, of: source.target, name: version.name, identifiers: [version.identifier], calibrated: forms)

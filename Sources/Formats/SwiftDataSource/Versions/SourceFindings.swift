@@ -25,7 +25,7 @@ extension SourceModels {
         .liveType,
         "\(version.name) is a version of the past, but \(names.count) of its \(derived.classes.count) models are the "
           + "classes that the app still changes: \(listed)", at: version.place,
-        hint: "give it copies of the classes as they were shipped: hopctl model freeze \(words) --tag TAG "
+        hint: "add copies of the classes as shipped: hopctl model freeze \(words) --tag TAG "
           + "--name \(version.name)")
     }
   }
@@ -45,14 +45,14 @@ extension SourceModels {
               "\(earlier.name) and \(version.name) have the same version hashes: a migration between them fails with "
                 + "“current model reference and next model reference cannot be equal”\(difference(before, model))",
               at: version.place,
-              hint: "leave one of them out of the plan; defaults, delete rules, new names, indexes and cases of enums "
-                + "with raw values change no hash"))
+              hint: "remove one of them from the plan; defaults, delete rules, new names, indexes and cases of enums "
+                + "with raw values do not change the hash"))
         } else if earlier.identifier == version.identifier {
           found.append(
             HopdError(
               .versionsAlike,
               "\(earlier.name) and \(version.name) have one identifier, \(version.identifier), and different models",
-              at: version.place, hint: "give each VersionedSchema its own versionIdentifier"))
+              at: version.place, hint: "declare a different versionIdentifier in each VersionedSchema"))
         }
       }
     }
@@ -78,7 +78,7 @@ extension SourceModels {
         "\(names.count) properties have a default that is not a constant, such as UUID() or .now: "
           + names.prefix(6).joined(separator: ", ") + (names.count > 6 ? " …" : "")
           + ". SwiftData gives one value to all rows of older versions, and hopd gives none", at: first.place,
-        hint: "make a new property optional, or give it a constant and fill it in a stage")
+        hint: "make a new property optional, or set a constant and fill it in a stage")
     ]
   }
 

@@ -73,7 +73,7 @@ package struct SourceModels: Sendable {
       let names = models.map(\.name)
       guard Set(declaredOrder) == Set(names), declaredOrder.count == names.count else {
         throw HopdError(
-          .versionOrder, "the declared order of versions does not fit the source", at: Place(file: path),
+          .versionOrder, "the declared order of versions does not match the source", at: Place(file: path),
           hint: "declare every version once, oldest first: " + names.map { "\"\($0)\"" }.joined(separator: ", "))
       }
       ordered = declaredOrder.compactMap { name in models.first { $0.name == name } }

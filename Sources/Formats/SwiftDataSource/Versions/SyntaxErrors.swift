@@ -23,7 +23,7 @@ extension SourceTarget {
   }
 
   private static let remedy =
-    "correct it and compile the app; if it does compile, its syntax is newer than that of Swift 6.3, which hopctl reads"
+    "correct it and compile the app; hopctl reads the syntax of Swift 6.3"
 
   /// A remark on files with syntax errors that declare nothing of the models.
   var unparsedFiles: HopdError? {

@@ -172,11 +172,11 @@ package struct VersionSearch {
     func unread(_ text: String, _ place: Place) -> HopdError {
       HopdError(
         .schemaChosen,
-        "the stages of \(plan.name) cannot be read, so whether they run code of the app is not known: "
+        "the stages of \(plan.name) cannot be read, so whether they run code of the app is unknown: "
           + text, at: place, hint: "write them as .lightweight(fromVersion: A.self, toVersion: B.self) or .custom(…)")
     }
     guard let (property, scope) = target.staticProperty("stages", of: plan) else {
-      return ([], unread("there is no list `stages`", place(of: plan)))
+      return ([], unread("no list `stages`", place(of: plan)))
     }
     let place = target.place(of: property, in: scope)
     guard let elements = elements(property.value, in: scope) else {
@@ -302,7 +302,7 @@ package struct VersionSearch {
     let all = candidates()
     guard all.count <= Self.most else {
       throw HopdError(
-        .sourceUnclear, "more than \(Self.most) calls name models", hint: "name the classes: --schema A,B")
+        .sourceUnclear, "more than \(Self.most) calls name models", hint: "pass the classes: --schema A,B")
     }
     var failures: [HopdError] = []
     var found: [Candidate] = []
@@ -336,7 +336,7 @@ package struct VersionSearch {
       result.remarks.append(
         HopdError(
           .schemaChosen, "of \(found.count + failures.count) schemas, the one with the most models is taken",
-          at: largest.version.place, hint: "--schema takes another"))
+          at: largest.version.place, hint: "pass another with --schema"))
     }
     return result
   }
@@ -346,11 +346,11 @@ package struct VersionSearch {
     return HopdError(
       models.isEmpty ? .noSourceModels : .sourceUnclear,
       models.isEmpty
-        ? "there is no class with @Model in this source"
+        ? "no class with @Model in this source"
         : "nothing in this source says which models the app's store has",
       at: Place(file: target.files.first.map { FilePath($0) }),
       hint: models.isEmpty
-        ? "pass the folder of the target that declares the models"
+        ? "pass the directory of the target that declares the models"
         : "pass the classes: --schema \(models.prefix(20).joined(separator: ","))")
   }
 
@@ -384,8 +384,8 @@ package struct VersionSearch {
         let known = target.types.filter(\.isModel).map(\.name) + declared.map(\.name)
         let text = path.joined(separator: ".")
         throw HopdError(
-          .usage, "there is no VersionedSchema and no class with @Model of the name \(text)",
-          hint: NearestName.among(known, to: text).map { "did you mean \($0.printableLine)?" })
+          .usage, "no VersionedSchema or class with @Model named \(text)",
+          hint: NearestName.among(known, to: text).map { "use '\($0.printableLine)'" })
       }
       roots.append(found)
     }

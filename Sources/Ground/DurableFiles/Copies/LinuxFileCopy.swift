@@ -53,7 +53,7 @@ extension LinuxFileSystem {
     guard free < needed else { return }
     throw HopdError(
       .noSpace, "the copy of a file needs \(needed) bytes, and \(free) are free", at: Place(file: destination),
-      cause: Errno.noSpace, hint: "make room on the disk of \(destination.removingLastComponent().printable)")
+      cause: Errno.noSpace, hint: "free space on the disk of \(destination.removingLastComponent().printable)")
   }
 }
 

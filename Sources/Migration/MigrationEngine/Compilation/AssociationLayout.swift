@@ -139,6 +139,6 @@ package struct AssociationLayout: Sendable, Hashable {
   private static func exhausted(at place: Place) -> HopdError {
     HopdError(
       .keysExhausted, "the primary keys of its objects would not fit into 64 bits", at: place,
-      hint: "map fewer entities into one hierarchy, or let the app renumber the objects")
+      hint: "map fewer entities into one hierarchy, or renumber the objects with the app")
   }
 }

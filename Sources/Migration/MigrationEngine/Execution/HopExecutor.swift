@@ -185,7 +185,7 @@ package struct HopExecutor {
     } catch {
       throw HopdError(
         .stagingStale, "the staged store cannot be opened", at: Place(file: staged), cause: error,
-        hint: "the hop starts over automatically")
+        hint: "retry; the hop starts over")
     }
   }
 
@@ -197,7 +197,7 @@ package struct HopExecutor {
     guard try table.read(identity, hop: index)?.isComplete == true else {
       throw HopdError(
         .stagingStale, "the staged store of the previous hop is not complete",
-        hint: "the chain starts over automatically"
+        hint: "retry; the migration starts over"
       )
     }
   }
@@ -320,7 +320,7 @@ extension HopExecutor {
 
   private var stoppedBeforeRows: HopdError {
     HopdError(
-      .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start begins the hop again")
+      .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "retry; the hop starts over")
   }
 
   /// Gives the file the tables of the hop's destination. After that it is a staged store like any other.

@@ -74,7 +74,7 @@ struct HopRunner {
     if !checkpoint.isComplete {
       guard !program.source.isGone else {
         throw HopdError(
-          .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
+          .stagingStale, "the store of the previous hop is missing", hint: "retry; the migration starts over")
       }
       if program.usesPairs { try MappedScratch.prepareRun(connection) }
       let update = try table.prepareUpdate()
@@ -267,7 +267,7 @@ struct HopRunner {
     guard control(progress(rows: rows)) else {
       throw HopdError(
         .interrupted, "stopped on request", at: Place(hop: hop.title, entity: names[subject]),
-        hint: "the next start continues from the last checkpoint")
+        hint: "retry; the migration continues from the last checkpoint")
     }
   }
 
@@ -351,7 +351,7 @@ extension HopRunner {
       guard control(progress) else {
         throw HopdError(
           .interrupted, "stopped on request", at: Place(hop: title, entity: subject),
-          hint: "the next start begins the hop again: a policy may keep what it saw")
+          hint: "retry; the hop starts over, because policies have state")
       }
     }
     var done = checkpoint.next

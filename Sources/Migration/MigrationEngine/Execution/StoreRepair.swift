@@ -30,7 +30,7 @@ package struct StoreRepair {
       connection.runsTriggers(false)
       try connection.transaction { try makeAll(connection, at: place) }
     } catch let error as SQLiteError where error.isInterrupt {
-      throw HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
+      throw HopdError(.interrupted, "stopped on request", at: place, hint: "retry; the store is unchanged")
     } catch let error as SQLiteError {
       throw StoreReader.explained(error, location: StoreLocation(database: place.store ?? path))
     }

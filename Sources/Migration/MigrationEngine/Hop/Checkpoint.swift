@@ -95,7 +95,7 @@ struct CheckpointTable {
     if objects == 0 { return nil }
     let stale = { (reason: String) in
       HopdError(
-        .stagingStale, "the staged store cannot be resumed: \(reason)", hint: "the hop starts over automatically")
+        .stagingStale, "the staged store cannot be resumed: \(reason)", hint: "retry; the hop starts over")
     }
     let rows: [(String?, String?, String?, Int64, Checkpoint)]
     do {

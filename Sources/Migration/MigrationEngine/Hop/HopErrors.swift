@@ -13,7 +13,7 @@ extension Hop {
     if let failure = connection?.takeFunctionFailure() as? HopdError { return failure.located(place) }
     if error.isInterrupt {
       return HopdError(
-        .interrupted, "stopped on request", at: place, hint: "the next start continues from the last checkpoint")
+        .interrupted, "stopped on request", at: place, hint: "retry; the migration continues from the last checkpoint")
     }
     func meaning(_ code: HopdError.Code, _ message: String, _ hint: String) -> HopdError {
       HopdError(code, message, at: place, cause: error, hint: hint)
@@ -37,7 +37,7 @@ extension Hop {
     if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
     return meaning(
       .internalError, "SQLite refused a statement of the hop",
-      "the store is unchanged; please report this bug with the journal at level debug")
+      "report this bug with the journal at level debug; the store is unchanged")
   }
 
   /// Returns the entity that declares the constraint of a unique index, with its property; nil if the step that failed

@@ -305,7 +305,7 @@ extension HopChain {
       throw HopdError(
         .verificationFailed, "the store of a hop does not have the rows that it must have",
         at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is unchanged; please report this bug with the output of `hopctl plan`",
+        hint: "report this bug with the output of `hopctl plan`; the store is unchanged",
         reasons: wrong.map {
           HopdError(
             .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows instead of \($0.value)",
@@ -353,7 +353,7 @@ extension HopChain {
     if let kept = inputStore {
       guard try files.status(area.path(hop: kept)) != nil else {
         throw HopdError(
-          .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
+          .stagingStale, "the store of the previous hop is missing", hint: "retry; the migration starts over")
       }
       input = try attachComplete(kept)
     }

@@ -22,7 +22,7 @@ package struct ScratchDirectory {
       try files.makeDirectory(path, mode: 0o700)
     } catch {
       throw HopdError(
-        (error as? HopdError)?.code ?? .inputOutput, "no scratch folder can be made in \(chosen.printable)",
+        (error as? HopdError)?.code ?? .inputOutput, "no scratch directory can be made in \(chosen.printable)",
         at: Place(file: chosen), cause: error, hint: "pass a writable directory with --scratch DIR")
     }
   }

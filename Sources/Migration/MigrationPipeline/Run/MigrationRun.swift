@@ -92,7 +92,7 @@ final class MigrationRun {
   /// Throws if the caller wants the run to end before it has begun.
   func checkStop() throws(HopdError) {
     if stop.isStopping {
-      throw HopdError(.interrupted, "stopped on request", hint: "start it again")
+      throw HopdError(.interrupted, "stopped on request", hint: "run the command again")
     }
   }
 
@@ -181,7 +181,7 @@ final class MigrationRun {
             + (mapping.policy.map { ", by the policy \($0)" } ?? "")
         }
       } else {
-        sentences.append("\(title): inferred, as no mapping model fits it")
+        sentences.append("\(title): inferred, as no mapping model matches it")
         sentences += hop.mapping.entityMappings.map { mapping in
           "\(title): \(mapping.kind.rawValue), \(mapping.sourceEntity ?? "no source") → "
             + "\(mapping.destinationEntity ?? "nothing"), \(rows[mapping.name] ?? 0) rows"
@@ -218,14 +218,15 @@ final class MigrationRun {
               ? "no program is bound to the policy \(policy) (of \(mappings.joined(separator: ", ")))"
               : "the stage names the program \(policy), and no command is bound to that name",
             at: (hop.hook?.stage.place ?? Place()).filled(from: Place(hop: hop.title)),
-            hint: "give one with --policy \(policy)=COMMAND, or in [policies] of the configuration"))
+            hint: "pass --policy \(policy)=COMMAND, or set it in [policies] of the configuration"))
       }
     }
     guard let first = unbound.first else { return }
     if unbound.count == 1 { throw first }
     throw HopdError(
       .policyNotBound, "no program is bound to \(unbound.count) policies that mapping models or stages name",
-      hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
+      hint: "pass one for each with --policy CLASS=COMMAND, or set it in [policies] of the configuration",
+      reasons: unbound)
   }
 
   /// The chain of a plan, which reads the file `base` in place of the store if there is one. `source` and `boot`

@@ -24,7 +24,7 @@ package struct CatalogedVersion: Sendable {
   /// The version's title: "Library 2", or "Library 2, configuration Main".
   package var title: String {
     model.name + (configuration.map { ", configuration \($0)" } ?? "")
-      + (isFromStoreItself ? ", by the model in the store itself" : "")
+      + (isFromStoreItself ? ", from the store's own model" : "")
   }
 }
 

@@ -54,7 +54,7 @@ struct MergeMatching {
     }
     return try matching.only(
       ways, failures, called: \.line.modelName,
-      hint: "give copies of the models that have only the configuration with which the app opens this store")
+      hint: "pass copies of the models with only the configuration that the app uses for this store")
   }
 
   private func match() throws(HopdError) -> StoreMatch? {
@@ -66,7 +66,7 @@ struct MergeMatching {
         .ambiguousModel,
         "the store can be put together from the models in several ways: "
           + names.joined(separator: "; "), at: matching.place,
-        hint: "name only the models that the app merges for this store")
+        hint: "pass only the models that the app merges for this store")
     }
     return try migrationPath(of: way)
   }
@@ -111,7 +111,7 @@ struct MergeMatching {
       guard steps <= MergeMatching.maximumSteps else {
         throw HopdError(
           .ambiguousModel, "there are too many ways to put the store together from so many models", at: matching.place,
-          hint: "name only the models that the app merges for this store")
+          hint: "pass only the models that the app merges for this store")
       }
       guard let entity = order.first(where: { name in !chosen.contains { $0.hashes[name] != nil } }) else {
         let isNeeded = chosen.allSatisfy { candidate in
@@ -229,8 +229,8 @@ extension TargetVersion {
           matches.isEmpty
             ? "none of the models that make up the store has a version \"\(name)\""
             : "several of the models that make up the store have a version \"\(name)\"",
-          hint: "pass a version for each model that is not to go to its current one, with \"\(separator)\" between "
-            + "them; the versions are: \(all)")
+          hint: "pass a version for each model that should not reach its current one, separated by \"\(separator)\"; "
+            + "the versions are: \(all)")
       }
       guard parts[match.bundle] == .current else {
         throw HopdError(

@@ -90,8 +90,8 @@ package struct MigrationGraph: Sendable {
     guard rules.infer else {
       throw HopdError(
         .inferenceOff,
-        "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
-        hint: "switch inference on (`infer = true`), or pass a mapping model for each hop",
+        "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is disabled",
+        hint: "enable inference (`infer = true`), or pass a mapping model for each hop",
         reasons: mappings.isEmpty ? [] : missing)
     }
     throw Self.noRoute(from: start, to: target, missing)

@@ -160,7 +160,8 @@ package struct ModelCatalog: Sendable {
     let places = paths.map(\.printable).joined(separator: ", ")
     return HopdError(
       .noModels, paths.isEmpty ? "no model specified" : "no readable model found in \(places)",
-      hint: "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a folder of these"
+      hint:
+        "pass a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that contains its model, or a directory of these"
         + (paths.isEmpty ? ", with --models PATH" : ""), reasons: failures)
   }
 
@@ -280,8 +281,8 @@ extension ModelCatalog {
     guard bundles.allSatisfy(\.omissions.isEmpty), warnings.allSatisfy({ $0.code == .modelRemark }) else { return nil }
     let known = Set(versions.flatMap { $0.model.entities.map(\.name) })
     guard let name = names.first(where: { !known.contains($0) }) else { return nil }
-    if let near = NearestName.among(known, to: name) { return (name, "did you mean \(near.printableLine)?") }
+    if let near = NearestName.among(known, to: name) { return (name, "use '\(near.printableLine)'") }
     let some = known.sorted().prefix(8).map(\.printableLine).joined(separator: ", ")
-    return (name, "the entities are: \(some)" + (known.count > 8 ? " and \(known.count - 8) more" : ""))
+    return (name, "use one of: \(some)" + (known.count > 8 ? " and \(known.count - 8) more" : ""))
   }
 }

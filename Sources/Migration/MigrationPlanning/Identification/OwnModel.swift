@@ -46,7 +46,7 @@ struct OwnModelMatching {
       }
     }
     guard let (bundle, target) = best.first else {
-      return .refused(unused("no model given has an entity in common with it", hint: nil, reasons: failures))
+      return .refused(unused("none of the models has an entity in common with it", hint: nil, reasons: failures))
     }
     guard best.count == 1 else {
       return .refused(
@@ -61,16 +61,17 @@ struct OwnModelMatching {
       guard losses.isEmpty else {
         return .refused(
           unused(
-            "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the "
+            "a hop from it to \(target.model.name) would drop these, so the store may be newer than the "
               + "models",
-            hint: "if it is older, pass the versions one by one, oldest first: --models STORE --models NEXT …, each a "
+            hint:
+              "pass the versions individually, oldest first, if it is older: --models STORE --models NEXT …, each a "
               + "store, a .mom or an .xcdatamodel", reasons: losses))
       }
     } catch {
       return .refused(
         unused(
           "no hop from it to \(target.model.name)",
-          hint: "add the versions between, or the model of the store's own version", reasons: [error]))
+          hint: "add the versions in between, or the model of the store's version", reasons: [error]))
     }
     let line = VersionLine(
       modelName: bundle.name, paths: [bundle.path], versions: [version, target], decidedTarget: target)
@@ -105,7 +106,7 @@ struct OwnModelMatching {
     mapping.entityMappings.flatMap { entity -> [HopdError] in
       guard let source = entity.sourceEntity else { return [] }
       guard let destination = entity.destinationEntity else {
-        return [HopdError(.ownModelUnused, "the entity would be dropped", at: Place(entity: source))]
+        return [HopdError(.ownModelUnused, "would be dropped", at: Place(entity: source))]
       }
       func loss(_ property: String, _ what: String) -> HopdError {
         HopdError(.ownModelUnused, what, at: Place(entity: source, property: property))
@@ -128,7 +129,7 @@ struct OwnModelMatching {
         else { return nil }
         return loss(pairs.relationship, "its order would be dropped")
       }
-      return (entity.droppedAttributes + entity.droppedRelationships).map { loss($0, "the property would be dropped") }
+      return (entity.droppedAttributes + entity.droppedRelationships).map { loss($0, "would be dropped") }
         + computed + unordered
     }
   }

@@ -116,7 +116,7 @@ struct RouteSearch {
       "the chain through \(names) is impossible, so the hop skips "
         + (to - from == 2 ? "this version" : "these versions"),
       at: Place(hop: RouteSearch.title(stops[from], stops[to])),
-      hint: "compare the result with the app's, or give mapping models for the hops between")
+      hint: "compare the result with the app's, or pass mapping models for the hops in between")
   }
 
   private static func title(_ source: CatalogedVersion, _ destination: CatalogedVersion) -> String {
@@ -204,14 +204,15 @@ struct RouteSearch {
       let near = mappings?.nearMisses(from: source, to: destination) ?? []
       guard infer else {
         missing.add(
-          .noRoute, "no mapping model fits this hop", at: Place(hop: RouteSearch.title(source, destination)),
+          .noRoute, "no mapping model matches this hop", at: Place(hop: RouteSearch.title(source, destination)),
           hint: isBackward
-            ? "only a mapping model leads back: pass one for this hop with --mappings" : "pass one with --mappings",
+            ? "pass a mapping model for this hop to an older version with --mappings"
+            : "pass one with --mappings",
           reasons: near)
         continue
       }
       guard var refusal = refusals[pair] else { continue }
-      if mappings != nil { refusal.message = "no mapping model fits this hop, and \(refusal.message)" }
+      if mappings != nil { refusal.message = "no mapping model matches this hop, and \(refusal.message)" }
       refusal.reasons = near + refusal.reasons
       missing.append(refusal)
     }

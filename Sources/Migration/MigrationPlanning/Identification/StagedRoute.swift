@@ -44,7 +44,7 @@ struct StagedRoute {
       {
         warnings.add(
           .stageNotRun, "the store begins within the stage \(stage.title), so the hooks of the stage do not run",
-          at: stage.place, hint: "declare a stage from \(start.model.name) if such stores need it")
+          at: stage.place, hint: "declare a stage from \(start.model.name) if its stores need one")
       }
     }
     self.parts = parts
@@ -67,7 +67,7 @@ struct StagedRoute {
     HopdError(
       .noRoute, "one hop from end to end would leave out the stage \(stage.title)",
       at: stage.place.filled(from: Place(hop: hop)),
-      hint: "leave out --route (route in the configuration) to go through every version, or remove the stage")
+      hint: "remove --route (`route` in the configuration) to use every version, or remove the stage")
   }
 
   /// Returns the hops together with those of the hooks.
@@ -107,7 +107,7 @@ extension ModelCatalog {
     if mistakes.count == 1, let only = mistakes.first { throw only }
     guard let first = mistakes.first else { return }
     throw HopdError(
-      .stagesInvalid, "\(mistakes.count) stages do not fit the versions", at: Place(file: first.place.file),
+      .stagesInvalid, "\(mistakes.count) stages do not match the versions", at: Place(file: first.place.file),
       reasons: mistakes)
   }
 
@@ -125,21 +125,19 @@ extension ModelCatalog {
       place.key = "model"
       let names = bundles.map(\.name)
       return HopdError(
-        .stagesInvalid, "there is no model “\(model)”", at: place,
-        hint: NearestName.among(names, to: model).map { "did you mean “\($0)”?" }
-          ?? "the models are: \(names.joined(separator: ", "))")
+        .stagesInvalid, "no model “\(model)”", at: place,
+        hint: NearestName.hint(NearestName.among(names, to: model), of: names))
     }
     let names = owners.flatMap { $0.versions.map(\.name) }
     for (key, name) in [("from", stage.source), ("to", stage.destination)] where !names.contains(name) {
       place.key = "stage.\(key)"
       return HopdError(
-        .stagesInvalid, "the stage \(stage.title) names a version “\(name)” that no model has", at: place,
-        hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
-          ?? "the versions are: \(names.joined(separator: ", "))")
+        .stagesInvalid, "the stage \(stage.title) has an unknown version “\(name)”", at: place,
+        hint: NearestName.hint(NearestName.among(names, to: name), of: names))
     }
     return HopdError(
       .stagesInvalid, "the versions of the stage \(stage.title) are of two models", at: place,
-      hint: "a stage leads from one version of a model to another version of it")
+      hint: "set `from` and `to` to different versions of the model")
   }
 
   /// Puts the versions of a bundle in the order of its stages; returns the error if that is impossible.
@@ -151,7 +149,7 @@ extension ModelCatalog {
         return HopdError(
           .stagesInvalid,
           "the versions of the stage \(stage.title) have the same hashes, so no store is migrated between them",
-          at: stage.place, hint: "give one of them another hash modifier, or remove the stage")
+          at: stage.place, hint: "set a different hash modifier in one of them, or remove the stage")
       }
     }
     var (remaining, order) = (bundle.versions.map(\.name), [String]())
@@ -163,7 +161,7 @@ extension ModelCatalog {
         let circle = stages.first { remaining.contains($0.source) && remaining.contains($0.destination) }
         return HopdError(
           .stagesInvalid, "the stages lead in a circle over \(remaining.joined(separator: ", "))",
-          at: circle?.place ?? Place(), hint: "a plan of stages leads from the oldest version to the newest")
+          at: circle?.place ?? Place(), hint: "list the stages from the oldest version to the newest")
       }
       order.append(remaining.remove(at: next))
     }

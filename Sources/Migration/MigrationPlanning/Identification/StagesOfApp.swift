@@ -41,7 +41,7 @@ extension ModelCatalog {
   }
 
   private static func hint(from first: String, to last: String) -> String {
-    "write what it does as programs, and name them in a file NAME.hopstages.toml beside the models (hopctl check "
+    "write it as programs, and list them in a file NAME.hopstages.toml next to the models (`hopctl check` "
       + "prints it); without programs, its [[stage]] from = \"\(first)\", to = \"\(last)\" says that the code is not "
       + "needed"
   }

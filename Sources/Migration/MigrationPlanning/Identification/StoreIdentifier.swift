@@ -130,10 +130,10 @@ package enum StoreIdentifier {
   static func newer(_ version: CatalogedVersion, _ target: CatalogedVersion) -> HopdError {
     HopdError(
       .storeNewer,
-      "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
+      "the store has version \(version.model.name), which is newer than \(target.model.name); stores are not migrated "
         + "backwards",
-      hint: "is the model up to date? Otherwise pass a later version as the one to reach, or mapping models that lead "
-        + "back; hopctl also goes back by inference with --allow-older")
+      hint: "pass the current model, a later target version, or a mapping model for each hop back; "
+        + "`hopctl migrate --allow-older` infers them")
   }
 
   /// Whether an error describes the state of a file, so that `identify` makes it a result.

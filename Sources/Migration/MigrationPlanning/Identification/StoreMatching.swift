@@ -68,7 +68,7 @@ struct StoreMatching {
       let names = matches.map { "\($0.model.name) in \($0.path.printable)" }.joined(separator: "; ")
       throw HopdError(
         .ambiguousModel, "several models describe this version of the store: \(names)", at: place,
-        hint: "name only one of these models with --models")
+        hint: "pass only one of these models with --models")
     }
     return catalog.bundles.first { $0.path == first.path }
   }
@@ -109,7 +109,7 @@ struct StoreMatching {
     }
     return try only(
       ways, failures, called: \.version.model.name,
-      hint: "pass a copy of the model that has only the configuration with which the app opens this store")
+      hint: "pass a copy of the model with only the configuration that the app uses for this store")
   }
 
   /// Returns the only match by some configurations; those with the same entities in every version count as one.

@@ -81,7 +81,7 @@ package enum VersionComparison {
     }
     guard let (version, differences) = nearest(store, catalog: catalog) else {
       return HopdError(
-        .unknownVersion, "there is no model to compare the store with",
+        .unknownVersion, "no model to compare the store with",
         hint: "pass the model of the app with --models PATH")
     }
     // A part of a version that is not a configuration, and a part of several models, have their own reports.
@@ -93,17 +93,18 @@ package enum VersionComparison {
     let hasRelatives = catalog.versions.contains { known in store.keys.contains { known.versionHashes[$0] != nil } }
     guard hasRelatives else {
       return HopdError(
-        .foreignStore, "the store has nothing in common with the \(catalog.versions.count) versions given",
-        hint: "is it the store of another app? Then pass the model of that app",
+        .foreignStore,
+        "the store matches none of the \(catalog.versions.count) given versions and has no entity in common with them",
+        hint: "pass the model of the app that created it",
         reasons: reasons)
     }
     let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
     let edited =
-      "pass the state before \(version.model.name) was edited without a new version: the store has the entities of "
-      + "\(version.model.name), and those above were changed since"
+      "add the state of \(version.model.name) before it was edited without a new version: the store has its entities, "
+      + "and those above have changed since"
     let missing =
-      "add the version it was made with: an older or newer one that is missing from the model, or the state "
-      + "before \(version.model.name) was edited without a new version"
+      "add the version that created it: an older or newer one that is missing from the model, or the state of "
+      + "\(version.model.name) before it was edited without a new version"
     // A store of an older version that is missing is rarely nearest to the last one.
     let isLast =
       version.isCurrent
@@ -112,7 +113,7 @@ package enum VersionComparison {
       }
     let hasMore = differences.allSatisfy { if case .missing = $0 { false } else { true } } && !isEdited
     let isPerhapsNewer = mayBeNewer || (isLast && hasMore)
-    let newer = isPerhapsNewer || isLast ? "made by a newer app? Add its model version. If not, " : ""
+    let newer = isPerhapsNewer || isLast ? "add the model version of the newer app, if one created it; otherwise " : ""
     return HopdError(
       isPerhapsNewer ? .perhapsNewer : .unknownVersion,
       (isPerhapsNewer ? "the store may be newer than the models: it" : "the store")
@@ -125,9 +126,9 @@ package enum VersionComparison {
     let name = version.model.name
     let message =
       switch difference {
-      case .missing: "\(name) has this entity, the store does not"
-      case .extra: "the store has this entity, \(name) does not"
-      case .different: "the entity differs between the store and \(name)"
+      case .missing: "only in \(name)"
+      case .extra: "only in the store"
+      case .different: "differs between the store and \(name)"
       }
     return HopdError(.unknownVersion, message, at: Place(entity: difference.entity))
   }
@@ -138,12 +139,12 @@ package enum VersionComparison {
       .map { "\"\($0.key)\" (\($0.value.sorted().joined(separator: ", ")))" }
     return HopdError(
       .unknownVersion,
-      "the store holds \(storeCount) of the \(version.versionHashes.count) entities of \(version.model.name) of "
+      "the store contains \(storeCount) of the \(version.versionHashes.count) entities of \(version.model.name) of "
         + "\(version.modelName), and the model has no configuration of just these",
       hint: (configurations.isEmpty
         ? "\(version.model.name) has no configurations"
         : "its configurations are: \(configurations.joined(separator: "; "))")
-        + "; pass the model with which the app made this store",
+        + "; pass the model with which the app created this store",
       reasons: missing.map { reason(.missing($0), version) })
   }
 
@@ -165,7 +166,7 @@ package enum VersionComparison {
       let owners = catalog.versions.filter { $0.versionHashes[name] != nil }
       let message =
         owners.isEmpty
-        ? "no model given has this entity"
+        ? "none of the models has this entity"
         : "the entity differs from that of "
           + owners.map { "\($0.model.name) of \($0.modelName)" }.joined(separator: ", ")
       return HopdError(.unknownVersion, message, at: Place(entity: name))
@@ -175,6 +176,6 @@ package enum VersionComparison {
       .unknownVersion,
       "the store may be one of merged models: \(names) explain\(parts.count == 1 ? "s" : "") \(explained.count) of its "
         + "\(store.count) entities, and no version of the other models has the rest",
-      hint: "add the model that has the entities above, in the version with which the store was made", reasons: reasons)
+      hint: "add the model with the entities above, in the version that created the store", reasons: reasons)
   }
 }

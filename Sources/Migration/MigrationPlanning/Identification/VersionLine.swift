@@ -79,7 +79,7 @@ extension VersionLine {
       if let version = omitted.first(where: { $0.name == name }) { throw unusable(version, "it is the one to reach") }
       throw HopdError(
         .noSuchVersion, "the model \(modelName) has no version \"\(name)\"", at: place,
-        hint: "its versions are: \(names)")
+        hint: "use one of: \(names)")
     case .current:
       if let found = versions.first(where: \.isCurrent) { return found }
       if let gap = gaps.first(where: \.isCurrent) { throw gap.reason }
@@ -89,7 +89,7 @@ extension VersionLine {
         if let gap = gaps.last { throw gap.reason }
       }
       throw HopdError(
-        .noCurrentVersion, "the model \(modelName) does not say which of its versions is current", at: place,
+        .noCurrentVersion, "the model \(modelName) does not state which of its versions is current", at: place,
         hint: "pass the version to reach (--to VERSION, or `target` in the configuration): \(names)")
     }
   }

@@ -36,7 +36,7 @@ struct DirectWay {
         "\(count) \(noun)\(count == 1 ? " is" : "s are") dropped in the chain through the versions; the direct hop "
           + "\(title) keeps \(count == 1 ? "it" : "them")",
         at: Place(entity: entity, property: property),
-        hint: "if the app goes directly, add --route direct (for the daemon: route = \"direct\")")
+        hint: "pass --route direct (for the daemon: route = \"direct\") if the app migrates directly")
     }
     let columns = drops.drops.filter { $0.property != nil && $0.nonNull > 0 && !lost.contains([$0.table, $0.column]) }
       .map { warning($0.nonNull, "value", $0.entity, $0.property) }

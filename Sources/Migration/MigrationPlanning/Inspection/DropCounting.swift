@@ -69,7 +69,7 @@ struct DropCounting {
       return HopdError(
         .dataDropped, "the entity is dropped with \(drop.nonNull.counted("row"))",
         at: Place(hop: migrationPath.hop(to: drop.hop + 1), entity: drop.entity),
-        hint: hint(drop.hop, "\(models) takes its objects nowhere"))
+        hint: hint(drop.hop, "\(models) has no entity mapping for it"))
     }
     return HopdError(
       .dataDropped,
@@ -91,7 +91,7 @@ struct DropCounting {
   /// Returns the remedy against a drop; `reason` is why a mapping model drops it.
   private func hint(_ hop: Int, _ reason: String) -> String {
     migrationPath.isMapped(to: hop + 1)
-      ? "\(reason); add one if the data are to stay"
-      : "if it was renamed, set its renaming identifier in \(migrationPath.models[hop + 1].name)"
+      ? "map it to preserve the data; \(reason)"
+      : "set the renaming identifier in \(migrationPath.models[hop + 1].name) if it was renamed"
   }
 }

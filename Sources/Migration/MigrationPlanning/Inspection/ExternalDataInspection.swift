@@ -25,8 +25,8 @@ struct ExternalDataInspection {
   private(set) var movedBytes: Int64 = 0
 
   private static let leftFiles =
-    "they belong to the backup and perhaps to another store of the same name with another extension; "
-    + "remove them only when neither needs them any more"
+    "remove them only when neither the backup nor another store with the same name and a different extension "
+    + "needs them"
 
   /// The values of one entity of the store in one column.
   private struct EntityColumn: Hashable {
@@ -79,15 +79,15 @@ struct ExternalDataInspection {
         .externalDataMalformed,
         "\(count.malformed.grouped) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
           + "content, or 02 and the name of a file, which is a UUID", at: place(count.malformedRow),
-        hint: "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows") right")
+        hint: "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows")")
     }
     if count.unsuitable > 0 {
       findings.add(
         .externalDataUnsuitable,
-        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; "
+        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " refers" : "s refer") to something other than a regular file; "
           + "the first "
-          + "is " + (count.unsuitableWhat ?? "no plain file"), at: place(count.unsuitableRow),
-        hint: "put plain files into \(directory.path.printable), or restore a backup")
+          + "is " + (count.unsuitableWhat ?? "not a regular file"), at: place(count.unsuitableRow),
+        hint: "put regular files into \(directory.path.printable), or restore a backup")
     }
     if count.missing > 0 {
       let list = count.missingRows.map(String.init).joined(separator: ", ")
@@ -95,10 +95,10 @@ struct ExternalDataInspection {
       warnings.add(
         .externalDataMissing,
         "\(count.missing.counted("value")) in files that are missing (Z_PK \(list)\(more)); the "
-          + "references are carried as they are", at: place(count.missingRows.first),
+          + "references are copied unchanged", at: place(count.missingRows.first),
         hint: directory.isThere
-          ? "bring the files along, or restore a backup with its files"
-          : "there is no directory \(directory.path.printable): a store keeps it under its own name")
+          ? "copy the files too, or restore a backup with its files"
+          : "no directory \(directory.path.printable): a store keeps it under its own name")
     }
   }
 
@@ -151,17 +151,17 @@ struct ExternalDataInspection {
     if count.missing > 0 {
       findings.add(
         .externalDataMissing,
-        "external storage is switched off, and \(count.missing) of the files to be read "
+        "external storage is disabled, and \(count.missing) of the files to be read "
           + "\(count.missing == 1 ? "is" : "are") missing", at: place.filled(from: Place(row: count.missingRows.first)),
-        hint: "bring the files along, restore a backup with its files, or stop at the version before")
+        hint: "copy the files too, restore a backup with its files, or stop at an earlier version")
     }
     if count.largest > valueMax {
       findings.add(
         .externalDataTooLarge,
-        "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have "
+        "external storage is disabled, and the largest file has \(count.largest) bytes; a value may have "
           + "\(valueMax)", at: place.filled(from: Place(row: count.largestRow)),
-        hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
-          + "External Storage\"")
+        hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or leave \"Allows "
+          + "External Storage\" on")
     }
     if count.found > 0 {
       warnings.add(
@@ -276,7 +276,7 @@ struct ExternalDataInspection {
         .externalDataMalformed,
         "external storage is switched, and \(strange.grouped) value\(strange == 1 ? " is" : "s are") no bytes",
         at: Place(entity: entity, property: property, row: row),
-        hint: "restore a backup, or set \(entityColumn.column.table).\(entityColumn.column.name) of these rows right")
+        hint: "restore a backup, or set \(entityColumn.column.table).\(entityColumn.column.name) of these rows")
     }
     return (count, bytes)
   }

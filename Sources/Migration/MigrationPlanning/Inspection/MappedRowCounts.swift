@@ -39,7 +39,7 @@ struct MappedRowCounts {
         .dataDropped,
         "\(left.grouped) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
           + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: entity.name),
-        hint: "widen a filter, or add an entity mapping for the rest, if they are to stay")
+        hint: "widen a filter, or add an entity mapping for the others, to preserve them")
     }
   }
 

@@ -131,7 +131,7 @@ package struct RepairPlan: Sendable {
     for derivation in schema.derivations where !derivation.isComputed {
       guard gaps.contains(where: { $0.kind == .table && $0.name == derivation.table }) else { continue }
       refuse(
-        "the table \(derivation.table) is missing, and the triggers of a derived attribute in it are not known",
+        "the table \(derivation.table) is missing, and the triggers of a derived attribute in it are unknown",
         entity: derivation.entity, property: derivation.attribute)
     }
   }
@@ -164,7 +164,7 @@ package struct RepairPlan: Sendable {
   ) throws(SQLiteError) {
     let derivation = schema.derivations.first { $0.table == table.name && $0.column == gap.name }
     if let derivation {
-      if !derivation.isComputed { refuse("\(gap.text) is missing, and the triggers that keep it are not known", gap) }
+      if !derivation.isComputed { refuse("\(gap.text) is missing, and the triggers that keep it are unknown", gap) }
       return
     }
     if schema.filteredCounts.contains(where: { $0.table == table.name && $0.column == gap.name }) { return }
@@ -226,7 +226,7 @@ package struct RepairPlan: Sendable {
       .missingRequiredValue,
       "the column of this required \(kind) is missing, it has no default, and \(rows.grouped) "
         + "row\(rows == 1 ? " needs" : "s need") a value", at: Place(entity: entity, property: property),
-      hint: "restore a backup; a repair gives no row a value that is not in the model")
+      hint: "restore a backup; a repair only writes values that are in the model")
   }
 
   private mutating func refuse(_ message: String, _ gap: SchemaGap) {

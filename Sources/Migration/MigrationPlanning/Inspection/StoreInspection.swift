@@ -33,14 +33,14 @@ struct StoreInspection {
     if metadata.hasDeferredMigration {
       findings.add(
         .deferredMigration, "a lightweight migration of Core Data's own was begun and is not finished",
-        hint: "open the store once with its app and let it finish the deferred migration")
+        hint: "open the store once with its app to finish the deferred migration")
     }
     let hashing = metadata.versionHashesVersion
     if hashing != 3 {
       findings.add(
         .metadataNotSupported,
         "the version hashes are of kind \(hashing.map(String.init) ?? "unknown"), and only kind 3 is known",
-        hint: "hopd cannot write hashes of this kind; open the store with its app")
+        hint: "open the store with its app; hopd cannot write hashes of this kind")
     }
     if metadata.frameworkVersion <= 0 {
       findings.add(
@@ -68,7 +68,7 @@ struct StoreInspection {
       } else if !predicted.contains(table.name), !StoreSchema.bookkeeping.contains(table.name) {
         refuse(
           .unknownTable, "the table \(table.name), which no entity of \(schema.model.name) explains",
-          "was the store made with another model? hopd would lose a table that is not Core Data's")
+          "move the table to another database; hopd would lose a table that is not Core Data's")
       }
     }
     for object in objects where object.type == "trigger" { inspect(trigger: object) }
@@ -106,7 +106,7 @@ struct StoreInspection {
     guard index.sql != nil, !index.name.hasPrefix("Z") else { return }
     warnings.add(
       .indexLeftOut,
-      "the index \(index.name) on \(index.table) is not Core Data's; it stays behind, and no data with it")
+      "the index \(index.name) on \(index.table) is not Core Data's; it is left behind, and no data with it")
   }
 
   private mutating func inspect(trigger: SchemaObject) {
@@ -128,7 +128,7 @@ struct StoreInspection {
     {
       warnings.add(
         .triggerRewritten,
-        "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+        "the trigger \(trigger.name) has different text than the one that is known for it; what is migrated gets the "
           + "known one", at: Place(entity: derivation.entity, property: derivation.attribute))
     }
   }
@@ -140,7 +140,7 @@ struct StoreInspection {
       if known.text != trigger.sql {
         warnings.add(
           .triggerRewritten,
-          "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+          "the trigger \(trigger.name) has different text than the one that is known for it; what is migrated gets the "
             + "known one", at: Place(entity: count.entity, property: count.attribute))
       }
       return true
@@ -152,11 +152,11 @@ struct StoreInspection {
     if let location = schema.locations.first(where: { $0.name == table.name }), rTrees.isStale(table.name) {
       warnings.add(
         .indexLeftOut,
-        "the R-Tree table \(table.name), which only Apple's own apps have, stays behind; a fetch by this location may "
-          + "fail until the app makes it", at: Place(entity: location.entity, property: location.index))
+        "the R-Tree table \(table.name), which only Apple's apps have, is left behind; a fetch by this location may "
+          + "fail until the app creates it", at: Place(entity: location.entity, property: location.index))
     } else if rTrees.isStale(table.name) {
       warnings.add(
-        .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind")
+        .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it is left behind")
     } else if !rTrees.tables.contains(table.name) {
       refuse(
         .unknownTable, "the virtual table \(table.name)",
@@ -180,7 +180,7 @@ struct StoreInspection {
           "SELECT count(\(SQLiteIdentifier.quoted(name))) FROM \(reader.qualified(table))") ?? 0
       warnings.add(
         .columnNotCarried,
-        "no property explains the column \(table).\(name); it stays behind with \(count.grouped) values that are "
+        "no property explains the column \(table).\(name); it is left behind with \(count.grouped) values that are "
           + "not NULL",
         at: Place(entity: entity))
     }
@@ -231,12 +231,12 @@ struct StoreInspection {
   private mutating func missing(_ what: String, entity: String, property: String? = nil) {
     mismatch(
       what, entity: entity, property: property,
-      hint: "run `hopctl migrate \(name) --repair`, which makes what is missing; or restore a backup")
+      hint: "run `hopctl migrate \(name) --repair` to create them, or restore a backup")
   }
 
   private mutating func mismatch(
     _ message: String, entity: String, property: String? = nil,
-    hint: String = "the app may have opened it with versioning switched off; restore a backup or repair it with the app"
+    hint: String = "restore a backup or repair it with the app, which may have opened it without versioning"
   ) {
     findings.add(
       .schemaMismatch, message + ", although the store's hashes say that it has version \(schema.model.name)",

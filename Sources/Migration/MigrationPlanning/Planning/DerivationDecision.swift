@@ -63,8 +63,9 @@ struct DerivationDecision {
       .derivationUnsupported,
       "hopd cannot write the triggers of this derived attribute, and cannot take them from the store: " + reason,
       at: Place(hop: migrationPath.hop(to: version), entity: derivation.entity, property: derivation.attribute),
-      hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
-        + "is changed in the version after")
+      hint:
+        "migrate this hop with the app, or change the model so that the derivation refers to unchanged properties and "
+        + "they change in the next version")
   }
 
   private func triggersOfStore(_ derivation: SchemaDerivation) -> [SchemaTrigger] {
@@ -106,7 +107,7 @@ struct DerivationDecision {
           at: Place(
             hop: migrationPath.hop(to: hop + 1), entity: derivation.entity,
             property: derivation.attribute),
-          hint: "give the derived attribute another name and renaming identifier if the values are to stay")
+          hint: "rename the derived attribute and set its renaming identifier to preserve the values")
       }
     }
     return warnings

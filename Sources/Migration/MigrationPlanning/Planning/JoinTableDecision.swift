@@ -25,7 +25,7 @@ struct JoinTableDecision {
         "the table of this many-to-many is \(join.name), as configured; Core Data's rule names it after "
           + "\(join.inverseEntity).\(join.inverseRelationship)",
         at: Place(hop: migrationPath.lastHop, entity: join.entity, property: join.relationship),
-        hint: "remove --join-table and --reference, unless a store that the app made has that name")
+        hint: "remove --join-table and --reference, unless a store that the app created has that name")
     }
     for pair in layout.contradictedJoinTables {
       warnings.add(
@@ -33,7 +33,7 @@ struct JoinTableDecision {
         "the table of this many-to-many is named after \(pair.alternative), as configured; Core Data's rule names "
           + "it after \(pair.computed)",
         at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
-        hint: "remove --join-table and --reference, unless a store that the app made has that name")
+        hint: "remove --join-table and --reference, unless a store that the app created has that name")
     }
     for pair in layout.selfJoinTables where pair.given == nil {
       if pair.doubt == nil {
@@ -50,7 +50,7 @@ struct JoinTableDecision {
             .joinTableNameUncertain,
             "the join table keeps the side that names it, but properties of the entity were renamed, which may "
               + "change it", at: Place(entity: pair.entity, property: choice.relationship),
-            hint: "compare with a store that the app made, or give one with --reference STORE")
+            hint: "compare with a store that the app created, or pass one with --reference STORE")
         }
         continue
       }
@@ -99,7 +99,7 @@ struct JoinTableDecision {
       at: Place(hop: hop, entity: pair.entity, property: pair.computed),
       hint: "check a store that the app created with this version, then pass "
         + "--join-table \(pair.entity).\(pair.computed) or --join-table \(pair.entity).\(pair.alternative), "
-        + "or give that store with --reference STORE; for the daemon, set join_tables = "
+        + "or pass that store with --reference STORE; for the daemon, set join_tables = "
         + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]")
   }
 
@@ -175,7 +175,7 @@ extension StoreSchema {
         "the store names the table of this many-to-many \(join.name), and Core Data's rule names it after "
           + "\(join.inverseEntity).\(join.inverseRelationship); hopd reads it, and a migration makes the other table",
         at: Place(entity: join.entity, property: join.relationship),
-        hint: "open the store with its app before you rely on it: an app that uses the other table finds no pairs")
+        hint: "open the store with its app before you use it: an app that uses the other table finds no pairs")
     }
       + contradictedJoinTables.map { pair in
         HopdError(
@@ -184,7 +184,7 @@ extension StoreSchema {
             + "after \(pair.computed); hopd follows the store",
           at: Place(entity: pair.entity, property: pair.alternative),
           hint:
-            "open the store with its app before you rely on it: an app that uses the other table finds no pairs. "
+            "open the store with its app before you use it: an app that uses the other table finds no pairs. "
             + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")
       }
   }

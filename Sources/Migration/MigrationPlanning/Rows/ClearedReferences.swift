@@ -46,7 +46,9 @@ struct ClearedReferences {
           + "\(count == 1 ? "it points" : "they point") are dropped",
         at: Place(
           hop: migrationPath.hop(to: key.hop + 1), entity: key.entity, property: key.relationship),
-        hint: "if \(key.removed) was renamed, set its renaming identifier in \(migrationPath.models[key.hop + 1].name)")
+        hint:
+          "set the renaming identifier in \(migrationPath.models[key.hop + 1].name) if \(key.removed) was renamed"
+      )
     }
     return warnings
   }

@@ -63,7 +63,7 @@ extension RowInspection {
         + "not check it in an inferred hop, and refuses to save such an object later (\(bound.code.rawValue))",
       at: place,
       hint:
-        "correct the values with the app, or say what becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)"
+        "correct the values with the app, or choose how to handle these rows: `invalid_rows` (hopctl: --invalid-rows)"
     )
   }
 }

@@ -55,14 +55,14 @@ extension RowInspection {
         "\(change), and \(found.count.grouped) row\(found.count == 1 ? " holds a value" : "s hold values") that "
           + "this type "
           + "cannot hold", at: place.filled(from: Place(row: found.first)),
-        hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
-          + "start without them: \(answer)")
+        hint: "correct the values with the app, convert them in a mapping model for this hop, or drop them: "
+          + "\(answer)")
     }
     if let standard, !conversion.fits(standard) {
       findings.add(
         .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
         at: place,
-        hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)")
+        hint: "set another value in a mapping model for this hop, or drop it: \(answer)")
     }
   }
 }

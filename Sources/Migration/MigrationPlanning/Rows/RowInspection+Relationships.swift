@@ -25,8 +25,8 @@ extension RowInspection {
             + "it (Core Data would fail with 134110)",
           at: Place(
             hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: name, row: empty.first),
-          hint: "make the relationship optional in the model, fill it with a mapping model for this hop, or say what "
-            + "becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)")
+          hint: "make the relationship optional in the model, fill it with a mapping model for this hop, or choose how "
+            + "to handle these rows: `invalid_rows` (hopctl: --invalid-rows)")
       }
     }
   }

@@ -62,7 +62,7 @@ struct RowInspection {
           findings.add(
             .rowsOfUnknownEntity, "\(count.grouped) rows belong to this entity, which is abstract and has none",
             at: Place(entity: entity, row: first),
-            hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
+            hint: "restore a backup, or correct Z_ENT of these rows")
         }
       }
       let stray = counts.filter { !known.contains($0.key) }.values.reduce(0, &+)
@@ -72,10 +72,10 @@ struct RowInspection {
         "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))")
       findings.add(
         .rowsOfUnknownEntity,
-        "\(stray.grouped) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or "
-          + "below it",
+        "\(stray.counted("row")) of \(table.name) with an entity number that is neither that of \(table.rootEntity) "
+          + "nor that of a subentity",
         at: Place(entity: table.rootEntity, row: first),
-        hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
+        hint: "restore a backup, or correct Z_ENT of these rows")
     }
   }
 
@@ -128,8 +128,8 @@ struct RowInspection {
       "the attribute \(verb), has no default, and \(rows.grouped) row\(rows == 1 ? " has" : "s have") no value for it "
         + "(Core Data would fail with 134110, 1570)",
       at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute, row: first),
-      hint: "give the attribute a default in the model, or make it optional; or give a mapping model that sets it "
-        + "(--mappings), or say what becomes of these rows: --invalid-rows skip or quarantine (`invalid_rows` in the "
+      hint: "set a default in the model, or make the attribute optional; or pass a mapping model that sets it "
+        + "(--mappings), or choose how to handle these rows: --invalid-rows skip or quarantine (`invalid_rows` in the "
         + "configuration)")
   }
 
@@ -276,7 +276,7 @@ struct RowInspection {
         .wrongDiscriminators,
         "\(column.wrong.grouped) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
           + "(column \(column.column))", at: Place(entity: column.entity, property: column.relationship),
-        hint: "the store is inconsistent: restore a backup, or set \(column.column) to the target's Z_ENT")
+        hint: "restore a backup, or set \(column.column) to the target's Z_ENT")
     }
   }
 

@@ -45,7 +45,7 @@ enum ModelChain {
       let all = versions.map(\.name)
       guard Set(declaredOrder) == Set(all), declaredOrder.count == all.count else {
         throw HopdError(
-          .versionOrder, "the declared order of versions does not fit the models, which were given one by one",
+          .versionOrder, "the declared order of versions does not match the models, which were given one by one",
           at: Place(file: parts.last?.path),
           hint: "declare every version once, oldest first: " + all.map { "\"\($0)\"" }.joined(separator: ", ")
             + ". Or declare none, to take the order in which the models were given")

@@ -116,7 +116,7 @@ struct Findings {
     throw HopdError(
       isUniform ? first.code : .planRefused,
       "the store cannot be migrated, for \(errors.count) reasons\(isCut ? " or more" : "")", at: place,
-      hint: "see the hints above; nothing was changed", reasons: errors)
+      hint: "follow the hints above; nothing was changed", reasons: errors)
   }
 }
 

@@ -19,7 +19,7 @@ package enum StoreFolder {
   /// Returns the store at a path, or those below a folder, with symbolic links resolved.
   package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
     guard let real = path.resolvingLinks else {
-      throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
+      throw HopdError(.notFound, "no such file or directory", at: Place(file: path), hint: "check the path")
     }
     if StoreModels.isStore(real) { return [real] }
     var failures: [HopdError] = []
@@ -62,7 +62,7 @@ package enum StoreFolder {
       if entries == StoreFolder.most {
         failures.append(
           HopdError(
-            .modelTooLarge, "only the first \(StoreFolder.most) files and folders are searched for stores",
+            .modelTooLarge, "only the first \(StoreFolder.most) files and directories are searched for stores",
             at: Place(file: folder),
             hint: "pass a directory that contains only the stores of the versions"))
       }

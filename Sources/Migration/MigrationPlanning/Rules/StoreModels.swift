@@ -47,8 +47,8 @@ package enum StoreModels {
       let found = try StoreReader.withUnchangedStore(at: location) { try model(of: $0, at: location) }
       guard let found else {
         throw HopdError(
-          .noModels, "the store holds no copy of its model (Z_MODELCACHE), so it cannot stand in for one", at: place,
-          hint: "give the .momd, .mom, .xcdatamodeld or .xcdatamodel of its version")
+          .noModels, "the store contains no copy of its model (Z_MODELCACHE), so it cannot stand in for one", at: place,
+          hint: "pass the .momd, .mom, .xcdatamodeld or .xcdatamodel of its version")
       }
       return ModelBundle(
         name: path.stem ?? path.string, path: path, versions: [found.model], currentVersionName: found.model.name,

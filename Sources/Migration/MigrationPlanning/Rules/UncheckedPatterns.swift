@@ -25,7 +25,7 @@ enum UncheckedPatterns {
             .patternNotChecked,
             "values are not checked against the attribute's regular expression, which hopd cannot read",
             at: Place(hop: hop, entity: entity.name, property: attribute.name), cause: error,
-            hint: "the app checks it when it saves such an object; a simpler pattern would be checked here too")
+            hint: "write a simpler pattern to have it checked here; the app checks it when it saves such an object")
         }
       }
     }

@@ -48,7 +48,7 @@ final class PolicyMemory {
     guard let value = PolicyValue(json: bytes) else {
       throw HopdError(
         .internalError, "a remembered value cannot be read back",
-        hint: "the store is unchanged; please report this bug with the journal at level debug")
+        hint: "report this bug with the journal at level debug; the store is unchanged")
     }
     return value
   }

@@ -81,7 +81,7 @@ final class PolicyAssociations {
     }
     if from.entity != offered.entity || !offered.keys.contains(from.key) {
       guard try sourceRows.number(of: from.key, in: shape.table.name) == shape.number else {
-        throw speaker.failure("there is no such source object", at: from)
+        throw speaker.failure("no such source object", at: from)
       }
     }
     try insert.prepared(

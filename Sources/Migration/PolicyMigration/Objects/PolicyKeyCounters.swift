@@ -82,7 +82,7 @@ final class PolicyKeyCounters {
       return "its key is neither the standard object's nor the next free one, which is \(free)"
     }
     let (after, overflow) = free.addingReportingOverflow(1)
-    guard !overflow else { return "there are no more keys for \(root)" }
+    guard !overflow else { return "no more keys for \(root)" }
     next[root] = after
     return nil
   }

@@ -16,8 +16,8 @@ struct PolicyExternalContent {
   func callAsFunction(_ name: ExternalFileName) throws -> [UInt8] {
     guard let directory else {
       throw HopdError(
-        .externalDataMissing, "the value is in an external file, and the store's folder for them is not at hand",
-        hint: "keep the _SUPPORT folder next to the store")
+        .externalDataMissing, "the value is in an external file, and the store's directory for them is not at hand",
+        hint: "keep the _SUPPORT directory next to the store")
     }
     return try directory.content(of: name, limit: limit)
   }

@@ -304,7 +304,7 @@ extension PolicyObjectWriter {
     }
     guard try targets.number(of: target.key, in: shape.table.name) == shape.number else {
       throw speaker.failure(
-        "there is no object \(target.entity) \(target.key) for the relationship", at: owner, property: link.name)
+        "no object \(target.entity) \(target.key) for the relationship", at: owner, property: link.name)
     }
     return PolicyLinkWriter.Row(key: target.key, number: shape.number)
   }
@@ -360,6 +360,6 @@ extension PolicyObjectWriter {
   }
 
   func missing(_ id: PolicyObjectID, for speaker: PolicySpeaker) -> HopdError {
-    speaker.failure("there is no such object", at: id)
+    speaker.failure("no such object", at: id)
   }
 }

@@ -112,7 +112,7 @@ final class PolicyAnswers {
     var weight = 0
     for id in ids {
       guard let object = try object(id, on: try side(id.side), properties, weight: &weight) else {
-        throw PolicyRefusal(reason: "there is no object \(id.entity) \(id.key) in the \(id.side.rawValue)")
+        throw PolicyRefusal(reason: "no object \(id.entity) \(id.key) in the \(id.side.rawValue)")
       }
       objects.append(object)
     }
@@ -152,7 +152,7 @@ final class PolicyAnswers {
   private func reader(_ shape: PolicyShape, _ side: PolicySide, _ properties: [String]) throws -> Reader {
     let name = "\(side.side.rawValue)\u{0}\(shape.name)\u{0}\(properties.sorted().joined(separator: "\u{0}"))"
     if let known = readers[name] { return known }
-    guard let targets = targets[side.side] else { throw PolicyRefusal(reason: "there is no such side") }
+    guard let targets = targets[side.side] else { throw PolicyRefusal(reason: "no such side") }
     let form = PolicyRowForm(
       shape, of: side, only: properties.isEmpty ? nil : Set(properties), targets: targets, external: external)
     let list = (["s.\"Z_PK\""] + form.selectList(alias: "s")).joined(separator: ", ")
@@ -166,7 +166,7 @@ final class PolicyAnswers {
   }
 
   func side(_ name: PolicyObjectID.Side) throws -> PolicySide {
-    guard let side = sides[name] else { throw PolicyRefusal(reason: "there is no \(name.rawValue)") }
+    guard let side = sides[name] else { throw PolicyRefusal(reason: "no \(name.rawValue)") }
     return side
   }
 }
@@ -226,7 +226,7 @@ extension PolicyAnswers {
       }
       guard let shape = side.shape(of: id.entity),
         try targets[id.side]?.number(of: id.key, in: shape.table.name) == shape.number
-      else { throw PolicyRefusal(reason: "the predicate names \(id.entity) \(id.key), which is not there") }
+      else { throw PolicyRefusal(reason: "the predicate names \(id.entity) \(id.key), which does not exist") }
     }
   }
 

@@ -84,7 +84,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
       guard mapping.grouping == .each else {
         throw speaker.failure(
           "an entity mapping with a policy cannot also take source objects together",
-          hint: "let the policy do it, or leave the policy out")
+          hint: "do it in the policy, or remove the policy")
       }
       guard provider.isBound(policy) else {
         throw speaker.failure(

@@ -111,7 +111,7 @@ extension PolicyHopRunner {
       throw session.speaker.failure(
         "\(selector) wants to change $destination, which is made only when the methods of its attributes are done",
         entity: id.entity, row: id.key,
-        hint: "give the value as the method's result, or change the object in createDestinationInstances")
+        hint: "return the value from the method, or change the object in createDestinationInstances")
     }
   }
 

@@ -169,7 +169,7 @@ final class PolicySourceReader {
     }
     guard let value else {
       throw HopdError(
-        .policyFailed, "the mapping's expression gives no \(slot.form.attribute.type.name)",
+        .policyFailed, "the mapping's expression provides no \(slot.form.attribute.type.name)",
         at: Place(hop: place.hop, entity: range.destinationEntity, property: slot.name, row: key),
         hint: "correct the expression in the mapping model")
     }

@@ -37,7 +37,7 @@ struct PolicySpeaker: Sendable, Hashable {
       .policyFailed, "\(name): \(message) (Core Data 134170)",
       at: Place(hop: hop, entity: entity, property: property, row: row), cause: cause,
       hint: hint
-        ?? "the store is unchanged; correct the \(hook == nil ? "policy" : "program") and migrate again")
+        ?? "correct the \(hook == nil ? "policy" : "program") and migrate again; the store is unchanged")
   }
 
   /// Creates the error for a failure that concerns an object.

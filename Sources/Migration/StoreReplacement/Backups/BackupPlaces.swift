@@ -30,14 +30,14 @@ extension BackupSet {
     guard status.owner == geteuid() || status.owner == 0 || owners.contains(status.owner) else {
       throw HopdError(
         .backupFolderUnsafe,
-        "the folder of backups belongs to another user (\(AccountName.ofUser(status.owner))), who could forge backups",
+        "the backup directory belongs to another user (\(AccountName.ofUser(status.owner))), who could forge backups",
         at: place,
         hint: "check its contents, then move it; hopd creates a new one")
     }
     guard status.mode & 0o022 == 0 else {
       throw HopdError(
         .backupFolderUnsafe,
-        "others may write to the folder of backups (mode \(String(status.mode, radix: 8))), and could forge backups",
+        "other users can write to the backup directory (mode \(String(status.mode, radix: 8))) and forge backups",
         at: place, hint: "check its contents, then run: chmod go-w \(folder.quotedForShell)")
     }
   }

@@ -72,9 +72,9 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// How the store is released.
   package func release(_ store: FilePath) -> String {
-    "`hopctl resume \(store.quotedForShell)` lets hopd migrate it"
-      + (group.map { ", `\(PinGroup($0).command)` all stores of the group" } ?? "")
-      + "; `hopctl migrate` migrates it now"
+    "run `hopctl resume \(store.quotedForShell)` to unpin it"
+      + (group.map { ", `\(PinGroup($0).command)` to unpin its group" } ?? "")
+      + ", or `hopctl migrate` to migrate it now"
   }
 
   /// Why the store is held back from a version.
@@ -121,7 +121,7 @@ package struct PinStore: Sendable {
   private var record: DurableRecord<RestorePin> {
     DurableRecord(
       "the pin of a restore", at: path, newestFormat: RestorePin.currentFormat,
-      hints: ("hopctl resume \(backups.location.database.quotedForShell) removes it", "use the newer hopd"),
+      hints: ("run `hopctl resume \(backups.location.database.quotedForShell)` to remove it", "use the newer hopd"),
       files: files)
   }
   /// The file.

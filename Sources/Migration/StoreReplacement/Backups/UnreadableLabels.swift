@@ -27,10 +27,10 @@ extension BackupSet {
   private func strange(_ folder: FilePath) -> HopdError {
     HopdError(
       .recordUnreadable,
-      "the folder is among the backups, but the database in it has another name, so hopd neither counts nor removes it",
+      "the database in this backup has an unexpected name; hopd neither counts nor deletes it",
       at: Place(store: location.database, file: folder),
-      hint: "ls -la \(folder.quotedForShell) shows it; "
-        + "hopctl restore \(location.database.quotedForShell) --backup FILE puts a database in it back")
+      hint: "run `ls -la \(folder.quotedForShell)`, or restore a database in it: "
+        + "hopctl restore \(location.database.quotedForShell) --backup FILE")
   }
 
   private func unreadableLabel(in folder: FilePath) -> HopdError {
@@ -41,7 +41,7 @@ extension BackupSet {
     // Elsewhere only the label names the store, and a backup of no known store is not hopctl's to remove.
     let remover = folder.removingLastComponent() == directory ? "hopctl prune" : "rm -r"
     return HopdError(
-      .recordUnreadable, "the label of a backup cannot be read, so hopd does not know which backups are newer",
+      .recordUnreadable, "the label of a backup cannot be read, so the age of the backup is unknown",
       at: Place(store: location.database, file: label), cause: cause,
       hint: isRefused
         ? "chown -R --reference=\(folder.removingLastComponent().quotedForShell) \(folder.quotedForShell)"

@@ -36,7 +36,7 @@ extension CanonicalStoreLocation {
       let what = folderIdentity == found.folder ? "the store" : "the store's directory"
       throw HopdError(
         .storeReplaced, "\(what) was replaced by another one since it was found", at: Place(store: store.database),
-        hint: "nothing was changed; the next scan finds what is there now")
+        hint: "retry; nothing was changed")
     }
   }
 }

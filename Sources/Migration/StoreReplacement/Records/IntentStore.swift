@@ -61,8 +61,8 @@ package struct IntentStore: Sendable {
       throw HopdError(
         .storeBusy,
         "an in-place replacement of the same file was started under its other name "
-          + "\(intent.store.path.printable), and is at work or was cut off", at: Place(store: location.database),
-        hint: "let it end, or migrate the store once more by that name: this mends it")
+          + "\(intent.store.path.printable), and is running or was interrupted", at: Place(store: location.database),
+        hint: "wait until it has finished, or migrate the store again by that name to repair it")
     }
   }
 

@@ -45,11 +45,11 @@ extension HopdError {
     if error.isDamage {
       return HopdError(
         .storeDamaged, "cannot \(doing): the file is damaged or no SQLite database", at: place, cause: error,
-        hint: "nothing was changed; sqlite3 FILE 'PRAGMA integrity_check' says more")
+        hint: "run `sqlite3 FILE 'PRAGMA integrity_check'` for details; nothing was changed")
     }
     switch error.code {
     case 9:  // SQLITE_INTERRUPT
-      return HopdError(.interrupted, "stopped on request", at: place, cause: error, hint: "start it again")
+      return HopdError(.interrupted, "stopped on request", at: place, cause: error, hint: "run the command again")
     case 5, 6:  // SQLITE_BUSY, SQLITE_LOCKED
       return HopdError(
         .storeBusy, "the store is in use by another program", at: place, cause: error,
@@ -57,7 +57,7 @@ extension HopdError {
     case 3, 8, 14, 23:  // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH
       return HopdError(
         .noPermission, "cannot \(doing): permission denied for the store or its directory", at: place, cause: error,
-        hint: "give the user of this process write access to the file and its directory")
+        hint: "grant the user of this process write access to the file and its directory")
     case 13:  // SQLITE_FULL
       return HopdError(.noSpace, "cannot \(doing): the file system is full", at: place, cause: error)
     default:

@@ -46,8 +46,8 @@ extension ReplacementMode {
 
   /// The alternative that is offered to the operator.
   static let keepsTheFile =
-    "--replace in-place (hopd: replace = \"in-place\") writes into the file itself and keeps all of this; "
-    + "docs/OPERATIONS.md says what it costs"
+    "pass --replace in-place (hopd: replace = \"in-place\"), which preserves all of this; "
+    + "docs/OPERATIONS.md describes the cost"
 
   /// Bytes that the commit needs on the store's file system beside an existing staged store
   /// (docs/formats/replacement.md, "Mode in-place"): the side file, as large as the new store (write-ahead log) or the

@@ -147,8 +147,8 @@ package struct StagingArea: Sendable {
         + "\(ByteCount.text(free)) are free",
       at: Place(store: location.database),
       hint: "free at least \(ByteCount.text(missing)) on the file system of \(directory.printable); "
-        + "hopctl backups \(location.directory.quotedForShell) lists the backups there, "
-        + "hopctl prune \(location.directory.quotedForShell) --keep 1 --dry-run what could go")
+        + "list backups there with hopctl backups \(location.directory.quotedForShell), "
+        + "those that can be deleted with hopctl prune \(location.directory.quotedForShell) --keep 1 --dry-run")
   }
 
   /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.
@@ -171,7 +171,7 @@ package struct StagingArea: Sendable {
     HopdError(
       .cannotReplace, "owner, mode, ACL or extended attributes of the store cannot be given to a new file",
       at: Place(store: location.database), cause: cause,
-      hint: "run as the owner of the store, or: \(ReplacementMode.keepsTheFile)")
+      hint: "run as the owner of the store, or \(ReplacementMode.keepsTheFile)")
   }
 
   // MARK: Leftovers

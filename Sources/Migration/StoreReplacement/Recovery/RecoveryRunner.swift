@@ -139,7 +139,7 @@ package struct RecoveryRunner {
   private func requireUnchanged(_ intent: ReplacementIntent?, of location: CanonicalStoreLocation) throws {
     if case .record(let now) = try intents.read(location), now == intent { return }
     throw HopdError(
-      .storeBusy, "another job was at work on the store at the same time", at: Place(store: location.database),
+      .storeBusy, "another job was running on the store at the same time", at: Place(store: location.database),
       hint: "retry")
   }
 
@@ -302,27 +302,28 @@ package struct RecoveryRunner {
       return HopdError(
         .storeQuarantined, "the store was renamed while it was migrated: it is \(renamed.printable) now",
         at: Place(store: location.database),
-        hint: "`hopctl recover \(location.database.quotedForShell) --yes` removes what was staged under the old name")
+        hint:
+          "run `hopctl recover \(location.database.quotedForShell) --yes` to remove the staged files of the old name")
     }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }
     // There may never have been a store; but if there was one, its staged store may be all that is left of it.
     if case .none = record, reason == .storeMissing, backups.isEmpty, let first = leftovers.first {
       return HopdError(
         .storeQuarantined,
-        "there is no store of this name and no record of a migration: `hopctl create` or --output was cut off here",
+        "no such store, and no record of a migration: `hopctl create` or --output was interrupted",
         at: Place(store: location.database, file: first.path),
-        hint: "begin again; to remove what is left: rm \(first.path.quotedForShell)*")
+        hint: "start over; remove the remaining files with rm \(first.path.quotedForShell)*")
     }
     let message =
       switch reason {
       case .storeMissing: "the store is missing; hopd does not create it again"
-      case .storeDamaged: "the store is damaged; nothing was touched"
-      case .unknownVersion: "the store has neither the version it had nor the one it was to get; nothing was touched"
-      case .newerIntent: "a newer hopd was at work here; nothing was touched"
+      case .storeDamaged: "the store is damaged; nothing was changed"
+      case .unknownVersion: "the store matches neither the source nor the target version; nothing was changed"
+      case .newerIntent: "a newer hopd has been used here; nothing was changed"
       }
     let hint =
-      backups.first.map { "the newest backup is \($0.printable); hopctl restore puts it back" }
-      ?? "no backup of this store was found"
+      backups.first.map { "run `hopctl restore` to restore the newest backup, \($0.printable)" }
+      ?? "restore a backup of your own; hopd has none of this store"
     return HopdError(.storeQuarantined, message, at: Place(store: location.database), hint: hint)
   }
 }

@@ -80,7 +80,7 @@ package struct Restore {
     if let found = try files.status(location.database), try files.status(database)?.identity == found.identity {
       throw HopdError(
         .otherStore, "the backup is the store itself", at: Place(store: location.database, file: database),
-        hint: "hopctl backups \(location.database.quotedForShell) lists its backups; nothing was changed")
+        hint: "list its backups with `hopctl backups \(location.database.quotedForShell)`; nothing was changed")
     }
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
@@ -218,7 +218,7 @@ package struct Restore {
     throw HopdError(
       .otherStore, "the backup is of another store: its UUID is \(other)\(label); the UUID of the store here is \(own)",
       at: Place(store: job.location.database, file: job.source.database),
-      hint: "choose another one (hopctl backups lists them), or give --anyway; nothing was changed")
+      hint: "choose another one (`hopctl backups` lists them), or pass --anyway; nothing was changed")
   }
 
   /// Copies lost external files back, and returns which of the existing ones differ from the backup's.
@@ -236,7 +236,7 @@ package struct Restore {
         .externalDataDiffers, "\(count) from the backup's, so one of the two is damaged",
         at: Place(store: job.location.database),
         hint:
-          "move the file away and restore again: the backup's takes its place; or give --anyway to restore the "
+          "move the file away and restore again, or pass --anyway to restore the "
           + "database alone; "
           + "nothing was changed",
         reasons: differing.prefix(20).map {
@@ -252,7 +252,7 @@ package struct Restore {
     // missing in it too.
     guard try files.status(job.source.database) != nil else {
       throw HopdError(
-        .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),
+        .notFound, "the backup was removed while it was being restored", at: Place(file: job.source.database),
         hint: "choose another one: hopctl backups \(job.location.database.quotedForShell)")
     }
     return differing
@@ -262,7 +262,7 @@ package struct Restore {
   private func stage(_ job: Job, in area: StagingArea) throws -> Copy {
     let source = job.source
     guard let status = try files.status(source.database) else {
-      throw HopdError(.notFound, "the backup is not there", at: Place(file: source.database))
+      throw HopdError(.notFound, "the backup does not exist", at: Place(file: source.database))
     }
     try area.requireSpace(status.size)
     // Removes copies of restores that were killed; the leftovers of a migration are left to recovery.
@@ -300,11 +300,11 @@ package struct Restore {
     guard job.options.force else {
       throw HopdError(
         .otherVersion,
-        "the label of the backup says \(label.name), but the file is of another version"
+        "the backup is labeled \(label.name), but the file has a different version"
           + (known.map { ", \($0)" } ?? ""),
         at: Place(store: job.location.database, file: job.source.database),
-        hint: "choose another one: hopctl backups \(job.location.database.quotedForShell); or give --anyway to restore "
-          + "what the file holds; nothing was changed")
+        hint: "choose another one: hopctl backups \(job.location.database.quotedForShell); or pass --anyway to restore "
+          + "its content; nothing was changed")
     }
     return known ?? "a version that its label does not name"
   }
@@ -315,15 +315,15 @@ package struct Restore {
     // "SQLite and files").
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(
-        .cannotReplace, "the store is missing but a side file of it is still there", at: Place(file: file),
+        .cannotReplace, "the store is missing, but one of its side files exists", at: Place(file: file),
         hint: "move \(file.printable) away, then restore again")
     }
     let lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
     defer { lock.release() }
     guard try files.status(location.database) == nil else {
       throw HopdError(
-        .storeChanged, "a store appeared while the backup was to be put back", at: Place(store: location.database),
-        hint: "restore again: the store that is there now becomes a backup")
+        .storeChanged, "a store was created during the restore", at: Place(store: location.database),
+        hint: "restore again; the current store becomes a backup")
     }
     let area = StagingArea(location: location, job: job.name, files: files)
     let copy = try stage(job, in: area)
@@ -375,7 +375,7 @@ package struct Restore {
       throw HopdError(
         .noPermission, "owner, mode or attributes of the backup cannot be given to the restored store",
         at: Place(store: job.location.database), cause: error,
-        hint: "run hopctl restore as root or as the store's owner")
+        hint: "run `hopctl restore` as root or as the owner of the store")
     }
     try files.syncFile(copy.path)
   }

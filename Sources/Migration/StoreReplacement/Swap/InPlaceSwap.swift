@@ -105,7 +105,7 @@ struct InPlaceSwap {
       guard try connection.integer("PRAGMA page_size") == store.pageSize else {
         throw HopdError(
           .cannotReplace, "the new store has pages of another size than the store",
-          at: Place(store: store.location.database, file: staged), hint: "use --replace rename")
+          at: Place(store: store.location.database, file: staged), hint: "pass --replace rename")
       }
       return connection
     }
@@ -208,8 +208,8 @@ struct InPlaceSwap {
     return HopdError(
       .replacementUnconfirmed, "the new store was written, but that it is in place for good could not be confirmed",
       at: Place(store: store.location.database), cause: error,
-      hint: "the store is the complete old or the complete new one, and the old one is kept as \(old.printable); "
-        + "the next run reads the store and finishes")
+      hint: "run it again to finish; the store is either the complete old or new one, and the old one is in "
+        + "\(old.printable)")
   }
 
   /// Undoes everything while the store holds its old content, and returns the error to throw.

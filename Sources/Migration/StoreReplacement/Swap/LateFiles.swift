@@ -73,7 +73,7 @@ package struct LateFiles {
         "the log next to the store was written for the store before its migration, and "
           + (isOpen == true ? "a program has the store open" : "hopd cannot see whether a program has the store open"),
         at: Place(store: location.database, file: location.writeAheadLog),
-        hint: "close the program before it writes the log into the store, and move the log away; the old store is "
+        hint: "close the program before it writes the log into the store, and move the log; the old store is "
           + generation.database.printable)
     }
     return warning(names, old: generation.database)
@@ -160,7 +160,7 @@ package struct LateFiles {
       .lateLog,
       "\(names.map(\.printable).joined(separator: ", ")) arrived after the store was migrated and was set aside",
       at: Place(store: location.database),
-      hint: "committed rows may be in it: copy \(old.printable) and the log to another directory as a.sqlite and "
+      hint: "copy \(old.printable) and the log, which may contain committed rows, to another directory as a.sqlite and "
         + "a.sqlite-wal, open that with sqlite3, and migrate it; next time copy the log before the database")
   }
 }

@@ -85,7 +85,7 @@ package final class LockedStore {
       throw HopdError(
         .unsuitableFile,
         "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal next to it",
-        hint: "give the store a name of at most \(longest) bytes, together with its side files")
+        hint: "shorten the name to at most \(longest) bytes, together with those of its side files")
     }
   }
 
@@ -104,14 +104,14 @@ package final class LockedStore {
     guard found.size > 0 else {
       // SQLite takes an empty file for a new database and writes its first page into it with the first lock.
       throw HopdError(
-        .notAStore, "the file is empty", hint: "nothing was changed; to put a backup in its place move it away first")
+        .notAStore, "the file is empty", hint: "move it away first to restore a backup there; nothing was changed")
     }
     // SQLite opens these names without a check: a pipe would block the caller for ever.
     for file in location.sideFiles {
       guard let side = try files.status(file), side.kind != .regular else { continue }
       throw HopdError(
         .notAStore, "its side file is \(side.kind)", at: Place(file: file),
-        hint: "move it: next to a store there are only files that SQLite creates")
+        hint: "move it; only SQLite's own files can have that name")
     }
     return (folder, found)
   }
@@ -195,7 +195,7 @@ package final class LockedStore {
     guard try SourceFingerprint(of: location, files: files) == fingerprint else {
       throw HopdError(
         .storeChanged, "the store was written although it was locked", at: Place(store: location.database),
-        hint: "nothing was changed; is it on a file system without locks? The next run starts over")
+        hint: "check whether its file system supports locks, then retry; nothing was changed")
     }
   }
 
@@ -213,12 +213,12 @@ package final class LockedStore {
     guard try files.status(location.database) != nil else {
       throw HopdError(
         .notFound, "the store was deleted while it was being migrated; hopd does not create it again",
-        at: Place(store: location.database), hint: "put it back from a backup: hopctl restore")
+        at: Place(store: location.database), hint: "restore it from a backup: hopctl restore")
     }
     guard try isStillThere() else {
       throw HopdError(
-        .storeReplaced, "another file was put under the store's name while it was being migrated",
-        at: Place(store: location.database), hint: "nothing was changed; the next run works on the new file")
+        .storeReplaced, "the store was replaced with another file while it was being migrated",
+        at: Place(store: location.database), hint: "retry with the new file; nothing was changed")
     }
   }
 
@@ -243,7 +243,7 @@ package final class LockedStore {
       reasons.append(
         HopdError(
           .cannotReplace, "unexpected -shm file: the store is not in WAL mode",
-          hint: "if no program has the store open, remove \(location.sharedMemory.printable)"))
+          hint: "remove \(location.sharedMemory.printable) if no program has the store open"))
     }
     guard !reasons.isEmpty else { return }
     var refusal = ReplacementMode.renameRefused(location, reasons)
@@ -332,7 +332,7 @@ private final class HeldFile {
     file = StoreFileUse.File(device: identity.device, inode: identity.inode)
     guard StoreFileUse.beginHolding(file) else {
       throw HopdError(
-        .storeBusy, "the store is in use by another job of this process", hint: "hopd retries")
+        .storeBusy, "the store is in use by another job of this process", hint: "retry; hopd does so automatically")
     }
   }
 

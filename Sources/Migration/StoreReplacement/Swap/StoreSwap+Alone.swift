@@ -26,9 +26,9 @@ extension StoreSwap {
       "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because "
         + "\(obstacle.reason)",
       at: Place(store: store.location.database),
-      hint: "use --replace in-place (hopd: leave `replace` out, or set it to \"in-place\")"
+      hint: "pass --replace in-place (hopd: remove `replace`, or set it to \"in-place\")"
         + (obstacle == .otherOwner
-          ? ", or give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example)" : ""))
+          ? ", or grant CAP_LEASE to the service (/usr/share/doc/hopd/stores.conf.example)" : ""))
   }
 
   /// Waits until no other program has the store's file open, and keeps it so; throws where the system cannot report

@@ -130,7 +130,7 @@ extension StoreSwap {
           if generation.directory == folder { kept = moved }
         }
       } catch {
-        warn("the backup could not be copied to its directory; it stays next to the store", error)
+        warn("cannot copy the backup to its directory; it remains next to the store", error)
       }
     }
     do {
@@ -148,7 +148,7 @@ extension StoreSwap {
   func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(
       .storeChanged, "the store changed while it was being replaced: \(what)", at: Place(store: location.database),
-      hint: "nothing was replaced; the next run starts afresh from the store as it is now")
+      hint: "retry, which starts over from the current store; nothing was replaced")
   }
 
   func unconfirmed(_ error: any Error, _ store: LockedStore, _ old: FilePath) -> HopdError {
@@ -157,7 +157,7 @@ extension StoreSwap {
     return HopdError(
       .replacementUnconfirmed, "the new store is in place but could not be confirmed",
       at: Place(store: store.location.database), cause: error,
-      hint: "the old store is kept as \(old.printable); the next run reads the store back and finishes")
+      hint: "run it again to finish; the old store is in \(old.printable)")
   }
 
   /// Undoes everything that was done before the rename, and returns the error to throw.
@@ -202,7 +202,7 @@ struct Rollback {
   /// Undoes one thing.
   mutating func attempt(_ what: String, _ body: () throws -> Void) {
     do { try body() } catch {
-      leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
+      leftovers.append(HopdError(.inputOutput, "cannot \(what); the next run retries", cause: error))
     }
   }
 
@@ -211,7 +211,7 @@ struct Rollback {
     guard var refusal = error as? HopdError,
       refusal.code == .storeReplaced || (refusal.code == .notFound && !isStillThere)
     else { return nil }
-    refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
+    refusal.hint = [refusal.hint, "the migrated copy is \(staged.printable)"].compactMap { $0 }
       .joined(separator: "; ")
     refusal.reasons += leftovers
     return refusal
@@ -229,7 +229,7 @@ struct Rollback {
     guard !leftovers.isEmpty else { return error }
     var failure =
       error as? HopdError
-      ?? HopdError(.inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error)
+      ?? HopdError(.inputOutput, "the replacement was abandoned", at: Place(store: location.database), cause: error)
     failure.reasons += leftovers
     return failure
   }

@@ -59,13 +59,13 @@ struct HopDifference {
       return part.sourceEntity.flatMap { source.entity(named: $0) }.map { gone in
         EntityDifference(
           kind: .removed, name: gone.name, effect: gone.isAbstract ? .none : .dropped,
-          outcome: gone.isAbstract ? "abstract, so it has no rows" : "its rows are dropped")
+          outcome: gone.isAbstract ? "abstract, so it has no rows" : "rows dropped")
       }
     }
     guard let old = part.sourceEntity.flatMap({ source.entity(named: $0) }) else {
       return EntityDifference(
         kind: .added, name: name, effect: .none,
-        outcome: new.isAbstract ? "abstract, so it has no rows" : "it begins without rows")
+        outcome: new.isAbstract ? "abstract, so it has no rows" : "starts without rows")
     }
     let parent = old.parentName.map { continued[$0] ?? $0 }
     let changes = DefinitionChange.between(old, new, parent: parent)
@@ -87,18 +87,18 @@ struct HopDifference {
       return (.needsMapping, reason.message)
     }
     if properties.contains(where: { $0.effect == .needsMapping }) {
-      return (.needsMapping, "its rows cannot be carried without an answer")
+      return (.needsMapping, "rows cannot be copied without a decision")
     }
     if changes.contains(where: { $0.words.hasPrefix("uniqueness constraint") && $0.words.hasSuffix("added") }) {
-      return (.rowsDecide, "its rows are carried, unless two have the same values under the new constraint")
+      return (.rowsDecide, "rows copied, unless two have the same values under the new constraint")
     }
     if changes.contains(where: { $0.words == "concrete → abstract" }) {
-      return (.rowsDecide, "an abstract entity has no rows: the hop is refused while there are some")
+      return (.rowsDecide, "rows prevent the hop: an abstract entity has none")
     }
     if properties.contains(where: { $0.effect == .rowsDecide }) {
-      return (.rowsDecide, "its rows are carried, unless one breaks a rule")
+      return (.rowsDecide, "rows copied, unless one violates a rule")
     }
-    return (.kept, "its rows are carried")
+    return (.kept, "rows copied")
   }
 
   // MARK: Attributes
@@ -133,7 +133,7 @@ struct HopDifference {
         PropertyDifference(
           kind: .removed, name: name, isRelationship: false,
           changes: [.init("\(gone.type.name)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
-          outcome: "its values are dropped"))
+          outcome: "values dropped"))
     }
     return result
       + ownTransients.map {
@@ -154,15 +154,15 @@ struct HopDifference {
       if attribute.isTransient {
         (.none, "transient, so it has no values")
       } else if attribute.isDerived {
-        (.defaulted, "computed for the rows that exist")
+        (.defaulted, "computed for existing rows")
       } else if let reason = reason(entity.name, attribute.name) {
         (.needsMapping, reason.message)
       } else if let value = attribute.defaultValue {
-        (.defaulted, "the rows that exist get the default \(value.words)")
+        (.defaulted, "existing rows get the default \(value.words)")
       } else if attribute.isOptional {
-        (.empty, "the rows that exist have no value for it")
+        (.empty, "existing rows have no value")
       } else {
-        (.needsMapping, "required and without a default: the rows that exist have no value for it")
+        (.needsMapping, "required and without a default: existing rows have no value")
       }
     return PropertyDifference(
       kind: .added, name: attribute.name, isRelationship: false,
@@ -171,20 +171,20 @@ struct HopDifference {
   }
 
   private func outcome(of new: Attribute, _ old: Attribute, entity: String) -> (RowEffect, String) {
-    if new.isTransient { return (old.isTransient ? .none : .dropped, "transient: its values are dropped") }
+    if new.isTransient { return (old.isTransient ? .none : .dropped, "transient: values dropped") }
     if let reason = reason(entity, new.name) { return (.needsMapping, reason.message) }
-    if old.isTransient { return (.empty, "the rows that exist have no value for it") }
+    if old.isTransient { return (.empty, "existing rows have no value") }
     if !new.isOptional, old.isOptional, !new.isDerived {
       return new.defaultValue.map { (.defaulted, "rows without a value get the default \($0.words)") }
-        ?? (.rowsDecide, "refused where a row has no value: there is no default")
+        ?? (.rowsDecide, "refused if a row has no value: no default")
     }
     if let condition = condition(entity, new.name) { return (.rowsDecide, condition.message) }
     if new.type != old.type {
       return NumberConversion.canLose(from: old.type, to: new.type)
-        ? (.rowsDecide, "each value is converted, and refused where it does not fit")
-        : (.converted, "each value is converted")
+        ? (.rowsDecide, "values converted; refused if one does not fit")
+        : (.converted, "values converted")
     }
-    return (.kept, "its values are kept")
+    return (.kept, "values preserved")
   }
 
   // MARK: Relationships
@@ -206,7 +206,7 @@ struct HopDifference {
       var changes = DefinitionChange.between(
         earlier, relationship, destination: target, inverse: inverse(of: earlier, continuedAs: target))
       if let mover = moved(earlier.name, from: old) { changes.append(.init("moved from \(mover)")) }
-      if part.droppedRelationships.contains(earlier.name) { changes.append(.init("its inverse becomes transient")) }
+      if part.droppedRelationships.contains(earlier.name) { changes.append(.init("inverse becomes transient")) }
       let isRenamed = earlier.name != relationship.name
       guard isRenamed || !changes.isEmpty else { continue }
       let (effect, outcome) = outcome(of: relationship, entity: new.name)
@@ -220,12 +220,12 @@ struct HopDifference {
     for gone in old.relationships where !kept.contains(gone.name) {
       let (effect, outcome): (RowEffect, String)
       if part.droppedRelationships.contains(gone.name) {
-        (effect, outcome) = (.dropped, "what it connects is dropped")
+        (effect, outcome) = (.dropped, "references dropped")
       } else if gone.isTransient || new.relationships.contains(where: { $0.name == gone.name }) {
         continue
       } else {
         // What it connects is in the rows of its other end, which stays.
-        (effect, outcome) = (.kept, "\(gone.destinationEntityName).\(gone.inverseName ?? "") keeps what it connects")
+        (effect, outcome) = (.kept, "\(gone.destinationEntityName).\(gone.inverseName ?? "") preserves the references")
       }
       result.append(
         PropertyDifference(
@@ -250,9 +250,9 @@ struct HopDifference {
       } else if isFilled {
         (.kept, "filled from its inverse")
       } else if relationship.isOptional {
-        (.empty, "it begins empty")
+        (.empty, "starts empty")
       } else {
-        (.rowsDecide, "required: the rows that exist have nothing in it")
+        (.rowsDecide, "required: existing rows have no target")
       }
     return PropertyDifference(
       kind: .added, name: relationship.name, isRelationship: true,
@@ -262,7 +262,7 @@ struct HopDifference {
   private func outcome(of new: Relationship, entity: String) -> (RowEffect, String) {
     if let reason = reason(entity, new.name) { return (.needsMapping, reason.message) }
     if let condition = condition(entity, new.name) { return (.rowsDecide, condition.message) }
-    return (.kept, "what it connects is kept")
+    return (.kept, "references preserved")
   }
 
   // MARK: Results of inference

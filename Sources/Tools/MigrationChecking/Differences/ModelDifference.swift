@@ -110,7 +110,7 @@ package struct RenameSuspicion: Sendable, Hashable {
   package var sentence: String { (entity.map { "\($0): " } ?? "") + question }
 
   /// The same without the entity.
-  package var question: String { "added \(new), dropped \(old), \(reason): is a renaming identifier missing?" }
+  package var question: String { "added \(new), dropped \(old), \(reason): a renaming identifier may be missing" }
 }
 
 /// The differences between two models.
@@ -201,7 +201,7 @@ extension DefinitionChange {
     changes.found += before.filter { !after.contains($0) }.map { .init("uniqueness constraint (\($0)) removed") }
     changes.found += after.filter { !before.contains($0) }.map { .init("uniqueness constraint (\($0)) added") }
     if Set(old.fetchIndexes) != Set(new.fetchIndexes) {
-      changes.found.append(.init("other fetch indexes", isHashed: false))
+      changes.found.append(.init("fetch indexes changed", isHashed: false))
     }
     return changes.found
   }

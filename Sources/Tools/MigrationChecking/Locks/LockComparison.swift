@@ -72,7 +72,7 @@ struct LockComparison {
       "the version \(version.name) has shipped and is called \(name) now: a rename and no new version, since all "
         + "hashes are the same, by which stores are known",
       at: Place(file: bundle.path(ofVersion: name)),
-      hint: "--freeze notes the new name; mapping models and --order that name \(version.name) need it too")
+      hint: "run --freeze to record the new name, and change mapping models and --order that use \(version.name)")
   }
 
   private func missing(_ version: ShippedVersion) -> HopdError {
@@ -83,7 +83,7 @@ struct LockComparison {
         ? "the shipped version \(version.name) is missing"
         : "the version \(version.name) has shipped and cannot be read",
       at: Place(file: bundle.path),
-      hint: "bring it back: stores of \(version.name) are known by it. If no user has one any more: "
+      hint: "restore it; stores of \(version.name) are recognized by it. If no user has one any more: "
         + ShippedRecord.replacing(version.name), reasons: omitted.map { [$0.reason] } ?? [])
   }
 
@@ -103,7 +103,7 @@ struct LockComparison {
         "the order of the shipped versions was \(before.joined(separator: ", ")) and is "
           + "\(after.joined(separator: ", ")) now",
         at: Place(file: bundle.path),
-        hint: "stores go through the versions in this order: bring it back, or declare it with --order")
+        hint: "restore the order, in which stores pass the versions, or declare it with --order")
     ]
   }
 
@@ -159,13 +159,13 @@ struct LockComparison {
       return HopdError(
         .shippedLayoutChanged,
         start + change.words + " is another one now, while its hash is the same: old and new stores of one version "
-          + "differ", at: place, hint: "undo the edit, and make it in a new version")
+          + "differ", at: place, hint: "revert the edit and make it in a new version")
     }
     let hint =
       change.kind == .identifier
-      ? "undo the edit: stores of earlier versions lose what the old name holds. If it was never right: "
-      : "undo the edit and make it in a new version: users' stores have the hash of the shipped one, and no version "
-        + "would fit them. If \(version) has not shipped: "
+      ? "revert the edit: stores of earlier versions lose the values of the old name. If it was never right: "
+      : "revert the edit and make it in a new version: users' stores have the hash of the shipped one, and no version "
+        + "would match them. If \(version) has not shipped: "
     return HopdError(
       .shippedVersionChanged, start + change.sentence, at: place, hint: hint + ShippedRecord.replacing(version))
   }

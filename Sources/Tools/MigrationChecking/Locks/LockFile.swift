@@ -56,7 +56,7 @@ package struct LockFile: Sendable, Hashable {
   // MARK: Reading
 
   /// The hint for an unreadable file.
-  private static let again = "take it from the repository again, or remove it and write a new one with --freeze"
+  private static let again = "restore it from the repository, or remove it and create a new one with --freeze"
 
   /// Reads a file; returns nil if it does not exist.
   package static func read(_ file: FilePath) throws(HopdError) -> LockFile? {

@@ -103,7 +103,7 @@ package struct ShippedRecord: Sendable {
           .shippedModelRenamed,
           "the model \(shipped.name) has shipped and is called \(bundle.name) now: its versions are compared with "
             + "those that are noted under the old name", at: Place(file: bundle.path),
-          hint: "--freeze notes the new name"))
+          hint: "run --freeze to record the new name"))
     }
     findings.add(
       LockComparison(
@@ -126,7 +126,7 @@ package struct ShippedRecord: Sendable {
     return found.errors.map { error in
       HopdError(
         .shippedVersionReplaced, "replaced: \(error.message)", at: error.place,
-        hint: "stores of users that have the replaced version are not known any more")
+        hint: "restore the replaced version if users have stores of it")
     }
   }
 
@@ -137,7 +137,7 @@ package struct ShippedRecord: Sendable {
     func edited(_ message: String, _ entity: String? = nil) -> HopdError {
       HopdError(
         .lockChanged, message, at: Place(file: bundle.path, entity: entity),
-        hint: "take the lock of \(ref) again (git checkout \(ref.quotedForShell) -- hop.lock), then --freeze")
+        hint: "restore the lock of \(ref) (git checkout \(ref.quotedForShell) -- hop.lock), then --freeze")
     }
     guard let here = noted(now, in: lock, besides: others) else {
       return [edited("the lock at \(ref) has the versions of \(before.name), and the lock here has none of them")]
@@ -177,7 +177,7 @@ package struct ShippedRecord: Sendable {
         "the version \(version.name) is at \(ref)\(isGone ? ", is gone now," : "") and was never noted in the lock",
         at: Place(file: isGone ? bundle.path : bundle.path(ofVersion: version.name)),
         hint: isGone
-          ? "if it has shipped, bring it back and note it with --freeze" : "if it has shipped, note it with --freeze")
+          ? "restore it and record it with --freeze if it has shipped" : "record it with --freeze if it has shipped")
     }
   }
 }

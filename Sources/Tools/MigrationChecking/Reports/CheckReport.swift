@@ -56,7 +56,7 @@ package struct Remedy: Sendable, Hashable {
   /// Returns the remedy for a rename; `text` is the text to paste.
   static func renaming(_ old: String, to new: String, text: String) -> Remedy {
     Remedy(
-      .renamingIdentifier, "if \(new) is \(old) under a new name, give it the renaming identifier of the old one",
+      .renamingIdentifier, "if \(old) was renamed to \(new), set its renaming identifier",
       text: text)
   }
 }
@@ -147,7 +147,7 @@ package struct VersionCheck: Sendable {
   package let name: String
   package let position: Int
   package var verdict: CheckVerdict
-  /// Why it was not tried or was left out, as a phrase.
+  /// Why it is untested or skipped, as a phrase.
   package var note: String?
   /// The tags whose releases have this version.
   package var tags: [String] = []
@@ -185,7 +185,7 @@ package struct VersionCheck: Sendable {
     self.findings = findings
   }
 
-  /// Records that it was not tried, and why.
+  /// Records that it is untested, and why.
   mutating func leaveUntried(_ note: String, _ warnings: [HopdError] = []) {
     verdict = .untested
     self.note = note
@@ -286,13 +286,13 @@ package struct CheckReport: Sendable {
 
   /// The result in one line, without times.
   package var summary: String {
-    if let refusal { return "red: nothing was checked: \(refusal.message.printableLine)" }
+    if let refusal { return "red: nothing checked: \(refusal.message.printableLine)" }
     let (asked, good) = (self.asked, self.good)
     // The reason for a red result comes first, before the number of versions that reach the target.
     let problems = models.reduce(0) { $0 + $1.problems.count }
     var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
     parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")
-    for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untested, "not tried")] {
+    for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untested, "untested")] {
       let count = asked.count { $0.verdict == verdict }
       if count > 0 { parts.append("\(count) \(words)") }
     }
@@ -314,6 +314,6 @@ package struct CheckReport: Sendable {
     if verdicts.contains(.later), !verdicts.contains(.skipped) {
       return "nothing to check: the current version is the oldest, and stores only go forward"
     }
-    return verdicts.contains(.skipped) ? "no version was checked" : "nothing to check: there is one version only"
+    return verdicts.contains(.skipped) ? "no version was checked" : "nothing to check: only one version"
   }
 }

@@ -23,9 +23,9 @@ package struct DifferenceText {
     }
     if difference.unchanged > 0, !difference.isEmpty {
       lines.append(
-        "  \(difference.unchanged) other \(difference.unchanged == 1 ? "entity is" : "entities are") the same")
+        "  \(difference.unchanged) other \(difference.unchanged == 1 ? "entity" : "entities") unchanged")
     }
-    return lines + difference.suspicions.map { "  suspicion: \($0.sentence)" }
+    return lines + difference.suspicions.map { "  suspected rename: \($0.sentence)" }
   }
 
   /// A section of Markdown.
@@ -47,7 +47,7 @@ package struct DifferenceText {
       lines.append("")
     }
     if !difference.suspicions.isEmpty {
-      lines += difference.suspicions.map { "> **Suspicion:** \(Self.inMarkdown($0.sentence))" } + [""]
+      lines += difference.suspicions.map { "> **Suspected rename:** \(Self.inMarkdown($0.sentence))" } + [""]
     }
     return lines.joined(separator: "\n")
   }

@@ -41,7 +41,7 @@ package enum GitHubReport {
         for finding in model.warnings { lines += self.lines(finding) }
       }
       if !model.extremes.isEmpty {
-        lines += ["<details><summary>Only rare rows are stopped: \(model.extremes.count)</summary>", ""]
+        lines += ["<details><summary>Only rare rows fail: \(model.extremes.count)</summary>", ""]
         for finding in model.extremes { lines += self.lines(finding) }
         lines += ["</details>", ""]
       }
@@ -59,7 +59,9 @@ package enum GitHubReport {
 
   private static func lines(_ finding: CheckFinding) -> [String] {
     var lines = ["- **\(mark(finding.error.headline))** (\(finding.error.code))"]
-    if !finding.stopped.isEmpty { lines.append("  - stops \(mark(finding.stopped.joined(separator: ", ")))") }
+    if !finding.stopped.isEmpty {
+      lines.append("  - affected versions: \(mark(finding.stopped.joined(separator: ", ")))")
+    }
     for remedy in finding.remedies {
       lines.append("  - \(mark(remedy.title))")
       guard !remedy.text.isEmpty else { continue }
@@ -81,7 +83,7 @@ package enum GitHubReport {
     case .failed: "❌ failed"
     case .current: "current"
     case .policy: "⚠️ needs a policy"
-    case .untested: "⚠️ not tried"
+    case .untested: "⚠️ untested"
     case .later, .empty, .skipped: verdict.rawValue
     }
   }

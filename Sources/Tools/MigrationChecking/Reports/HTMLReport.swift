@@ -172,9 +172,9 @@ package struct HTMLReport {
     lines.append("<h4>\((title.isEmpty ? "The model" : title).inPage)</h4>")
     lines.append("<p>\(error.message.printableLine.inPage) <code>\(error.code.name.inXML)</code></p>")
     if !finding.stopped.isEmpty {
-      lines.append("<p>It stops \(finding.stopped.joined(separator: ", ").inPage).</p>")
+      lines.append("<p>Affected versions: \(finding.stopped.joined(separator: ", ").inPage).</p>")
     }
-    if finding.isOfRows { lines.append("<p>Stores whose rows are not like that get through.</p>") }
+    if finding.isOfRows { lines.append("<p>Stores without such rows are migrated.</p>") }
     if finding.remedies.isEmpty, let hint = error.hint { lines.append("<p>\(hint.printableLine.inPage)</p>") }
     if !finding.remedies.isEmpty {
       let ways = finding.remedies.map { remedy in
@@ -249,11 +249,11 @@ package struct HTMLReport {
     case .same: "ok, same hashes"
     case .passed: "ok"
     case .failed: "<strong>FAILED</strong>"
-    case .untested: "not tried"
+    case .untested: "untested"
     case .policy: "needs a policy"
     case .later: "later"
     case .empty: "empty"
-    case .skipped: "not asked"
+    case .skipped: "skipped"
     }
   }
 

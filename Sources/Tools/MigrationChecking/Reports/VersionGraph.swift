@@ -187,7 +187,7 @@ extension VersionGraph {
     switch verdict {
     case .passed: "reaches the current one"
     case .failed: "FAILED"
-    case .untested: "not tried"
+    case .untested: "untested"
     case .policy: "needs a policy"
     case .same: "same hashes"
     case .later: "later"

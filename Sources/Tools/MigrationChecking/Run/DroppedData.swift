@@ -51,7 +51,7 @@ struct DroppedData {
 
   private func finding(_ drop: CheckDrop, _ losers: [String], _ versions: [VersionCheck]) -> CheckFinding {
     let step = versions.lazy.flatMap(\.steps).first { $0.title == drop.hop }
-    let what = drop.property == nil ? "the entity goes with all its rows" : "its values go"
+    let what = drop.property == nil ? "the entity is dropped with all its rows" : "the values are dropped"
     return CheckFinding(
       HopdError(
         .dataDropped, "\(what), in stores of \(losers.joined(separator: ", "))",
@@ -62,30 +62,30 @@ struct DroppedData {
   private func keeping(_ drop: CheckDrop, _ step: HopStep?) -> Remedy? {
     guard let step else { return nil }
     guard step.kind == .inferred else {
-      return Remedy(.mappingModel, "if they are to stay, let \(step.mappings.joined(separator: ", ")) read them")
+      return Remedy(.mappingModel, "to preserve them, read them in \(step.mappings.joined(separator: ", "))")
     }
     let name = drop.property ?? drop.entity
     let suspicion = hops.first { $0.title == drop.hop }?.difference.suspicions.first { suspicion in
       suspicion.old == name && suspicion.oldEntity == (drop.property == nil ? nil : drop.entity)
     }
-    let later = suspicion.map(\.new) ?? "its new name"
+    let renamed = suspicion.map { "renamed to \($0.new)" } ?? "renamed"
     return Remedy(
       .renamingIdentifier,
-      "if it continues as \(later) in \(step.destination), set the renaming identifier \(name) there"
+      "if it was \(renamed) in \(step.destination), set the renaming identifier \(name) there"
     )
   }
 
   /// Returns the line of the lock that allows the drop.
   private func allowing(_ drop: CheckDrop, in version: String) -> Remedy {
-    let line = LockFile.allowance(of: drop.part, in: version, because: "why it may go")
+    let line = LockFile.allowance(of: drop.part, in: version, because: "REASON")
     let start = lock == nil ? "format = 1\n" : ""
     let table = "[[model]]\nname = \(TOMLText.quoted(bundle.name))\n"
     let isNoted = lock?.model(named: bundle.name) != nil
     return Remedy(
       .other,
       isNoted
-        ? "if it may go, say why in hop.lock, in the line below name = \(TOMLText.quoted(bundle.name))"
-        : "if it may go, say why in hop.lock",
+        ? "to allow the drop, add the reason to hop.lock, below name = \(TOMLText.quoted(bundle.name))"
+        : "to allow the drop, add the reason to hop.lock",
       text: isNoted ? line : start + table + line)
   }
 }

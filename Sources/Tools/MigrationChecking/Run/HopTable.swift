@@ -44,7 +44,7 @@ struct HopTable {
       let attempt = MappingInference.attempt(from: source.model, to: destination.model, renames: settings.renames)
       reasons =
         settings.infer
-        ? attempt.reasons : [HopdError(.inferenceOff, "no mapping model fits this hop, and inference is switched off")]
+        ? attempt.reasons : [HopdError(.inferenceOff, "no mapping model matches this hop, and inference is disabled")]
       if reasons.isEmpty {
         kind = .inferred
       } else {

@@ -107,7 +107,7 @@ struct LineCheck: Sendable {
       if known == .current || isWanted(name, version.position) {
         return VersionCheck(name, at: version.position, known ?? .skipped, note: note(known))
       }
-      return VersionCheck(name, at: version.position, .skipped, note: "not asked about")
+      return VersionCheck(name, at: version.position, .skipped, note: "excluded by --only or --since")
     }
     checks += bundle.omitted.map(omitted)
     var model = ModelCheck(
@@ -168,9 +168,9 @@ struct LineCheck: Sendable {
       HopdError(
         .shippedVersionLater,
         "the version \(version.model.name) has shipped and comes after \(target.model.name), which is the current one "
-          + "now: an app with this model opens no store of it", at: Place(file: bundle.path),
+          + "now: an app with this model cannot open its stores", at: Place(file: bundle.path),
         hint:
-          "mark \(version.model.name), or a version after it, as the current one again; if it is older, declare the "
+          "mark \(version.model.name), or a later version, as the current one again; if it is older, declare the "
           + "order with --order")
     }
   }
@@ -179,9 +179,9 @@ struct LineCheck: Sendable {
     switch verdict {
     case .same: "the same hashes as \(target?.model.name ?? "the current version"): no migration"
     case .later:
-      "it comes after \(target?.model.name ?? "the current version"), and no store goes back"
+      "it comes after \(target?.model.name ?? "the current version"), and stores are not migrated backward"
         + (bundle.isOrderDeclared ? "" : "; if it is older, declare the order with --order")
-    case .skipped: "the model does not say which version is current"
+    case .skipped: "the model does not state which version is current"
     default: nil
     }
   }
@@ -189,12 +189,12 @@ struct LineCheck: Sendable {
   private func omitted(_ version: OmittedVersion) -> VersionCheck {
     let position = versions.count
     if version.reason.isEmptyModel {
-      return VersionCheck(version.name, at: position, .empty, note: "without entities: no store of it holds anything")
+      return VersionCheck(version.name, at: position, .empty, note: "no entities, so its stores are empty")
     }
     guard isWanted(version.name, .max) else {
-      return VersionCheck(version.name, at: position, .skipped, note: "not asked about")
+      return VersionCheck(version.name, at: position, .skipped, note: "excluded by --only or --since")
     }
-    var check = VersionCheck(version.name, at: position, .failed, note: "it cannot be read")
+    var check = VersionCheck(version.name, at: position, .failed, note: "unreadable")
     // Each part of a source that cannot be derived is a finding with a place of its own.
     let reasons = bundle.origin == nil || version.reason.reasons.isEmpty ? [version.reason] : version.reason.reasons
     check.findings = reasons.map { CheckFinding($0.located(Place(file: bundle.path(ofVersion: version.name)))) }

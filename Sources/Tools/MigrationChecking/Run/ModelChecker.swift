@@ -103,7 +103,7 @@ package struct ModelChecker: Sendable {
   }
 
   private func work(_ piece: Piece, _ lines: [LineCheck], _ trial: StoreTrial) throws(HopdError) -> Answer {
-    if stop.isStopping { throw HopdError(.interrupted, "stopped on request", hint: "start it again") }
+    if stop.isStopping { throw HopdError(.interrupted, "stopped on request", hint: "run the command again") }
     switch piece {
     case .version(let index, let version): return .version(try lines[index].check(version, trial))
     case .store(let number): return .store(try trial.check(storeAt: request.stores[number]))
@@ -127,10 +127,9 @@ package struct ModelChecker: Sendable {
     let known = lines.flatMap(\.names)
     for name in request.only.sorted() + [request.since].compactMap(\.self) where !known.contains(name) {
       throw HopdError(
-        .noSuchVersion, "no model has a version “\(name)”",
+        .noSuchVersion, "no such version: '\(name)'",
         at: Place(file: request.catalog.bundles.first?.path),
-        hint: NearestName.among(known, to: name).map { "did you mean “\($0)”?" }
-          ?? "the versions are: \(known.joined(separator: ", "))")
+        hint: NearestName.hint(NearestName.among(known, to: name), of: known))
     }
   }
 }

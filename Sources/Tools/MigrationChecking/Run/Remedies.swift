@@ -53,7 +53,7 @@ struct Remedies {
     guard let hint = error.hint, hint.contains("--rename "), error.message.contains("renaming identifiers") else {
       return nil
     }
-    return Remedy(.other, "say whether it is the same, or correct its renaming identifier in the model", text: hint)
+    return Remedy(.other, "pass whether it is the same, or correct its renaming identifier in the model", text: hint)
   }
 
   // MARK: Renaming identifier
@@ -82,7 +82,7 @@ struct Remedies {
     let identifier = isSource ? "originalName" : "renaming identifier"
     return known.map { .renaming($0.old, to: property, text: text) }
       ?? Remedy(
-        .renamingIdentifier, "if \(property) had another name before, give it that one as its \(identifier)", text: text
+        .renamingIdentifier, "if \(property) was renamed, set its former name as its \(identifier)", text: text
       )
   }
 
@@ -101,7 +101,7 @@ struct Remedies {
     if isUnique(attribute.name, of: owner) {
       return Remedy(
         .modelDefault,
-        "make \(attribute.name) optional, and fill it in the app: it is unique, and a default would be the same in all "
+        "make \(attribute.name) optional, and set it in the app: it is unique, and a default would be equal in all "
           + "rows", text: place + optional.declaration(isSource: isSource))
     }
     let isPossible = with.defaultValue != nil || attribute.type == .date
@@ -112,7 +112,7 @@ struct Remedies {
     return Remedy(
       .modelDefault,
       isPossible
-        ? "give \(attribute.name) a default, which rows without a value get, or make it optional"
+        ? "set a default for \(attribute.name), or make it optional"
         : "make \(attribute.name) optional: its type has no default", text: place + lines.joined(separator: "\n"))
   }
 
@@ -130,7 +130,7 @@ struct Remedies {
     else { return nil }
     // Rules are for entities with rows; below an abstract one, any of them may have the equal rows.
     return Remedy(
-      .other, "keep the first of several equal rows, if the app would do that",
+      .other, "keep the first of equal rows, if the app would do so",
       text: words.line(adding: ["--invalid-rows", entity.isAbstract ? "skip" : "\(name)=skip"]))
   }
 
@@ -145,7 +145,7 @@ struct Remedies {
       [infer.map(\.quotedForShell).joined(separator: " ")] + edit(error, file)
       + [words.line(adding: ["--mappings", file])]
     return Remedy(
-      .mappingModel, "write a mapping model for this hop, which says where the values come from",
+      .mappingModel, "write a mapping model for this hop",
       text: lines.joined(separator: "\n"))
   }
 
@@ -155,8 +155,8 @@ struct Remedies {
     let isComment = error.code == .notInferable || error.code == .noRoute
     let unknown = [
       isComment
-        ? "then do what the comments that begin with TODO say, in \(file)"
-        : "then say in \(file) what becomes of the rows that break a rule"
+        ? "then edit \(file) at each TODO comment"
+        : "then decide in \(file) how to handle rows that violate a rule"
     ]
     guard let name = error.place.entity, let entity = destination.entity(named: name),
       let property = error.place.property
@@ -167,7 +167,7 @@ struct Remedies {
     guard let (owner, attribute) = attribute(error) else {
       guard destination.allRelationships(of: entity)[property] != nil else { return unknown }
       return [
-        "then, in \(file), below \(place), say which objects of the earlier version it leads to:",
+        "then, in \(file), below \(place), set the objects that it refers to:",
         "relationships.\(TOMLText.key(property)) = \(TOMLText.quoted("$source.NAME"))",
       ]
     }
@@ -177,7 +177,7 @@ struct Remedies {
       suspected: suspicion(entity: owner.name, new: property).map(\.old),
       isUnique: isUnique(attribute.name, of: owner))
     return [
-      "then, in \(file), below \(place), put this line (\(value.remark)):",
+      "then, in \(file), below \(place), add this line (\(value.remark)):",
       "attributes.\(TOMLText.key(property)) = \(TOMLText.quoted(value.expression))",
     ]
   }
@@ -191,10 +191,10 @@ struct Remedies {
     }
     let values = names.compactMap { $0.map { TOMLText.quoted("$source.\($0)") } }
     guard values.count == names.count else {
-      return ["then, \(place), give \(attribute.name) an expression that makes it unique"]
+      return ["then, \(place), set \(attribute.name) to a unique expression"]
     }
     return [
-      "then, \(place), put this line (one of the objects with equal values is kept, and references lead to it):",
+      "then, \(place), add this line (of objects with equal values, one is kept, with all references):",
       "deduplicate_by = " + (values.count == 1 ? values.joined() : "[\(values.joined(separator: ", "))]"),
     ]
   }

@@ -48,7 +48,7 @@ struct SourceWarnings {
     return HopdError(
       .shippedSchemaChanged,
       message + ". Stores of that release are of no version then (134504, “unknown model version”)", at: place,
-      hint: "keep the shipped version, and put the change into a new one: "
+      hint: "restore the shipped version, and make the change in a new one: "
         + freeze(first, shipped.name) + " prints it as it was shipped")
   }
 

@@ -112,7 +112,7 @@ struct StoreTrial: Sendable {
               .waysDisagree,
               "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and "
                 + "the one hop by hop", at: Place(entity: place.entity, property: place.property),
-              hint: "please report this bug with the model: both migrations must give the same"))
+              hint: "report this bug with the model: both migrations must produce the same store"))
         })
     }
   }

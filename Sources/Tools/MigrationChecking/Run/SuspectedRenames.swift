@@ -47,10 +47,10 @@ struct SuspectedRenames {
       switch suspicion.part {
       case .entity: "the objects of \(suspicion.old)"
       case .attribute: "the values of \(suspicion.old)"
-      case .relationship: "what \(suspicion.old) connects"
+      case .relationship: "the references of \(suspicion.old)"
       }
     return HopdError(
-      .renameSuspected, "\(suspicion.question) Without one, \(lost) would be dropped",
+      .renameSuspected, "\(suspicion.question); without one, \(lost) would be dropped",
       at: Place(
         hop: hop.title, entity: suspicion.entity ?? suspicion.new,
         property: suspicion.entity == nil ? nil : suspicion.new))
@@ -84,7 +84,7 @@ struct SuspectedRenames {
   private func denial(_ suspicion: RenameSuspicion) -> Remedy {
     let rule = [suspicion.oldEntity, suspicion.old].compactMap(\.self).joined(separator: ".") + "="
     return Remedy(
-      .other, "if they are two things, say that \(suspicion.old) ends; the warning then disappears",
+      .other, "if they are different, declare that \(suspicion.old) ends, which silences this warning",
       text: words.line(adding: ["--rename", rule]))
   }
 }

@@ -18,11 +18,11 @@ struct ValueProposal {
       guard earlier.type != attribute.type else {
         // It became required: only rows without a value need one.
         if attribute.isOptional {
-          self.init(value, "its values are carried")
+          self.init(value, "values copied")
         } else if let constant, !isUnique {
           self.init("TERNARY(\(value) == nil, \(constant), \(value))", "rows without a value get \(constant)")
         } else {
-          self.init(value, "rows without a value need an expression that gives each its own")
+          self.init(value, "rows without a value need a unique expression")
         }
         return
       }
@@ -36,11 +36,11 @@ struct ValueProposal {
           "the values of \(earlier.name) are dropped: nothing converts them, and \(constant ?? "nil") is in all rows")
       }
     } else if let suspected {
-      self.init("$source.\(suspected)", "if \(attribute.name) takes the values of \(suspected)")
+      self.init("$source.\(suspected)", "if \(attribute.name) has the values of \(suspected)")
     } else if isUnique {
       self.init(
         constant ?? "nil",
-        "an example: \(attribute.name) is unique, so each row needs its own value, such as that of another property")
+        "an example: \(attribute.name) is unique, so use a unique value, such as that of another property")
     } else {
       self.init(
         constant ?? "nil", constant == nil ? "an example; an expression on $source" : "the same value in all rows")
@@ -56,20 +56,20 @@ struct ValueProposal {
   private static func conversion(
     of value: String, from old: AttributeType, to new: AttributeType
   ) -> (String, String)? {
-    let converted = "each value is converted"
+    let converted = "values converted"
     switch (old.form, new.form) {
     case (.string, .integer):
       return (
         bounded("\(value).longLongValue", new),
-        "each text is read as a number, or as 0 if it is not one; a plain 0 would drop all values"
+        "each string is read as a number, or as 0 if it is not one; a plain 0 would drop all values"
       )
     case (.string, .real):
-      return ("\(value).doubleValue", "each text is read as a number, or as 0 if it is not one")
+      return ("\(value).doubleValue", "each string is read as a number, or as 0 if it is not one")
     case (.string, .boolean):
-      return ("\(value).boolValue", "YES where the text begins with y, t or a digit from 1 to 9")
+      return ("\(value).boolValue", "YES if the string starts with y, t or a digit from 1 to 9")
     case (.string, .decimal):
       return (
-        "CAST(\(value), 'NSDecimalNumber')", "each text is read as a number; a row whose text is not one is refused"
+        "CAST(\(value), 'NSDecimalNumber')", "each string is read as a number; other strings are refused"
       )
     case (.uuid, .string): return ("\(value).UUIDString", converted)
     case (.uri, .string): return ("\(value).absoluteString", converted)
@@ -77,17 +77,17 @@ struct ValueProposal {
     case (.date, .integer) where new.traits.bits == 64:
       return (
         "trunc:(\(value).timeIntervalSinceReferenceDate)",
-        "in whole seconds since 2001; what is less than one is dropped"
+        "in seconds since 2001, without fractions"
       )
     case (let old, .string) where old.isNumber: return ("\(value).stringValue", converted)
     case (.boolean, _): return nil
     case (let old, .date) where old.isNumber:
-      return ("CAST(\(value), 'NSDate')", "the numbers are taken as seconds since 2001")
+      return ("CAST(\(value), 'NSDate')", "the numbers are read as seconds since 2001")
     case (.real, .integer), (.decimal, .integer):
-      return (bounded("trunc:(\(value))", new), "digits after the point are dropped, and larger numbers are cut")
+      return (bounded("trunc:(\(value))", new), "fractions are dropped, and larger numbers clamped")
     case (let old, .boolean) where old.isNumber: return ("TERNARY(\(value) == 0, NO, YES)", "YES for all but 0")
     case (let old, let form) where old.isNumber && form.isNumber:
-      return (bounded(value, new), "numbers beyond the range of the type are cut to its limit")
+      return (bounded(value, new), "numbers outside the range of the type are clamped")
     default: return nil
     }
   }

@@ -42,7 +42,7 @@ struct SampleStore {
     if let first = missing.first {
       throw missing.count == 1
         ? first
-        : HopdError(.layoutUnsupported, "the layout of \(missing.count) parts is not known", reasons: missing)
+        : HopdError(.layoutUnsupported, "the layout of \(missing.count) parts is unknown", reasons: missing)
     }
     let concrete = Int64(model.entities.count { !$0.isAbstract })
     let rows = min(1_000_000, concrete.multipliedReportingOverflow(by: objectsEach).partialValue)

@@ -81,7 +81,7 @@ package struct CSVExport {
       guard count > 0 else { return nil }
       return HopdError(
         .textsChanged, "\(count) \(count == 1 ? "text" : "texts") \(what)",
-        hint: "hopctl export --to ndjson writes every text exactly")
+        hint: "use `hopctl export --to ndjson`, which writes every string exactly")
     }
     return [
       values.missing.warning, texts(written.odd.zeros, "with NUL characters, which many readers of CSV refuse"),

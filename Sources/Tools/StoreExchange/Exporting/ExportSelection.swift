@@ -25,7 +25,7 @@ extension StoreSelection {
       : names.map { name throws(HopdError) in
         guard let entity = schema.model.entity(named: name) else {
           throw HopdError(
-            .usage, "the model has no entity \(name.printableLine)",
+            .usage, "no such entity in the model: \(name.printableLine)",
             hint: NearestName.among(schema.model.entities.map(\.name), to: name).map { "pass --entity \($0)" }
               ?? "run `hopctl model schema` to list the entities")
         }

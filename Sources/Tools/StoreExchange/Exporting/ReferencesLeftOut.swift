@@ -19,7 +19,7 @@ package struct ReferencesLeftOut: Sendable, Hashable {
       .referencesLeftOut,
       "\(count) \(count == 1 ? "reference to an object that is" : "references to objects that are") not exported "
         + "\(count == 1 ? "was" : "were") left out",
-      at: Place(entity: entity, property: relationship.property), hint: "export the whole store to have them")
+      at: Place(entity: entity, property: relationship.property), hint: "export the whole store to include them")
   }
 
   /// Counts those of a selection, by relationship; relationships without any are not there.

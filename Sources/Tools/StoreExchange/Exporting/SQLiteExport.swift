@@ -61,7 +61,9 @@ package struct SQLiteExport {
       return written
     } catch let error as SQLiteError {
       if let failure = connection.takeFunctionFailure() { throw failure }
-      if error.isInterrupt { throw HopdError(.interrupted, "stopped on request", cause: error, hint: "run it again") }
+      if error.isInterrupt {
+        throw HopdError(.interrupted, "stopped on request", cause: error, hint: "run the command again")
+      }
       throw error
     }
   }

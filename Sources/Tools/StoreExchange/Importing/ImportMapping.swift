@@ -123,7 +123,7 @@ private struct ImportMappingReader {
       if let existing = existing(node) { mapping.existing.append(existing) }
     }
     if mapping.objects.isEmpty, mistakes.isEmpty {
-      mistake("there is no [[import]]", root, "", "write one [[import]] for each entity with objects")
+      mistake("no [[import]]", root, "", "write one [[import]] for each entity with objects")
     }
     guard let first = mistakes.first else { return mapping }
     throw mistakes.count == 1
@@ -149,7 +149,7 @@ private struct ImportMappingReader {
         let near = NearestName.among(known, to: name)
         mistake(
           "`\(name.printableLine)` is not a key here", entry, key,
-          near.map { "did you mean \($0)?" } ?? "the keys are: \(known.sorted().joined(separator: ", "))")
+          near.map { "use '\($0)'" } ?? "use one of: \(known.sorted().joined(separator: ", "))")
       }
     }
     return entries
@@ -214,7 +214,7 @@ private struct ImportMappingReader {
       encoding = TextEncoding(rawValue: text)
       if encoding == nil {
         let known = TextEncoding.allCases.map(\.rawValue).joined(separator: ", ")
-        mistake("`encoding` is not known", entry, "\(key).encoding", "write one of: \(known)")
+        mistake("`encoding` is unknown", entry, "\(key).encoding", "write one of: \(known)")
       }
     }
     return DataSource(name: name, delimiter: delimiter, encoding: encoding)

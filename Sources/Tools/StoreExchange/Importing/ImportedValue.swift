@@ -201,7 +201,7 @@ struct ImportedValue {
       guard !isExact else { throw notA(attribute) }
       throw HopdError(
         .rowInvalid, "\(attribute.name) is not a date of the form \(dates.words)", at: Place(property: attribute.name),
-        hint: "set dates in the mapping, as dates = \"%d.%m.%Y\", or correct the row")
+        hint: "set dates in the mapping, e.g. dates = \"%d.%m.%Y\", or correct the row")
     }
     return seconds
   }

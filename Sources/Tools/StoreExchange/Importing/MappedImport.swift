@@ -280,7 +280,7 @@ final class MappedImport {
   private static func place(_ cell: DataCell, _ name: String) throws -> Int64? {
     if cell == .null { return nil }
     guard let number = cell.text.flatMap({ Int64($0) }) else {
-      throw HopdError(.rowInvalid, "the position in \(name) is not a whole number", at: Place(property: name))
+      throw HopdError(.rowInvalid, "the position in \(name) is not an integer", at: Place(property: name))
     }
     return number
   }

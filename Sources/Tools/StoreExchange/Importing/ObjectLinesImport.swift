@@ -122,7 +122,7 @@ struct ObjectLinesImport {
       let near = NearestName.among(writer.attributes.keys, to: name)
       throw HopdError(
         .rowInvalid, "\(writer.entity.name.printableLine) has no attribute \(name.printableLine)",
-        hint: near.map { "did you mean \($0)?" } ?? "remove it, or pass the models that the data is from")
+        hint: near.map { "use '\($0)'" } ?? "remove it, or pass the models of the data")
     }
     if value.isNull {
       for (_, element) in elements { writer.set(.null, at: element.place) }
@@ -161,7 +161,7 @@ struct ObjectLinesImport {
       guard let files else {
         throw HopdError(
           .rowInvalid, "the content of \(attribute.name) is in a file beside the lines",
-          at: Place(property: attribute.name), hint: "pass --files DIRECTORY, as to the export")
+          at: Place(property: attribute.name), hint: "pass the --files DIRECTORY of the export")
       }
       // The name is a digest; nothing else leads out of the directory.
       guard name.utf8.count == 64, name.utf8.allSatisfy({ Unicode.Scalar($0).properties.isASCIIHexDigit }) else {
@@ -178,7 +178,7 @@ struct ObjectLinesImport {
       try loader.problems.add(
         reference: HopdError(
           .rowInvalid, "the external file of \(attribute.name) was missing when the store was exported", at: here,
-          hint: "bring the store's directory of external data along and export again"))
+          hint: "copy the store's external data directory too, and export again"))
       return .null
     }
     throw HopdError(
@@ -206,7 +206,7 @@ struct ObjectLinesImport {
         } else {
           throw HopdError(
             .rowInvalid, "\(writer.entity.name.printableLine) has no relationship \(name.printableLine)",
-            hint: "remove it, or pass the models that the data is from")
+            hint: "remove it, or pass the models of the data")
         }
       }
     }

@@ -96,8 +96,8 @@ struct MappingCheck {
 
   /// The hint for a column that is not there.
   private func hint(for name: String) -> String {
-    source.advice ?? NearestName.among(columns, to: name).map { "did you mean '\($0)'?" }
-      ?? "the columns are: \(columns.prefix(50).joined(separator: ", "))"
+    source.advice ?? NearestName.among(columns, to: name).map { "use '\($0)'" }
+      ?? "use one of: \(columns.prefix(50).joined(separator: ", "))"
   }
 
   /// Notes the error of a check.
@@ -137,7 +137,7 @@ struct MappingCheck {
       guard let (attribute, stored, place) = writer.attributes[name] else {
         mistake(
           "\(writer.entity.name) has no attribute \(name.printableLine)", at: text.place,
-          hint: NearestName.among(writer.attributes.keys, to: name).map { "did you mean \($0)?" })
+          hint: NearestName.among(writer.attributes.keys, to: name).map { "use '\($0)'" })
         continue
       }
       guard !attribute.isDerived else {
@@ -178,7 +178,7 @@ struct MappingCheck {
         mistake(
           "\(writer.entity.name) has no relationship \(name.printableLine)", at: reference.place,
           hint: NearestName.among(Array(writer.references.keys) + Array(writer.collections.keys), to: name)
-            .map { "did you mean \($0)?" })
+            .map { "use '\($0)'" })
         continue
       }
       if isToOne, reference.separator != nil {

@@ -111,7 +111,7 @@ package struct StoreAddition {
     guard try MirroringLayout.read(from: reader).layout != nil else { return }
     throw HopdError(
       .mirroredStore, "the store is mirrored with CloudKit, and its records would not have the new objects",
-      hint: "let the app add the objects")
+      hint: "add the objects with the app")
   }
 
   /// The copy beside the store that the data is added to.

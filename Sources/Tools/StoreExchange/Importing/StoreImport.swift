@@ -116,7 +116,7 @@ package struct StoreImport {
     let beside = self.data.appending(ExportMappingText.fileName)
     if !data.isFile, beside.linkStatus() != nil { return .mapped(try ImportMapping(at: beside), data) }
     throw HopdError(
-      .importMappingInvalid, "no mapping says what the data is", at: Place(file: self.data),
+      .importMappingInvalid, "no mapping specified for the data", at: Place(file: self.data),
       hint: "pass --mapping FILE.hopimport.toml")
   }
 

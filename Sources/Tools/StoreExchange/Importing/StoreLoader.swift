@@ -124,7 +124,7 @@ final class StoreLoader {
       let near = NearestName.among(schema.model.entities.filter { !$0.isAbstract }.map(\.name), to: name)
       throw HopdError(
         .rowInvalid, "the model has no entity \(name.printableLine) with objects",
-        hint: near.map { "did you mean \($0)?" })
+        hint: near.map { "use '\($0)'" })
     }
     let writer = try ObjectWriter(
       entity, number: number, table: table, schema: schema, connection: connection, origins: origins(of: table))

@@ -35,14 +35,14 @@ package final class CSVReader: RecordSource {
     columns = try header.cells.map { cell throws(HopdError) in
       guard case .invalidText = cell else { return cell.text ?? "" }
       throw HopdError(
-        .dataInvalid, "the names of the columns are not UTF-8", at: Place(file: path, line: 1),
+        .dataInvalid, "the column names are not UTF-8", at: Place(file: path, line: 1),
         hint: "set encoding = \"windows-1252\" in the mapping, or convert the file")
     }
     // Spreadsheets write columns without a name at the end.
     if let twice = columns.first(where: { name in !name.isEmpty && columns.count { $0 == name } > 1 }) {
       throw HopdError(
-        .dataInvalid, "two columns are called '\(twice.printableLine)'", at: Place(file: path, line: 1),
-        hint: "give each column its own name")
+        .dataInvalid, "duplicate column '\(twice.printableLine)'", at: Place(file: path, line: 1),
+        hint: "rename one of the columns")
     }
   }
 
@@ -83,8 +83,8 @@ package final class CSVReader: RecordSource {
         line += 1
         return (Self.value(bytes, isQuoted: isQuoted), true)
       }
-      guard !isQuoted else { throw invalid("there is text after the closing quote of a cell") }
-      guard byte != UInt8(ascii: "\"") else { throw invalid("there is a quote inside a cell without quotes") }
+      guard !isQuoted else { throw invalid("unexpected text after the closing quote of a cell") }
+      guard byte != UInt8(ascii: "\"") else { throw invalid("unescaped quote in a cell") }
       bytes.append(byte)
       if bytes.count > Self.largestCell { throw invalid("a cell has more than \(Self.largestCell) bytes") }
     }

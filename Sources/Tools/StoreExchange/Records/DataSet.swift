@@ -89,7 +89,7 @@ struct DataSet {
     guard path.lastComponent?.string == source.name else {
       throw HopdError(
         .dataInvalid, "the data is the file \(path.printable), and `from` names another one", at: place,
-        hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the folder of the files")
+        hint: "write from = \"\(path.lastComponent?.string ?? "")\", or pass the directory of the files")
     }
     return path
   }
@@ -98,7 +98,7 @@ struct DataSet {
   private func inside(_ name: String, at place: Place) throws(HopdError) -> FilePath {
     let relative = FilePath(name)
     guard relative.isRelative, !relative.isEmpty, relative.components.allSatisfy({ $0.kind == .regular }) else {
-      throw HopdError(.dataInvalid, "`from` names no file in the folder of the data", at: place)
+      throw HopdError(.dataInvalid, "`from` names no file in the directory of the data", at: place)
     }
     return path.pushing(relative)
   }

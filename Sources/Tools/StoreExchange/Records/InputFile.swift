@@ -52,7 +52,7 @@ final class InputFile {
     var status = stat()
     guard fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       close(opened)
-      throw HopdError(.dataInvalid, "not a plain file", at: Place(file: path), hint: "write the data into a file")
+      throw HopdError(.dataInvalid, "not a regular file", at: Place(file: path), hint: "write the data into a file")
     }
     size = Int64(status.st_size)
   }

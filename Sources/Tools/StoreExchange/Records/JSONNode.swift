@@ -45,7 +45,7 @@ private struct JSONNodeParser {
   mutating func document() throws(JSONMistake) -> JSONNode {
     let node = try value()
     skipSpace()
-    guard index == bytes.count else { throw JSONMistake(message: "there is text after the value") }
+    guard index == bytes.count else { throw JSONMistake(message: "unexpected text after the value") }
     return node
   }
 
@@ -200,7 +200,7 @@ private struct JSONNodeParser {
         throw JSONMistake(message: "half of a surrogate pair is missing")
       }
       content.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-    default: throw JSONMistake(message: "an escape in a string is not known")
+    default: throw JSONMistake(message: "an escape in a string is unknown")
     }
   }
 
@@ -208,7 +208,7 @@ private struct JSONNodeParser {
     let digits = bytes[index...].prefix(4)
     guard digits.count == 4, digits.allSatisfy({ Unicode.Scalar($0).properties.isASCIIHexDigit }),
       let value = UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
-    else { throw JSONMistake(message: "an escape in a string is not known") }
+    else { throw JSONMistake(message: "an escape in a string is unknown") }
     index += 4
     return value
   }

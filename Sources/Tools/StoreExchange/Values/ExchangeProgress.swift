@@ -16,7 +16,7 @@ package struct ExchangeProgress {
 
   /// Reports the objects so far.
   func report(_ done: Int64) throws(HopdError) {
-    guard body(done, total) else { throw HopdError(.interrupted, "stopped on request", hint: "run it again") }
+    guard body(done, total) else { throw HopdError(.interrupted, "stopped on request", hint: "run the command again") }
   }
 
   /// Whether the work may continue.

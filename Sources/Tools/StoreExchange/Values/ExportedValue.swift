@@ -91,6 +91,6 @@ final class MissingFiles {
     guard count > 0 else { return nil }
     return HopdError(
       .externalFilesLeftOut, "the external data of \(count) \(count == 1 ? "value is" : "values are") missing",
-      hint: "bring the store's directory of external data along")
+      hint: "copy the store's external data directory too")
   }
 }

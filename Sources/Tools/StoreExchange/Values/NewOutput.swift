@@ -21,7 +21,7 @@ package struct NewOutput {
     hidden = path.removingLastComponent().appending(".\(name).hop-\(job).tmp")
     guard try files.status(path) == nil else {
       throw HopdError(
-        .alreadyExists, "already exists", at: Place(file: path), hint: "choose another path, or move the existing file")
+        .alreadyExists, "already exists", at: Place(file: path), hint: "pass another path, or move the existing file")
     }
     if isFolder {
       try files.makeDirectory(hidden, mode: 0o700)

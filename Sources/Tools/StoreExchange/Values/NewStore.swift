@@ -77,7 +77,7 @@ package struct NewStore {
     for path in [location.database, location.supportDirectory] + location.sideFiles
     where try files.status(path) != nil {
       throw HopdError(
-        .alreadyExists, "already exists", at: Place(store: path), hint: "choose another path, or move that file")
+        .alreadyExists, "already exists", at: Place(store: path), hint: "pass another path, or move that file")
     }
   }
 

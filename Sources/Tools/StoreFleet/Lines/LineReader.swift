@@ -41,7 +41,7 @@ package struct LineReader: ~Copyable {
     guard descriptor >= 0 else {
       let code = errno
       throw HopdError(
-        code == ENOENT ? .notFound : code == EACCES ? .noPermission : .inputOutput, "the file cannot be opened",
+        code == ENOENT ? .notFound : code == EACCES ? .noPermission : .inputOutput, "cannot open the file",
         at: Place(file: path), cause: Errno(rawValue: code), hint: "check the path: ls -l \(path.quotedForShell)")
     }
   }
@@ -149,7 +149,7 @@ package struct Manifest: ~Copyable {
       }
     } catch {
       if lines.endsTorn, allowsTornEnd { return nil }
-      throw bad(lines.endsTorn ? "the last line is cut off" : "the line is not a JSON object", cause: error)
+      throw bad(lines.endsTorn ? "the last line is truncated" : "the line is not a JSON object", cause: error)
     }
     throw bad("the line is not what `hopctl fleet scan` writes")
   }

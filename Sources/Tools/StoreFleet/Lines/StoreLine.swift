@@ -81,7 +81,7 @@ package struct StoreLine: Codable, Sendable, Hashable {
     {
       throw HopdError(
         .storeReplaced, "the path leads over a symbolic link, which is not followed", at: Place(store: path),
-        cause: error.cause, hint: "put the path that `realpath -- \(path.quotedForShell)` prints into the manifest")
+        cause: error.cause, hint: "write the output of `realpath -- \(path.quotedForShell)` into the manifest")
     }
     if let place { try location.requireFound(at: place) }
     return location

@@ -13,8 +13,8 @@ package enum ResultFiles {
     let found = try files.names(in: real).filter { $0.extension == "ndjson" }.map { real.appending($0) }
     guard !found.isEmpty else {
       throw HopdError(
-        .notFound, "the folder has no .ndjson files", at: Place(file: path),
-        hint: "pass the folder that was given to `hopctl fleet run --results`")
+        .notFound, "the directory has no .ndjson files", at: Place(file: path),
+        hint: "pass the directory that was passed to `hopctl fleet run --results`")
     }
     return found
   }

@@ -75,7 +75,7 @@ package struct FleetScan {
     _ inputs: [Input], _ body: @escaping @Sendable (Input) -> StoreLine?
   ) throws -> [StoreLine] {
     guard !stop.isStopping else {
-      throw HopdError(.interrupted, "the scan was stopped", hint: "the same command with --resume continues from here")
+      throw HopdError(.interrupted, "the scan was stopped", hint: "run the same command with --resume to continue")
     }
     let shared = Shared(count: inputs.count)
     Workers.run(inputs.count, threads: threads) { index in

@@ -34,7 +34,7 @@ package struct StoreWalk {
       guard String(validating: path) == nil else { return nil }
       return HopdError(
         .pathNotText, "the path is not UTF-8, so hopd cannot name the store and its side files", at: Place(store: path),
-        hint: "rename the store together with its -wal, -shm and -journal files, or the folder above it")
+        hint: "rename the store together with its -wal, -shm and -journal files, or its parent directory")
     }
   }
 
@@ -57,7 +57,7 @@ package struct StoreWalk {
       guard path.withPlatformString({ stat($0, &info) }) == 0 else {
         let code = errno
         throw HopdError(
-          code == EACCES ? .noPermission : .notFound, "there is no such file or folder", at: Place(file: path),
+          code == EACCES ? .noPermission : .notFound, "no such file or directory", at: Place(file: path),
           cause: Errno(rawValue: code), hint: "check the path")
       }
       if info.st_mode & S_IFMT == S_IFDIR {
@@ -103,7 +103,7 @@ package struct StoreWalk {
     var strange: [FilePath.Component] = []
     let folder: OpenDirectory
     do { folder = try OpenDirectory(canonical: path) } catch {
-      return note((error as? HopdError)?.errno ?? .ioError, "the folder cannot be read", path)
+      return note((error as? HopdError)?.errno ?? .ioError, "the directory cannot be read", path)
     }
     self.folder = folder
     do throws(Errno) {
@@ -122,7 +122,7 @@ package struct StoreWalk {
         return true
       }
     } catch {
-      note(error, "the folder cannot be read", path)
+      note(error, "the directory cannot be read", path)
     }
     // They come first: there are few of them, and none can be kept as text.
     for component in strange.sorted(by: { $0.string < $1.string }) { inspect(component, in: folder) }

@@ -56,7 +56,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
       (
         index: "JOB_COMPLETION_INDEX", count: "HOPD_SHARDS",
         obstacle: "Kubernetes does not pass the number of pods to a pod",
-        hint: "give the container the environment variable HOPD_SHARDS, with the number in the Job's `completions`"
+        hint: "set the environment variable HOPD_SHARDS of the container to the number in the Job's `completions`"
       ),
     ]
     for array in arrays {
@@ -71,7 +71,7 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
 
   /// A Slurm array `--array=A-B[:STEP]`. One with holes, as `3,5` for failed tasks, does not give the total number.
   private static func slurm(_ task: Int, _ number: (String) -> Int?) throws(HopdError) -> Shard {
-    let hint = "give the number yourself: --shard $((SLURM_ARRAY_TASK_ID + 1))/N for an array that begins at 0"
+    let hint = "pass the number yourself: --shard $((SLURM_ARRAY_TASK_ID + 1))/N for an array that starts at 0"
     guard let first = number("SLURM_ARRAY_TASK_MIN"), let last = number("SLURM_ARRAY_TASK_MAX"),
       let count = number("SLURM_ARRAY_TASK_COUNT"), first >= 0, last >= first, last < most,
       (first...last).contains(task)

@@ -110,7 +110,7 @@ struct CheckCommand: HopctlCommand {
 struct CheckSubject: ParsableArguments {
   @Argument(
     help: """
-      A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that holds its model, a folder of these, or a folder of \
+      A .xcdatamodeld, .momd, .xcdatamodel, .mom, a store that contains its model, a directory of these, or one of \
       Swift source with SwiftData models.
       """,
     completion: .file())

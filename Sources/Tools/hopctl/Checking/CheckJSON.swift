@@ -31,7 +31,7 @@ extension ModelCheck {
 }
 
 extension VersionCheck {
-  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tried;
+  /// `tags` are those of the releases that have the version. `directHop` is null if a direct hop was not tested;
   /// `directDifferences` are the entities and properties whose rows differ from those that the chain through the
   /// versions makes.
   fileprivate var json: JSONObject {

@@ -111,7 +111,7 @@ struct CheckText {
       return "\(names.joined(separator: ", ").printableLine) drops: \(row.words.printableLine)"
     }
     guard !lines.isEmpty else { return [] }
-    let hint = model.drops.isEmpty ? [] : ["  (--fail-on-drop fails on each that hop.lock does not allow)"]
+    let hint = model.drops.isEmpty ? [] : ["  (with --fail-on-drop, drops not allowed by hop.lock are errors)"]
     return [""] + lines.map { TerminalText($0, .attention) } + Self.plain(hint)
   }
 
@@ -132,7 +132,7 @@ struct CheckText {
     let error = finding.error
     var lines = ["\(error.headline) (\(error.code))"]
     if !finding.stopped.isEmpty {
-      lines.append("  stops: \(finding.stopped.map(\.printableLine).joined(separator: ", "))")
+      lines.append("  affected versions: \(finding.stopped.map(\.printableLine).joined(separator: ", "))")
     }
     if finding.isOfRows { lines.append("  stores without such rows are migrated") }
     for (number, remedy) in finding.remedies.enumerated() {
@@ -183,11 +183,11 @@ extension CheckVerdict {
     case .same: TerminalText("same", .good)
     case .passed: TerminalText("ok", .good)
     case .failed: TerminalText("FAILED", .bad)
-    case .untested: TerminalText("not tested", .attention)
+    case .untested: TerminalText("untested", .attention)
     case .policy: TerminalText("needs a policy", .attention)
     case .later: "later"
     case .empty: "empty"
-    case .skipped: "not checked"
+    case .skipped: "skipped"
     }
   }
 }

@@ -117,7 +117,7 @@ struct ExplainCommand: HopctlCommand {
       }
       try explainWay(location, found, checker, request, command, &explanation)
       if let pin = try MigrationPipeline().pinAgainstTarget(place, found, rule: request.settings.pinRule) {
-        explanation.hint = "the store was \(pin.sentence)"
+        explanation.hint = "unpin the store, which was \(pin.account)"
         explanation.next = "hopctl resume \(path.quotedForShell)"
       }
     case .unknown:

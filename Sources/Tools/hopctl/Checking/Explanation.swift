@@ -67,8 +67,8 @@ struct Explanation {
     var lines = ["\(path): \(headline)"]
     if isFromStoreItself {
       lines.append(
-        "  no given version has the hashes of the store, so hopd reads it with the model in the store itself. The "
-          + "app fails (134130) until it has that version again, or the store is migrated")
+        "  no given version has the hashes of the store, so hopd uses the model in the store. The "
+          + "app fails (134130) until it has that version again or the store is migrated")
     }
     if !way.isEmpty { lines.append("  route: \(way.joined(separator: ", "))") }
     lines += nearest.flatMap(Self.lines)
@@ -130,7 +130,7 @@ struct Explanation {
       case .removed: lines.append("    \(entity.name): only in the version")
       case .renamed, .changed:
         lines += entity.changes.filter(\.isHashed).map {
-          "    \(entity.name): \($0.words), from the version to the store"
+          "    \(entity.name): \($0.words), in the store"
         }
         for property in entity.properties where property.isHashed {
           let words = property.changes.filter(\.isHashed).map(\.words).joined(separator: "; ")
@@ -140,7 +140,7 @@ struct Explanation {
           case .removed:
             lines.append("    \(entity.name).\(property.name): only in the version (\(words))")
           case .renamed, .changed:
-            lines.append("    \(entity.name).\(property.name): \(words), from the version to the store")
+            lines.append("    \(entity.name).\(property.name): \(words), in the store")
           }
         }
       }

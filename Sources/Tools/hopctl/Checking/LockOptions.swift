@@ -132,9 +132,9 @@ struct LockOptions: ParsableArguments {
     for name in replace where !known.contains(name) {
       throw HopdError(
         .noSuchVersion, "--replace: version '\(name)' is not in the lock file", at: Place(file: loaded.file),
-        hint: NearestName.among(known, to: name).map { "did you mean “\($0)”?" }
-          ?? (known.isEmpty
-            ? "remove --replace: no lock file exists" : "recorded versions: \(known.joined(separator: ", "))"))
+        hint: known.isEmpty
+          ? "remove --replace: no lock file exists"
+          : NearestName.hint(NearestName.among(known, to: name), of: known))
     }
   }
 

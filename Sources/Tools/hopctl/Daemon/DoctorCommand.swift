@@ -103,7 +103,7 @@ struct DoctorCommand: HopctlCommand {
     var lines = [
       line("hopd", state.facts[.program] ?? "unknown"),
       line(
-        "daemon", state.process == nil ? "not running" : "runs",
+        "daemon", state.process == nil ? "not running" : "running",
         state.process == nil ? "systemctl status hopd" : nil),
     ]
     if state.outdated != nil { lines.append(line("program", "older than the installed one", "restart the service")) }
@@ -128,7 +128,7 @@ struct DoctorCommand: HopctlCommand {
           finding = ErrorReport.hopdError(error).message
         }
       }
-      lines.append(line("control socket", socket == nil ? "none" : "there", finding))
+      lines.append(line("control socket", socket == nil ? "none" : "present", finding))
     }
     if state.facts[.note] != nil { lines.append(line("note", "present", "hopctl status")) }
     let unavailable = state.lines(.unavailable).count

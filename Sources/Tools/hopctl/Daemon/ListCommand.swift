@@ -42,7 +42,7 @@ struct ListCommand: HopctlCommand {
     if let watch, try recorded.reader.counts()[watch] == nil {
       let names = try recorded.reader.counts().keys.sorted().joined(separator: ", ")
       throw HopdError(
-        .usage, "no stores found for watch '\(watch)'", hint: "watches with stores: \(names)")
+        .usage, "no stores found for watch '\(watch)'", hint: "use one of: \(names)")
     }
     var stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
     if !code.isEmpty { stores = stores.filter { store in code.contains { $0 == store.failure?.code } } }
@@ -77,9 +77,8 @@ struct ListCommand: HopctlCommand {
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {
     if let condition = StoreCondition(name: name) { return condition }
     let names = StoreCondition.allCases.map(\.name)
-    let near = NearestName.among(names, to: name).map { "did you mean \($0)? " } ?? ""
     throw HopdError(
-      .usage, "unknown state '\(name)'", hint: near + "states: \(names.joined(separator: ", "))")
+      .usage, "unknown state '\(name)'", hint: NearestName.hint(NearestName.among(names, to: name), of: names))
   }
 }
 

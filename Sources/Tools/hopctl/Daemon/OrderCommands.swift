@@ -98,8 +98,8 @@ struct RetryCommand: HopctlCommand {
     switch found {
     case "current": "already at the target version; hopd inspects it again"
     case "migrating": "already running"
-    case "waiting": "already queued; `hopctl retry STORE --first\(daemon.words)` moves it to the front"
-    case "paused": "paused; `hopctl resume\(daemon.words)` resumes it"
+    case "waiting": "already queued; to move it to the front: `hopctl retry STORE --first\(daemon.words)`"
+    case "paused": "paused; to resume: `hopctl resume\(daemon.words)`"
     default: nil
     }
   }
@@ -144,7 +144,7 @@ struct PauseCommand: HopctlCommand {
     try output.line(
       (isRunning ? "stops at the next checkpoint and remains paused: " : "paused; no migration was running: ")
         + FilePath(path).printable)
-    try output.line("hopctl resume \(FilePath(path).quotedForShell)\(daemon.words) resumes it")
+    try output.line("to resume: `hopctl resume \(FilePath(path).quotedForShell)\(daemon.words)`")
     try output.object(["command": "pause", "stores": [path], "running": isRunning])
   }
 }
@@ -204,7 +204,7 @@ private struct PauseOrder {
     try report(what, as: changed.isEmpty ? "already paused" : "paused")
     try report(paused.filter { !what.contains($0) }, as: "also paused")
     let undo = name.map { " \($0.quotedForShell)" } ?? " --global"
-    try output.line("hopctl resume\(undo)\(daemon.words) ends it")
+    try output.line("to resume: `hopctl resume\(undo)\(daemon.words)`")
     try output.object(["command": "pause", "paused": paused, "changed": changed])
   }
 
@@ -330,7 +330,8 @@ struct SetCommand: HopctlCommand {
     }
     guard let value else {
       throw HopdError(
-        .usage, "no value specified for \(key.printableLine)", hint: "hopctl set KEY VALUE, e.g. hopctl set jobs 4")
+        .usage, "no value specified for \(key.printableLine)",
+        hint: "run `hopctl set KEY VALUE`, e.g. `hopctl set jobs 4`")
     }
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"

@@ -65,7 +65,7 @@ struct DaemonOptions: ParsableArguments {
     if let socket { return try ControlClient(FilePath(socket)) }
     let state = try? recorded()
     if let state, state.process == nil {
-      throw HopdError(.notRunning, state.headline, hint: "`systemctl start \(unit.quotedForShell)`")
+      throw HopdError(.notRunning, state.headline, hint: "run `systemctl start \(unit.quotedForShell)`")
     }
     if let state, state.facts[.socket] == nil {
       throw HopdError(
@@ -212,7 +212,7 @@ struct RecordedState {
       return "\(program) running since \(Self.time(facts[.started]) ?? "?") (PID \(process))\(silence)"
     }
     if let stopped = Self.time(facts[.stopped]) { return "hopd is not running: it was stopped at \(stopped)" }
-    return "hopd is not running: it ended without being stopped (`journalctl -t hopd -n 20`)"
+    return "hopd is not running: it terminated unexpectedly (`journalctl -t hopd -n 20`)"
   }
 
   /// Converts seconds since 1970 to RFC 3339.

@@ -129,7 +129,7 @@ struct StatusCommand: HopctlCommand {
       }
       try output.lines(StoreText.lines(store, daemon))
       if store.condition == .migrating, let pause = state.pause(of: store) {
-        try output.line("  paused between two chunks; `hopctl resume\(pause)\(daemon.words)` continues it")
+        try output.line("  paused between two chunks; to continue: `hopctl resume\(pause)\(daemon.words)`")
       }
       if let waits = state.waits(store) { try output.line("  " + waits.sentence(store.watch)) }
       try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")

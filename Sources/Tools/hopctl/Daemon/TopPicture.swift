@@ -23,20 +23,27 @@ struct TopPicture: Sendable {
       let hop = job["hop"]?.whole ?? 0
       return "\(hop > 0 ? "\(hop)/\(job["hops"]?.whole ?? 0)" : "-")"
     },
-    Table.Column(name: "activity", rank: 2) { job in
-      let words = [job["activity"]?.text ?? "", job["subject"]?.text ?? ""].filter { !$0.isEmpty }
-      return "\(words.joined(separator: " "))"
-    },
+    Table.Column(name: "activity", rank: 2) { TerminalText(activity($0)) },
     Table.Column(name: "versions", rank: 4) { "\(StoreText.versions($0["from"]?.text, $0["to"]?.text))" },
     Table.Column(name: "store", isPath: true) { "\($0["store"]?.text ?? "")" },
   ]
 
+  /// The activity and its subject, such as "copying Book" and "creating index on Book.title".
+  private static func activity(_ job: ControlValue) -> String {
+    let (activity, subject) = (job["activity"]?.text ?? "", job["subject"]?.text ?? "")
+    if subject.isEmpty { return activity }
+    // The engine names the copy of the whole file by its step.
+    if subject == "copy" { return "\(activity) file" }
+    return activity == "indexing" ? "creating \(subject)" : "\(activity) \(subject)"
+  }
+
   private static func isPaused(_ job: ControlValue) -> Bool { job["activity"]?.text == "paused" }
 
   private static let queue: [Table<ControlValue>.Column] = [
-    Table.Column(name: "waiting-since", rank: 2) { "\($0["since"]?.text ?? "")" },
+    Table.Column(name: "since", rank: 2) { "\($0["since"]?.text ?? "")" },
     Table.Column(name: "versions", rank: 1) { "\(StoreText.versions($0["version"]?.text, $0["target"]?.text))" },
-    Table.Column(name: "store", isPath: true) { "\($0["store"]?.text ?? "")" },
+    // The title stands for the whole table: a narrow terminal has no other column.
+    Table.Column(name: "waiting-store", isPath: true) { "\($0["store"]?.text ?? "")" },
   ]
 
   /// The daemon and the counts of its stores.
@@ -84,9 +91,9 @@ struct TopPicture: Sendable {
     let all = lines(width: columns)
     let room = max(0, rows - 1)
     if all.count <= room {
-      return all + Array(repeating: "", count: room - all.count) + ["q: leave"]
+      return all + Array(repeating: "", count: room - all.count) + ["q: quit"]
     }
     let hidden = MessageFormatter.count(all.count - room, "more line", "more lines")
-    return Array(all.prefix(room)) + ["q: leave; \(hidden)"]
+    return Array(all.prefix(room)) + ["q: quit; \(hidden)"]
   }
 }

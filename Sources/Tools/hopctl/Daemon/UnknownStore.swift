@@ -28,7 +28,7 @@ struct UnknownStore {
         "it is a symbolic link, which hopd ignores",
         target.map { "watch the directory of the file itself: `hopctl status \($0.quotedForShell)`" }
           ?? "fix the broken link: `ls -la \(location.quotedForShell)`")
-    case S_IFDIR: return unknown("it is a directory", "`hopctl list` lists the stores that hopd knows")
+    case S_IFDIR: return unknown("it is a directory", "run `hopctl list` to list watched stores")
     default: return unknown("not a regular file", "`ls -la \(location.quotedForShell)`")
     }
     guard let watches = try? loaded().configuration.watches else {

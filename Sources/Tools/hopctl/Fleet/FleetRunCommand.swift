@@ -96,7 +96,7 @@ struct FleetRunCommand: HopctlCommand {
     try output.lines(preview.lines)
     try Confirmation.require(
       "Migrate \(MessageFormatter.count(preview.behind.count, "store", "stores")) in place? "
-        + (templates.keepBackups ? "The current stores are kept as backups." : "No backup is kept."),
+        + (templates.keepBackups ? "The current stores become backups." : "No backup is kept."),
       refusal: "cancelled; no store was migrated")
   }
 

@@ -51,7 +51,7 @@ enum FleetText {
     }
     for (part, stores) in summary.drops.sorted(by: { $0.key < $1.key }) {
       let what = part.contains(".") ? "" : " (all rows)"
-      lines.append("  a migration drops \(part.printableLine)\(what): in \(count(stores, "store", "stores"))")
+      lines.append("  migration drops \(part.printableLine)\(what) in \(count(stores, "store", "stores"))")
     }
     if summary.otherDatabases > 0 {
       lines.append("  \(count(summary.otherDatabases, "other database", "other databases")) without a Core Data store")
@@ -59,7 +59,7 @@ enum FleetText {
     if summary.seconds > 0 {
       lines.append(
         "  migration takes about \(MessageFormatter.duration(summary.seconds)) with one job, and up to "
-          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space for each running migration")
+          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space per concurrent migration")
     }
     return lines
   }

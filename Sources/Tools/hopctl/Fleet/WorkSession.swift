@@ -88,7 +88,7 @@ struct WorkSession {
           "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
             + (error?.hint.map { "\n  hint: \($0.printableHint)" } ?? ""))
         if reported == Self.reportedFailures {
-          StandardStreams.report("hopctl: see the results for further failures")
+          StandardStreams.report("hopctl: further failures are in the results")
         }
       }
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)

@@ -131,7 +131,7 @@ struct BackupsCommand: HopctlCommand {
     var next = 1
     for store in stores {
       let name = FilePath(store.store).printable
-      try output.line(store.present ? name : "\(name) (gone)")
+      try output.line(store.present ? name : "\(name) (deleted)")
       if let pin = store.pin {
         let group = pin.group.map { ", group \($0)" } ?? ""
         try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)\(group)")
@@ -150,7 +150,7 @@ struct BackupsCommand: HopctlCommand {
     let age = backup.expiresAt.map { "keep_for: at \($0)" }
     let rule =
       switch backup.removal {
-      case "keep": ["keep: when the store is migrated again", age].compactMap { $0 }.joined(separator: "; ")
+      case "keep": ["keep: by the next migration", age].compactMap { $0 }.joined(separator: "; ")
       case "keep_for": age ?? "keep_for"
       default: "only hopctl prune"
       }

@@ -91,7 +91,7 @@ struct DumpCommand: HopctlCommand {
         throw HopdError(
           .dumpIncomplete, "the dump is incomplete: \(written.leftOut.count) parts of the store are missing",
           at: Place(file: location.database),
-          hint: "the other objects were written; check the reasons and run `hopctl verify`",
+          hint: "check the reasons and run `hopctl verify`; the other objects were written",
           reasons: written.leftOut)
       }
     }

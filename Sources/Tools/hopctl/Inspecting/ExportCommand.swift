@@ -200,7 +200,7 @@ struct ExportCommand: HopctlCommand {
     return try file.closeAfter {
       try body { portion in
         guard stop?.isStopping != true else {
-          throw HopdError(.interrupted, "stopped on request", hint: "run it again")
+          throw HopdError(.interrupted, "stopped on request", hint: "run the command again")
         }
         _ = try file.writeAll(portion)
       }
@@ -235,7 +235,7 @@ struct ExportCommand: HopctlCommand {
       throw HopdError(
         .dumpIncomplete, "the export is incomplete: \(written.leftOut.count) parts of the store are missing",
         at: Place(file: location.database),
-        hint: "the other objects were written; check the reasons and run `hopctl verify`",
+        hint: "check the reasons and run `hopctl verify`; the other objects were written",
         reasons: written.leftOut)
     }
     return [

@@ -74,7 +74,7 @@ struct IdentifyCommand: HopctlCommand {
       && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
     if isSwiftData { try output.line("  created by SwiftData") }
     let app = KnownApp.of(found.version?.model.entities.map(\.name) ?? found.entities.map(\.name))
-    if let app { try output.line("  by its entities, a store of \(app.name): usually \(app.store)") }
+    if let app { try output.line("  entities of \(app.name), usually \(app.store)") }
     let rows = found.entities.sorted { $0.number < $1.number }
     try output.lines(
       MessageFormatter.table(
@@ -86,7 +86,7 @@ struct IdentifyCommand: HopctlCommand {
     let pin = try PinShape.of(location, found, output, rule: loaded.watch?.migration.pinRule)
     if found.version != nil {
       let options = loaded.found == nil ? " \(models.words)" : ""
-      try output.line("  not checked: its pages and rows (hopctl verify \(text.quotedForShell)\(options))")
+      try output.line("  pages and rows not checked (hopctl verify \(text.quotedForShell)\(options))")
     }
     var object: JSONObject = [
       "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,

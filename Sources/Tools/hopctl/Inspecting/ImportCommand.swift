@@ -125,7 +125,7 @@ struct ImportCommand: HopctlCommand {
         progress: { share, _ in
           bar.show(rows: Int64(share * 1000), of: 1000)
           guard !stop.isStopping else {
-            throw HopdError(.interrupted, "stopped on request; no store was created", hint: "run it again")
+            throw HopdError(.interrupted, "stopped on request; no store was created", hint: "run the command again")
           }
         })
       bar.end()
@@ -151,7 +151,7 @@ struct ImportCommand: HopctlCommand {
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the new store failed \(failed.count) checks; it was removed",
-        at: Place(store: location.database), hint: "please report this bug, with the data if possible",
+        at: Place(store: location.database), hint: "report this bug, with the data if possible",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
   }
@@ -185,7 +185,7 @@ struct ImportCommand: HopctlCommand {
       progress: { share in
         bar.show(rows: Int64(share * 1000), of: 1000)
         guard !stop.isStopping else {
-          throw HopdError(.interrupted, "stopped on request; the store is unchanged", hint: "run it again")
+          throw HopdError(.interrupted, "stopped on request; the store is unchanged", hint: "run the command again")
         }
       })
     bar.end()

@@ -38,8 +38,8 @@ struct PruneCommand: HopctlCommand {
   func execute() throws {
     guard !paths.isEmpty else {
       throw HopdError(
-        .usage, "no backup, store or directory was passed",
-        hint: "hopctl prune .\(dryRun ? " --dry-run" : "")\(selecting ? "" : " --keep 1")")
+        .usage, "no backup, store or directory specified",
+        hint: "run `hopctl prune .\(dryRun ? " --dry-run" : "")\(selecting ? "" : " --keep 1")`")
     }
     if dryRun || yes { return try finish(try run(removes: yes), removes: yes) }
     guard Confirmation.isPossible else {
@@ -154,7 +154,7 @@ struct PruneCommand: HopctlCommand {
     }
     let count = MessageFormatter.count(removed.count, "backup", "backups")
     let bytes = MessageFormatter.bytes(Self.bytes(removed))
-    guard !removed.isEmpty else { return try output.line("no backup \(removes ? "was" : "would be") removed") }
+    guard !removed.isEmpty else { return try output.line("no backups \(removes ? "removed" : "would be removed")") }
     try output.line(
       removes ? "\(count) removed, \(bytes)" : "\(count) would be deleted, \(bytes)" + (dryRun ? "; --yes deletes" : "")
     )

@@ -95,7 +95,7 @@ struct VerifyCommand: HopctlCommand {
     return HopdError(
       .checksFailed, "the store failed \(failed.count) of \(count) checks", at: Place(store: location.database),
       hint: isOld
-        ? "repair these references with the app; the backup of a migration has them too"
+        ? "repair these references with the app; the backup of the migration has them too"
         : isRepairable
           ? "run `\(repair)`, which makes what is missing and keeps a backup"
           : "restore a backup (hopctl restore STORE), or repair the store with its app",

@@ -71,7 +71,7 @@ struct MigrateCommand: HopctlCommand {
         throw HopdError(
           .storeOfXML, "the store is a Core Data XML store, which cannot be migrated in place",
           at: Place(store: location.store.database),
-          hint: "hopctl migrate \(store.text.quotedForShell) \(models.words) --output NEW.sqlite")
+          hint: "run `hopctl migrate \(store.text.quotedForShell) \(models.words) --output NEW.sqlite`")
       }
       return try ConvertedStore.with(location.store, catalog: loaded.catalog) { made in
         try run(CanonicalStoreLocation(resolving: made.database), loaded, remarks, named: location.store.database)

@@ -78,7 +78,7 @@ struct PlanText {
     let kept = changes.count - changed.count
     return MessageFormatter.table(rows, right: []).map { "  \($0)" }
       + (kept == 0
-        ? [] : ["  \(MessageFormatter.count(kept, "table stays as it is", "tables stay as they are"))"])
+        ? [] : ["  \(MessageFormatter.count(kept, "table unchanged", "tables unchanged"))"])
   }
 
   // MARK: Requirements

@@ -73,12 +73,14 @@ struct RestoreCommand: HopctlCommand {
   private func requireConsistent() throws(HopdError) {
     if dryRun, yes { throw HopdError(.usage, "pass either --dry-run or --yes, not both") }
     if (path == nil) == (set.watch == nil) {
-      throw HopdError(.usage, "pass either a store, or --watch for a set of stores", hint: "hopctl restore --help")
+      throw HopdError(
+        .usage, "pass either a store, or --watch for a set of stores", hint: "run `hopctl restore --help`")
     }
     guard paths.count < 2 else {
       throw HopdError(
-        .usage, "\(paths.count) stores were given, and a restore by name takes one",
-        hint: "`hopctl restore --watch DIR --since -1h` restores all stores of a folder that were migrated since")
+        .usage, "\(paths.count) stores specified, expected one",
+        hint:
+          "run `hopctl restore --watch DIR --since -1h` to restore all stores of a directory that were migrated since")
     }
     try set.requireConsistent()
     if path == nil, backup != nil || anyway { throw HopdError(.usage, "--backup and --anyway require one store") }
@@ -137,8 +139,8 @@ struct RestoreCommand: HopctlCommand {
     let version = choice.version.map { ": \($0)" } ?? ""
     try output.line("would restore \(store.text)\(version), from \(choice.database.printable)")
     try output.line(
-      "  the current store would be kept as a backup"
-        + (noPin ? "" : ", and the restored one pinned until hopctl migrate or hopctl resume"))
+      "  the current store would become a backup"
+        + (noPin ? "" : ", and the restored one would be pinned until `hopctl migrate` or `hopctl resume`"))
     try output.object([
       "store": location.database.string, "restored": choice.database.string, "version": choice.version,
       "dryRun": true,
@@ -148,7 +150,7 @@ struct RestoreCommand: HopctlCommand {
   /// Reports that the store has its newest backup already, and is pinned to it: restoring it again would lose what was
   /// written since, and the backup that the restore made is the version that was undone.
   private func reportRestored(_ choice: Choice, _ pin: RestorePin, _ location: CanonicalStoreLocation) throws {
-    try output.line("\(store.text) was \(pin.account) already; nothing was changed")
+    try output.line("\(store.text) was already \(pin.account); nothing was changed")
     let command = "hopctl restore \(store.text.quotedForShell) --backup"
     try output.line("  to restore it again: `\(command) \(choice.database.quotedForShell)`")
     if let undone = choice.undone {
@@ -242,7 +244,7 @@ struct RestoreCommand: HopctlCommand {
   ) throws -> Choice {
     guard let newest = generations.first(where: { $0.record?.origin != .restore }) else {
       let listing =
-        "hopctl backups \(location.directory.quotedForShell) lists all backups, including those of renamed stores"
+        "list all backups, including those of renamed stores, with hopctl backups \(location.directory.quotedForShell)"
       guard let undone = generations.first else {
         throw HopdError(
           .notFound, "no backup of this store", at: Place(store: location.database),
@@ -251,8 +253,8 @@ struct RestoreCommand: HopctlCommand {
       throw HopdError(
         .notFound, "only backups by restores exist, which are restored only with --backup",
         at: Place(store: location.database),
-        hint: "`hopctl restore \(location.database.quotedForShell) --backup \(undone.database.quotedForShell)` "
-          + "restores \(undone.record?.from.name ?? "the newest")")
+        hint: "run `hopctl restore \(location.database.quotedForShell) --backup \(undone.database.quotedForShell)` "
+          + "to restore \(undone.record?.from.name ?? "the newest")")
     }
     if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
       throw HopdError(
@@ -300,7 +302,7 @@ struct RestoreCommand: HopctlCommand {
     guard Confirmation.isPossible else {
       throw HopdError(
         .usage, "refusing to restore\(version) without confirmation: standard input is not a terminal",
-        at: Place(store: location.database), hint: "pass --yes; the current store is kept as a backup")
+        at: Place(store: location.database), hint: "pass --yes; the current store becomes a backup")
     }
   }
 
@@ -311,7 +313,7 @@ struct RestoreCommand: HopctlCommand {
     let version = choice.version.map { anyway ? " (\($0) by its label)" : " (\($0))" } ?? ""
     try Confirmation.require(
       "Restore \(store.text) from \(choice.database.printable)\(version)? Later changes are lost; the "
-        + "current store is kept as a backup.",
+        + "current store becomes a backup.",
       refusal: "restore cancelled; nothing was changed")
   }
 }

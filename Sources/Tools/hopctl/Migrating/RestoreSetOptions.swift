@@ -59,7 +59,7 @@ struct RestoreSetOptions: ParsableArguments {
     if watch != nil, !selects {
       throw HopdError(
         .usage, "--watch requires --since, --from-version or --to-version",
-        hint: "hopctl restore --watch NAME --since -1h"
+        hint: "run `hopctl restore --watch NAME --since -1h`"
       )
     }
   }

@@ -27,8 +27,8 @@ struct SetRestore {
       throw HopdError(
         .notFound, "no store of \(place.name.printableLine) has a backup of a migration \(selection.words)",
         at: Place(file: place.directory.path),
-        hint: (try nearest().map { "did you mean \"\($0)\"? " } ?? "")
-          + "list the backups with their versions: `hopctl backups \(place.directory.path.quotedForShell)`")
+        hint: (try nearest().map { "pass \"\($0)\", or " } ?? "")
+          + "list the backups and versions with `hopctl backups \(place.directory.path.quotedForShell)`")
     }
     let count = stores.count { if case .migrated = $0.state { true } else { false } }
     if dryRun {
@@ -167,7 +167,7 @@ struct SetRestore {
     let pinned = results.contains { $0.pin?.group != nil && $0.pin?.group == group }
     if let group, pinned {
       try output.line("  pinned as the group \(group): hopd does not migrate them until the group is unpinned")
-      try output.line("  `\(PinGroup(group).command)` unpins it")
+      try output.line("  to unpin it: `\(PinGroup(group).command)`")
     }
     let isOpen = count(.waiting) + count(.untried) > 0
     if isOpen { try output.line("  run the same command to continue") }
@@ -184,16 +184,16 @@ struct SetRestore {
     guard Confirmation.isPossible else {
       throw HopdError(
         .usage,
-        "refusing to restore \(MessageFormatter.count(count, "store", "stores")) by backups: without a terminal it "
-          + "needs --yes", at: Place(file: place.directory.path),
-        hint: "pass --dry-run to list them, or --yes; each current store is kept as a backup")
+        "refusing to restore \(MessageFormatter.count(count, "store", "stores")) without confirmation: standard input "
+          + "is not a terminal", at: Place(file: place.directory.path),
+        hint: "pass --dry-run to list them, or --yes; each current store becomes a backup")
     }
   }
 
   private func ask(_ count: Int) throws {
     try Confirmation.require(
       "Replace \(MessageFormatter.count(count, "store by its backup", "stores by their backups"))? The app loses what "
-        + "later changes; each current store is kept as a backup.",
+        + "later changes; each current store becomes a backup.",
       refusal: "restore cancelled; nothing was changed")
   }
 }

@@ -61,7 +61,7 @@ struct SetStore {
           "the store does not have the version \(backup.record.to.name) any more, to which the migration from "
             + "\(backup.record.from.name) led",
           at: Place(store: database),
-          hint: "`hopctl restore \(database.quotedForShell) --backup \(file)` restores it anyway"))
+          hint: "run `hopctl restore \(database.quotedForShell) --backup \(file)` to restore it anyway"))
     }
   }
 

@@ -41,7 +41,7 @@ struct MappingSubject {
     } else {
       let parts = try hops.loaded(pair)
       guard let own = parts.first(where: { $0.mapping.path == path }) else {
-        throw HopdError(.internalError, "a mapping model that fits cannot be loaded", at: Place(file: path))
+        throw HopdError(.internalError, "a mapping model that matches cannot be loaded", at: Place(file: path))
       }
       loaded = own
       others = parts.map(\.mapping).filter { $0.path != path }
@@ -76,7 +76,7 @@ struct MappingSubject {
       }
       throw HopdError(
         .staleMapping, "the mapping model matches no two versions of the given models", at: place,
-        hint: "pass the model it was made for; given: \(names.joined(separator: "; "))")
+        hint: "pass the model it was created for; given: \(names.joined(separator: "; "))")
     }
     guard fitting.count == 1 else {
       throw HopdError(
@@ -89,7 +89,7 @@ struct MappingSubject {
     }
     // Pairs are never empty here, and are in the order of versions.
     guard let pair = first.hops.pairs.min(by: { distance($0) < distance($1) }) else {
-      throw HopdError(.internalError, "a mapping model that fits has no pair of versions", at: place)
+      throw HopdError(.internalError, "a mapping model that matches has no pair of versions", at: place)
     }
     let alternatives = first.hops.pairs.filter { $0 != pair }.map { pair in
       let (source, destination) = first.hops.models(of: pair)

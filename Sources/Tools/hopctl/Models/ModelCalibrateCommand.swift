@@ -123,7 +123,7 @@ struct ModelCalibrateCommand: HopctlCommand {
       at: Place(file: folder),
       hint: source.tags == nil
         ? "add --tags 'v*' to try the source of the releases too"
-        : "pass the folder, or --target, whose models the hashes are of")
+        : "pass the directory, or --target, whose models the hashes are of")
   }
 
   private func report(_ calibration: Calibration, _ new: [String: String], _ file: FilePath) throws {

@@ -54,8 +54,7 @@ struct ModelCommand: ParsableCommand {
     let names = bundle.versions.map(\.name)
     throw HopdError(
       .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
-      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
-        ?? "its versions are: \(names.joined(separator: ", "))")
+      hint: NearestName.hint(NearestName.among(names, to: name), of: names))
   }
 
   /// Throws if the version of that name was left out.

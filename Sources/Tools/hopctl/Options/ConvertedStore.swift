@@ -46,7 +46,7 @@ enum ConvertedStore {
     guard failed.isEmpty else {
       throw HopdError(
         .xmlStoreInvalid, "the SQLite store created from the XML store is incomplete; it was removed", at: place,
-        hint: "let the app convert it: migratePersistentStore with NSSQLiteStoreType",
+        hint: "convert it with the app: migratePersistentStore with NSSQLiteStoreType",
         reasons: failed.map { HopdError(.xmlStoreInvalid, "\($0.name): \($0.detail)") })
     }
     return try body(made)

@@ -78,8 +78,8 @@ struct MappingOptions: ParsableArguments {
       let names = known.sorted().map(\.printableLine).joined(separator: ", ")
       return HopdError(
         .unusedPolicy, "--policy: no mapping model or stage uses \(name.printableLine)",
-        hint: near.map { "did you mean \($0.printableLine)?" }
-          ?? (known.isEmpty ? "the given mapping models use no policy" : "they use: \(names)"))
+        hint: near.map { "use '\($0.printableLine)'" }
+          ?? (known.isEmpty ? "remove it; the mapping models use no policy" : "use one of: \(names)"))
     }
   }
 

@@ -20,8 +20,8 @@ struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("models"),
     help: """
-      A .xcdatamodeld, .xcdatamodel, .momd, .mom, a store that holds its model, a folder of these, or a folder of \
-      Swift source with SwiftData models; may be repeated.
+      A .xcdatamodeld, .xcdatamodel, .momd, .mom, a store that contains its model, a directory of these, or one of \
+      Swift source with SwiftData models; repeatable.
       """,
     completion: .file())
   var models: [String] = []
@@ -29,8 +29,8 @@ struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("mappings"),
     help: """
-      A .xcmappingmodel, .cdm, .hopmap.toml, .hopstages.toml, or a folder of them; may be repeated. The folders of \
-      --models are searched, too.
+      A .xcmappingmodel, .cdm, .hopmap.toml, .hopstages.toml, or a directory of them; repeatable. The directories of \
+      --models are searched too.
       """,
     completion: .file())
   var mappings: [String] = []
@@ -251,7 +251,7 @@ extension Configuration {
     let names = watches.map(\.name).joined(separator: ", ")
     throw HopdError(
       .usage, "the configuration has no watch \"\(name)\"", at: Place(file: FilePath(file)),
-      hint: "its watches are: \(names)")
+      hint: "use one of: \(names)")
   }
 }
 

@@ -38,7 +38,7 @@ struct FoundModels {
     return switch origin {
     case .watch: "using the models and rules of the watch \((watch ?? "").printableLine), which includes the store"
     case .beside: "using the models next to the store: \(names)"
-    case .store: "using the model in the store itself"
+    case .store: "using the model in the store"
     }
   }
 

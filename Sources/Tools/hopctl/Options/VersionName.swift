@@ -13,12 +13,10 @@ extension ModelCatalog {
     guard let name, !versions.isEmpty, !canName(name) else { return }
     if let refusal = refusal(of: name) { throw refusal }
     let names = versions.map(\.model.name)
-    let near = NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
-    // Of few versions all are listed: the nearest may be another one than was meant.
-    let all = near == nil || names.count <= 12 ? "the versions are: \(names.joined(separator: ", "))" : nil
+    let near = NearestName.among(names, to: name)
     throw HopdError(
-      code, "no model has a version “\(name.printableLine)”", at: Place(file: bundles.first?.path),
-      hint: [near, all].compactMap(\.self).joined(separator: " "))
+      code, "no such version: '\(name.printableLine)'", at: Place(file: bundles.first?.path),
+      hint: NearestName.hint(near, of: names))
   }
 }
 

@@ -17,7 +17,7 @@ enum ErrorReport {
     default:
       HopdError(
         .internalError, "internal error", cause: error,
-        hint: "please report this bug and attach the output of `hopctl doctor`")
+        hint: "report this bug and attach the output of `hopctl doctor`")
     }
   }
 

@@ -47,8 +47,8 @@ struct MigrationOutput {
     case .repaired:
       try output.line(
         "repaired \(path): \(report.to), \(MessageFormatter.count(Int64(report.repaired.count), "object", "objects")) "
-          + "of the schema made, \(MessageFormatter.duration(report.seconds))")
-      for object in report.repaired { try output.line("  made \(object.sentence)") }
+          + "of the schema created, \(MessageFormatter.duration(report.seconds))")
+      for object in report.repaired { try output.line("  created \(object.sentence)") }
       try reportBackups(report)
     case .migrated, .completedBeforeCrash:
       let rows = report.rows.values.reduce(0, &+)
@@ -58,7 +58,7 @@ struct MigrationOutput {
       try output.line(
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
-      for object in report.repaired { try output.line("  made \(object.sentence)") }
+      for object in report.repaired { try output.line("  created \(object.sentence)") }
       for drop in report.dropped {
         try output.line("  dropped \(drop.subject): \(drop.amount)")
       }

@@ -38,10 +38,9 @@ struct Table<Row> {
     for name in names {
       guard let column = all.first(where: { $0.name == name }) else {
         let known = all.map(\.name)
-        let near = NearestName.among(known, to: name).map { "did you mean \($0)? " } ?? ""
         throw HopdError(
           .usage, "unknown column '\(name.printableLine)'",
-          hint: near + "columns: \(known.joined(separator: ", "))")
+          hint: NearestName.hint(NearestName.among(known, to: name), of: known))
       }
       columns.append(column)
     }
@@ -76,9 +75,10 @@ struct Table<Row> {
       let shared = Self.sharedFolders(of: texts)
       for row in cells.indices.dropFirst() {
         let text = cells[row][column]
-        // The beginning that all have goes first; paths that differ early are cut in their middle.
+        // The beginning that all have is cut first; paths that differ early are cut in their middle.
         let place = shared > text.columns - left ? String.Cut.start : .middle
-        cells[row][column] = text.cut(to: left, at: place)
+        let isLong = text.description.fileName.columns >= left
+        cells[row][column] = text.cut(to: left, at: isLong ? .name : place)
       }
       widths[column] = cells.map { $0[column].columns }.max() ?? 0
     }

@@ -54,7 +54,12 @@ extension String {
   /// Where a text is cut that is too long.
   enum Cut {
     case start, middle, end
+    /// A path whose file name is too long: only that is shown, cut in front of its end.
+    case name
   }
+
+  /// What follows the last slash.
+  var fileName: Substring { suffix(from: lastIndex(of: "/").map { index(after: $0) } ?? startIndex) }
 
   /// Returns the text in at most so many columns, with "…" for what is cut.
   func cut(to width: Int, at place: Cut) -> String {
@@ -67,6 +72,12 @@ extension String {
       // The ends of paths tell more than their beginnings.
       let head = beginning((width - 1) / 3)
       return head + "…" + ending(width - 1 - head.columns)
+    case .name:
+      let name = fileName
+      guard name.columns > width else { return String(name) }
+      // Names differ at their beginnings; their ends are mostly the same extension.
+      let head = name.beginning(width < 16 ? width - 1 : (width - 1) * 2 / 3)
+      return head + "…" + name.ending(width - 1 - head.columns)
     }
   }
 }

@@ -81,13 +81,13 @@ package struct AlterCompiler {
 
   private func decision(_ options: EngineOptions, history: String?) -> HopDecision {
     do throws(Reason) {
-      guard options.altering != .never else { throw Reason("altering is switched off") }
+      guard options.altering != .never else { throw Reason("altering is disabled") }
       if let history, isLast || hop.index == 0 { throw Reason(history) }
       try checkHop()
       if file.isStore { try checkFile() }
       let program = program()
       guard plan.found.givesPagesBack || program.droppedTables.isEmpty else {
-        throw Reason("tables are removed, and the file does not give their pages back")
+        throw Reason("tables are removed, and the file does not release their pages")
       }
       if options.altering == .whereFaster { try TouchedPages(plan: plan, hop: hop, program: program).check() }
       return .alter(program)
@@ -122,7 +122,7 @@ package struct AlterCompiler {
   /// Checks that the history of the store can stay in its tables, with at most some values changed.
   private func checkHistory() throws(Reason) {
     if let cleared = plan.clearedHistory.first(where: { $0.rows > 0 }) {
-      throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
+      throw Reason("the rows of \(cleared.table) are dropped, and a copy would contain them")
     }
     guard let last = plan.hops.last, let carry = last.history else { return }
     if let mirroring = carry.mirroring, !(mirroring.numbers.isEmpty && mirroring.removed.isEmpty) {
@@ -141,7 +141,7 @@ package struct AlterCompiler {
   private func checkFile() throws(Reason) {
     try checkHistory()
     let found = plan.found
-    if let table = found.internalTables.first { throw Reason("the store has the table \(table) of SQLite's own") }
+    if let table = found.internalTables.first { throw Reason("the store has the internal SQLite table \(table)") }
     // Free pages would be copied too, with the deleted data in them.
     guard found.freePages <= found.pages / 4 else {
       throw Reason("\(found.freePages) of the \(found.pages) pages of the file are free")
@@ -178,7 +178,7 @@ package struct AlterCompiler {
         switch actions[name] {
         case .keep(let lineage):
           let table = try keep(lineage)
-          guard taken.insert(lineage.origin).inserted else { throw Reason("its rows are shared with another table") }
+          guard taken.insert(lineage.origin).inserted else { throw Reason("rows are shared with another table") }
           kept.append(table)
         case .rewrite(let reason): throw Reason(reason)
         case .create, nil: written.append(.init(name: name, definition: definition, reason: nil))
@@ -210,11 +210,11 @@ package struct AlterCompiler {
     _ table: EntityTable, _ lineage: TableLineage
   ) throws(Reason) -> AlterProgram.KeptTable {
     guard let before = source.table(named: lineage.origin) else {
-      throw Reason("its rows come from elsewhere")
+      throw Reason("rows come from another source")
     }
     if file.isStore { try checkText(file.tables[lineage.origin] ?? "", of: before) }
     guard lineage.appended.isEmpty || source.frameworkVersion >= Self.appendsSince else {
-      throw Reason("Core Data of framework \(source.frameworkVersion) makes a table again to add a column")
+      throw Reason("Core Data of framework \(source.frameworkVersion) recreates a table to add a column")
     }
     let appended = Set(lineage.appended.map(\.name))
     var values: [AlterProgram.ColumnValue] = []
@@ -222,7 +222,7 @@ package struct AlterCompiler {
       guard let value = lineage.values[column.name] else { continue }
       guard appended.contains(column.name) ? !value.isNull : value.column(of: "s") != column.name else { continue }
       // While rows are updated one by one, two could briefly have the same value.
-      if final.isUnique(column.name, in: table) { throw Reason("its column \(column.name) changes and must be unique") }
+      if final.isUnique(column.name, in: table) { throw Reason("column \(column.name) changes and must be unique") }
       values.append(AlterProgram.ColumnValue(column: column.name, value: value))
     }
     return AlterProgram.KeptTable(
@@ -232,11 +232,11 @@ package struct AlterCompiler {
 
   private func keep(_ join: JoinTable, _ lineage: TableLineage) throws(Reason) -> AlterProgram.KeptTable {
     guard let before = source.joinTable(named: lineage.origin) else {
-      throw Reason("its pairs come from elsewhere")
+      throw Reason("pairs come from another source")
     }
     let text = file.tables[before.name] ?? ""
     guard !file.isStore || TableText.withPlainName(text, of: before.name) == before.createStatement else {
-      throw Reason("it has another text than Core Data writes")
+      throw Reason("its SQL differs from Core Data's")
     }
     let renamed = zip(before.columns, join.columns).filter { $0 != $1 }.map {
       AlterProgram.NewName(before: $0, after: $1)
@@ -253,7 +253,7 @@ package struct AlterCompiler {
       found.definitions.count == table.columns.count,
       Set(found.definitions)
         == Set(table.columns.map { TableText.definition(of: $0.name, type: $0.declaredType) })
-    else { throw Reason("it has another text than Core Data writes") }
+    else { throw Reason("its SQL differs from Core Data's") }
   }
 
   // MARK: Indexes

@@ -224,9 +224,9 @@ extension AlterProgram {
   package var changes: [TableChange] {
     let made = Set(written.map(\.name))
     return kept.map { TableChange(table: $0.name, action: $0.isUnchanged ? .kept : .altered, reason: $0.change) }
-      + written.map { TableChange(table: $0.name, action: .written, reason: $0.reason ?? "it is new") }
+      + written.map { TableChange(table: $0.name, action: .written, reason: $0.reason ?? "new table") }
       + droppedTables.filter { !made.contains($0) }.map {
-        TableChange(table: $0, action: .removed, reason: "the next version has no table of that name")
+        TableChange(table: $0, action: .removed, reason: "not in the next version")
       }
   }
 
@@ -244,7 +244,7 @@ extension AlterProgram {
       revalued == 0 ? "" : "values set in \(Self.count(revalued, "table"))",
       written.isEmpty ? "" : "\(Self.count(written.count, "table")) written",
       tables(.removed) == 0 ? "" : "\(Self.count(tables(.removed), "table")) removed",
-      createdIndexes.isEmpty ? "" : "\(Self.count(createdIndexes.count, "index", "indexes")) made",
+      createdIndexes.isEmpty ? "" : "\(Self.count(createdIndexes.count, "index", "indexes")) created",
       droppedIndexes.isEmpty ? "" : "\(Self.count(droppedIndexes.count, "index", "indexes")) dropped",
     ].filter { !$0.isEmpty }
     return parts.isEmpty ? "no table changes" : parts.joined(separator: ", ")
@@ -260,12 +260,12 @@ extension AlterProgram.KeptTable {
   fileprivate var change: String {
     let filled = values.filter { $0.column != "Z_ENT" }
     let parts = [
-      origin == name ? "" : "it was \(origin)",
-      renamed.isEmpty ? "" : "its columns get other names",
-      appended.isEmpty ? "" : "it gets \(appended.map(\.name).joined(separator: ", "))",
-      filled.count == values.count ? "" : "its rows get other entity numbers",
-      filled.isEmpty ? "" : "its rows get values of \(filled.map(\.column).joined(separator: ", "))",
+      origin == name ? "" : "renamed from \(origin)",
+      renamed.isEmpty ? "" : "columns renamed",
+      appended.isEmpty ? "" : "adds \(appended.map(\.name).joined(separator: ", "))",
+      filled.count == values.count ? "" : "entity numbers change",
+      filled.isEmpty ? "" : "sets \(filled.map(\.column).joined(separator: ", "))",
     ].filter { !$0.isEmpty }
-    return parts.isEmpty ? "it is unchanged" : parts.joined(separator: "; ")
+    return parts.isEmpty ? "unchanged" : parts.joined(separator: "; ")
   }
 }

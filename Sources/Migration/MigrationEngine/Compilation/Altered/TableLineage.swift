@@ -55,8 +55,8 @@ struct HopLineage: Sendable {
       do throws(Reason) {
         actions[table] = .create
         guard let all = inserts[table], let insert = all.first else { return }
-        if let subject = updated[table] { throw Reason("\(subject) is worked out from other rows") }
-        guard all.count == 1 else { throw Reason("its rows come from several tables") }
+        if let subject = updated[table] { throw Reason("\(subject) is derived from other rows") }
+        guard all.count == 1 else { throw Reason("rows come from several tables") }
         var lineage = TableLineage(insert.sourceTable)
         try check(insert, &lineage)
         actions[table] = .keep(lineage)
@@ -79,33 +79,33 @@ extension TableLineage {
   /// Follows the entity table into a table of the hop's destination.
   fileprivate mutating func pass(_ hop: Hop, into table: EntityTable, _ insert: Insertion) throws(Reason) {
     guard let before = hop.sourceSchema.table(named: insert.sourceTable) else {
-      throw Reason("its rows come from elsewhere")
+      throw Reason("rows come from another source")
     }
     try requireAllRows(insert, conditions: [])
-    guard before.uniqueConstraints == table.uniqueConstraints else { throw Reason("its constraints change") }
+    guard before.uniqueConstraints == table.uniqueConstraints else { throw Reason("constraints change") }
     let wanted = Dictionary(table.columns.map { ($0.name, $0) }) { first, _ in first }
     for column in before.columns {
-      guard let same = wanted[column.name] else { throw Reason("its column \(column.name) goes") }
-      guard same.declaredType == column.declaredType else { throw Reason("its column \(column.name) changes its type") }
+      guard let same = wanted[column.name] else { throw Reason("column \(column.name) is dropped") }
+      guard same.declaredType == column.declaredType else { throw Reason("column \(column.name) changes its type") }
     }
     let inserted = Dictionary(insert.columns.map { ($0.name, $0.value) }) { first, _ in first }
     let known = Set(before.columns.map(\.name))
     for column in table.columns {
       let value = inserted[column.name] ?? .null
-      guard value.traits.isEmpty else { throw Reason("its column \(column.name) is worked out from elsewhere") }
+      guard value.traits.isEmpty else { throw Reason("column \(column.name) is computed") }
       values[column.name] = value
       if !known.contains(column.name) {
         appended.append(AlterProgram.TableColumn(name: column.name, declaredType: column.declaredType))
       }
     }
-    guard values["Z_PK"]?.column(of: "s") == "Z_PK" else { throw Reason("its rows get other keys") }
+    guard values["Z_PK"]?.column(of: "s") == "Z_PK" else { throw Reason("primary keys change") }
   }
 
   /// Follows a join table into one of the hop's destination. Its columns may change their names but not their
   /// positions, because the table's text has them in order.
   fileprivate mutating func pass(_ hop: Hop, into join: JoinTable, _ insert: Insertion) throws(Reason) {
     guard let before = hop.sourceSchema.joinTable(named: insert.sourceTable) else {
-      throw Reason("its pairs come from a column")
+      throw Reason("pairs come from a column")
     }
     let ends: [SQLExpression] = [before.ownerColumn, before.targetColumn].map {
       "\(SQLExpression.column($0)) IS NOT NULL"
@@ -113,14 +113,14 @@ extension TableLineage {
     try requireAllRows(insert, conditions: Set(ends))
     let inserted = Dictionary(insert.columns.map { ($0.name, $0.value) }) { first, _ in first }
     let places = join.columns.map { inserted[$0]?.column(of: "s") }
-    guard places == before.columns else { throw Reason("its columns change their places") }
+    guard places == before.columns else { throw Reason("column order changes") }
     for (new, old) in zip(join.columns, before.columns) { values[new] = .column(old) }
   }
 
   private func requireAllRows(_ insert: Insertion, conditions: Set<SQLExpression>) throws(Reason) {
     guard insert.tables.count == 1, !insert.mayRepeat, insert.suffix.isEmpty else {
-      throw Reason("its rows are put together")
+      throw Reason("rows are merged")
     }
-    guard Set(insert.conditions) == conditions else { throw Reason("some of its rows are left out") }
+    guard Set(insert.conditions) == conditions else { throw Reason("some rows are omitted") }
   }
 }

@@ -15,7 +15,7 @@ struct TouchedPages {
     guard touched > 0.75 * (pages + schemaPages) else { return }
     let all = program.written.count + program.kept.count
     let changed = program.kept.count { !$0.isUnchanged } + program.written.count
-    throw AlterCompiler.Reason("\(changed) of its \(all) tables change, and most pages of the file with them")
+    throw AlterCompiler.Reason("\(changed) of \(all) tables change, and most pages of the file")
   }
 
   private var pages: Double { Double(max(1, plan.found.pages)) }

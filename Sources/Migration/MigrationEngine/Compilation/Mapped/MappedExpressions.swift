@@ -231,6 +231,6 @@ extension MappedExpressions {
     HopdError(
       .mappingUnsupported, "the expression cannot be followed: \(what)",
       at: Place(hop: hop.title, entity: range.mapping.name, property: property),
-      hint: "write it in another way, or use a policy")
+      hint: "write a different expression, or use a policy")
   }
 }

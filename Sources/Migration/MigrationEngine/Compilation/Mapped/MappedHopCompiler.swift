@@ -313,7 +313,7 @@ package struct MappedHopCompiler {
           throw HopdError(
             .defaultUnsupported, "its default is an object that only the app can turn into a stored value",
             at: Place(hop: hop.title, entity: entity.name, property: name),
-            hint: "give the attribute a value in the mapping model, or make it optional without a default")
+            hint: "set the attribute in the mapping model, or make it optional without a default")
         }
         result.append((column, literal))
       }
@@ -359,7 +359,7 @@ extension MappedHopCompiler {
                   the key \(column: 1)
                   """,
                 entity: one.sourceEntity, property: nil,
-                hint: "narrow one of the two filters, so that each object fulfils one of them",
+                hint: "narrow one of the two filters, so that each object matches one of them",
                 code: .overlappingParts))
           ]))
     }

@@ -142,7 +142,7 @@ struct MappedHopValidation {
       .invalidRows, "objects break the rules of the version they are migrated to (Core Data 1560)",
       at: Place(hop: hop),
       hint:
-        "correct them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, "
+        "correct them with the app, or choose how to handle them: `invalid_rows = \"skip\"`, "
         + (violations.contains { defaultValue(for: $0.rule) != nil } ? "\"default\" or " : "or ")
         + "\"quarantine\", for all or by entity (hopctl: --invalid-rows)", reasons: reasons)
   }

@@ -20,7 +20,7 @@ extension RelationshipSetters {
           the object with key \(column: 0) would get several objects where there is room for one: those with the keys \
           \(column: 1) and \(column: 2)
           """, entity: setter.range.mapping.name, property: setter.relationship.name,
-        hint: "narrow the expression down to one object in the mapping model"))
+        hint: "narrow the expression to one object in the mapping model"))
   }
 
   /// Refuses an object that two owners of one mapping need if it can have only one.
@@ -31,7 +31,7 @@ extension RelationshipSetters {
         \(column: 1) and \(column: 2)
         """,
       entity: setter.range.mapping.name, property: setter.relationship.name,
-      hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
+      hint: "make the inverse a to-many, or narrow the expression in the mapping model")
     let key = SQLExpression.column(column, of: "t")
     return [
       Action(

@@ -180,7 +180,7 @@ struct RelationshipSetters {
                   the object with key \(column: 0) would get objects made of one of \(possible.name), which several \
                   mappings make: \(names)
                   """, entity: range.mapping.name, property: relationship.name,
-                hint: "specify the mapping whose objects are meant in the mapping model", code: .mappingUnsupported)
+                hint: "specify the mapping of these objects in the mapping model", code: .mappingUnsupported)
             ))
           continue
         }
@@ -199,7 +199,7 @@ struct RelationshipSetters {
         and the destination of the relationship is \(relationship.destinationEntityName)
         """, entity: range.mapping.name,
       property: relationship.name,
-      hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)", code: .mappingUnsupported)
+      hint: "use a mapping that creates objects of \(relationship.destinationEntityName)", code: .mappingUnsupported)
   }
 
   private func reachedEntity(
@@ -228,7 +228,7 @@ struct RelationshipSetters {
       throw unsupported(
         "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)", range,
         relationship.name,
-        hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)")
+        hint: "use a mapping that creates objects of \(relationship.destinationEntityName)")
     }
   }
 

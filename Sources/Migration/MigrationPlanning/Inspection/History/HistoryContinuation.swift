@@ -120,7 +120,7 @@ struct HistoryContinuation {
       findings.add(
         .historyNotUnderstood,
         "its changes say by position which properties have changed; the list of properties changes, and the place of "
-          + "\(doubt) in it is not known", at: Place(entity: destination), hint: Self.hint)
+          + "\(doubt) in it is unknown", at: Place(entity: destination), hint: Self.hint)
       return
     }
     carry.columns[number] = HistoryCarry.ColumnsChange(
@@ -131,7 +131,7 @@ struct HistoryContinuation {
         .historyWidened,
         "\(strange.counted("change")) of this entity have a list of changed properties of another "
           + "length than it should be; they name all properties from now on", at: Place(entity: destination),
-        hint: "readers of the history see more changes than there were")
+        hint: "expect readers of the history to see extra changes")
     }
   }
 

@@ -74,8 +74,9 @@ struct HistoryInspection {
       .historyCleared,
       "the persistent history is cleared: "
         + lost.map { "\($0.rows.counted("row")) of \($0.table)" }.joined(separator: ", "),
-      hint: "its readers (other processes, widgets, sync) start over, as after an expired history token; "
-        + "`history = \"refuse\"` leaves such stores alone")
+      hint:
+        "set `history = \"refuse\"` to skip such stores; otherwise readers of the history (other processes, widgets, "
+        + "sync) start over, as after an expired history token")
   }
 
   /// Returns why a store whose history has rows is not migrated; nil if it is. Tables that Core Data made with the
@@ -89,13 +90,13 @@ struct HistoryInspection {
     let list = filled.map(\.rawValue).joined(separator: ", ")
     guard rule == .migrate, let mapped else {
       return HopdError(
-        .historyNotSupported, "the store keeps persistent history (\(list)), and the rules refuse such stores",
-        hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or let the rows "
-          + "of its history go: `history = \"clear\"`, --history clear")
+        .historyNotSupported, "the store has persistent history (\(list)), and the rules refuse such stores",
+        hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or without it: "
+          + "`history = \"clear\"`, --history clear")
     }
     return HopdError(
       .historyNotSupported,
-      "the store keeps persistent history (\(list)), and a mapping model creates its objects again, under keys that "
+      "the store has persistent history (\(list)), and a mapping model creates its objects again, under keys that "
         + "the history does not know",
       at: Place(hop: "\(path.models[mapped].name) → \(path.models[mapped + 1].name)"),
       hint: "drop the rows of its history: `history = \"clear\"`, --history clear; readers of the history then start "

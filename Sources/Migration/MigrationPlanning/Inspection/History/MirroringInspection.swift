@@ -33,7 +33,7 @@ struct MirroringInspection {
       .cloudKitNotSupported,
       "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and such stores are to "
         + "be refused",
-      hint: "migrate it with its app, on a device that is signed in, or try it with its mirroring: "
+      hint: "migrate it with its app, on a device that is signed in, or with its mirroring data: "
         + "`cloudkit = \"migrate\"`, --cloudkit migrate")
   }
 
@@ -51,7 +51,7 @@ struct MirroringInspection {
       refuse("without the rows of its history the mirroring would begin again and upload everything")
     }
     if try HistoryLayout.read(from: reader).layout?.tables.isEmpty != false {
-      refuse("it keeps no persistent history, which the mirroring needs")
+      refuse("it has no persistent history, which the mirroring needs")
     }
     guard findings.errors.isEmpty else { return }
     checkNames()
