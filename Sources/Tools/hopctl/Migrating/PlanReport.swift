@@ -62,7 +62,7 @@ struct PlanReport {
       throw error.error
     }
     output.warn(preview.warnings)
-    for object in preview.objects { try output.line("would make \(object.sentence)") }
+    for object in preview.objects { try output.line("would \(object.gap.isWrong ? "correct" : "make") \(object.sentence)") }
     try show(preview.assessment, preview.plan, repaired: preview.objects)
   }
 
