@@ -24,7 +24,8 @@ MODES = ('rename', 'in-place')
 ADDED = 'added'         # of hopctl import alone
 # Paths of hopctl migrate --repair alone, and how their stores lose objects.
 REPAIRED = {
-    'lacking': "DROP TABLE ZTAG; DELETE FROM Z_2TAGS; DROP INDEX ZPLANT_ZBED_INDEX; ALTER TABLE ZBED DROP COLUMN ZLABEL",
+    'lacking': "DROP TABLE ZTAG; DELETE FROM Z_2TAGS; DROP INDEX ZPLANT_ZBED_INDEX; "
+               "ALTER TABLE ZBED DROP COLUMN ZLABEL",
     'behind': "DROP TABLE ZCRATE; DELETE FROM Z_1PARTS; DROP INDEX ZPART_ZSHELF_INDEX; "
               "ALTER TABLE ZSHELF DROP COLUMN ZCODE",
 }

@@ -394,7 +394,8 @@ import Testing
     + " (16003, 'TRANSACTIONSTRING', 0, 6);"
     + "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (6, 16003, 'app');"
     + "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZTIMESTAMP) VALUES (5, 16002, 6, 7);"
-    + "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) VALUES (4, 16001, 0, 1, 1, 5);"
+    + "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID)"
+    + " VALUES (4, 16001, 0, 1, 1, 5);"
 
   @Test(
     "A repair makes history tables that no row needs, and their numbers",
@@ -435,11 +436,11 @@ import Testing
   @Test(
     "A repair refuses a history table that rows of the others need",
     arguments: [
-      ("DROP TABLE ACHANGE", "the table ACHANGE is missing, and 1 row of ATRANSACTION belongs to rows that it had"),
-      ("DROP TABLE ATRANSACTION", "the table ATRANSACTION is missing, and 1 row of ACHANGE belongs to rows that it had"),
+      ("DROP TABLE ACHANGE", "the table ACHANGE is missing, and 1 row of ATRANSACTION belongs to rows that it"),
+      ("DROP TABLE ATRANSACTION", "the table ATRANSACTION is missing, and 1 row of ACHANGE belongs to rows that it"),
       (
         "DROP TABLE ATRANSACTIONSTRING",
-        "the table ATRANSACTIONSTRING is missing, and 1 row of ATRANSACTION belongs to rows that it had"
+        "the table ATRANSACTIONSTRING is missing, and 1 row of ATRANSACTION belongs to rows that it"
       ),
     ])
   func historyRefusals(_ sql: String, _ words: String) throws {

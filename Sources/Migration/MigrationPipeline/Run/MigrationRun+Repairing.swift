@@ -41,7 +41,9 @@ extension MigrationRun {
     stage = .plan
     guard let plan = try RepairPlan(of: store, rules: request.rules, reader: reader) else { return nil }
     try checkSource(reader)
-    if request.takesNotes { observer(.note(.decision("a copy is repaired: \(plan.gaps.count) objects are missing or wrong"))) }
+    if request.takesNotes {
+      observer(.note(.decision("a copy is repaired: \(plan.gaps.count) objects are missing or wrong")))
+    }
     if replaces {
       try requireSpace(try copyEstimate(reader), area: area, hops: 0..<0)
     } else {

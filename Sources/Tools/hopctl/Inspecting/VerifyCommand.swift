@@ -63,7 +63,9 @@ struct VerifyCommand: HopctlCommand {
       return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
     }
     try output.lines(MessageFormatter.table(rows))
-    if !failed.isEmpty { for gap in missing { try output.line("\(gap.isWrong ? "wrong" : "missing"): \(gap.sentence)") } }
+    if !failed.isEmpty {
+      for gap in missing { try output.line("\(gap.isWrong ? "wrong" : "missing"): \(gap.sentence)") }
+    }
     let error =
       failed.isEmpty
       ? nil
