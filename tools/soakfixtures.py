@@ -12,6 +12,8 @@ path     hops     three hops that write all rows, a checkpoint every few rows
                   some get other numbers and columns, and some are written
          mapped   three hops, the middle one by a mapping model
          added    no hop: hopctl import --into adds the rows of CSV files, with values in files if the store has some
+         lacking  no hop: hopctl migrate --repair makes a table, an index and a column that the store lacks
+         behind   the same, and then the hops of tables
 """
 import base64, hashlib, json, os, re, shutil, sqlite3, subprocess
 
@@ -20,6 +22,13 @@ DATA = ('plain', 'files')
 PATHS = ('hops', 'altered', 'tables', 'mapped')
 MODES = ('rename', 'in-place')
 ADDED = 'added'         # of hopctl import alone
+# Paths of hopctl migrate --repair alone, and how their stores lose objects.
+REPAIRED = {
+    'lacking': "DROP TABLE ZTAG; DELETE FROM Z_2TAGS; DROP INDEX ZPLANT_ZBED_INDEX; "
+               "ALTER TABLE ZBED DROP COLUMN ZLABEL",
+    'behind': "DROP TABLE ZCRATE; DELETE FROM Z_1PARTS; DROP INDEX ZPART_ZSHELF_INDEX; "
+              "ALTER TABLE ZSHELF DROP COLUMN ZCODE",
+}
 
 
 def entity(name, *properties, was=''):
@@ -104,7 +113,7 @@ def ledger(files):
 
 
 def nursery(files):
-    """One version, to which an import adds objects, to-ones and pairs."""
+    """One version, to which an import adds objects, to-ones and pairs, and of which a store lacks objects."""
     return [[
         entity('Bed', attribute('label', 'String', ''), relation('plants', 'Plant', 'bed', many=True)),
         entity('Plant', attribute('name', 'String', ''), attribute('height', 'Double'),
@@ -228,6 +237,10 @@ class Fixture:
         store = f'{self.folder}/stores/a.sqlite'
         say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows',
             str(self.rows), '--seed', str(self.seed))
+        if self.path in REPAIRED:
+            db = sqlite3.connect(store)
+            db.executescript(REPAIRED[self.path])
+            db.close()
         with open(f'{self.folder}/hopd.toml.in', 'w') as f:
             f.write(CONFIGURATION.format(replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
         self.keep_log(store)
@@ -262,8 +275,19 @@ class Fixture:
             other.expect()
             shutil.rmtree(other.folder)
 
+    def migrate(self, root, *options):
+        """What an undisturbed migration prints."""
+        repair = ['--repair'] if self.path in REPAIRED else []
+        return say('hopctl', 'migrate', f'{root}/stores/a.sqlite', '--config', f'{root}/hopd.toml',
+                   '--state-directory', f'{root}/state', *repair, *options)
+
     def require_way(self, root):
         """Hops alter files, or write all rows, where the path says so."""
+        if self.path in REPAIRED:
+            made = {o['kind'] for o in json.loads(self.migrate(root, '--dry-run', '--json'))['repaired']}
+            if made != {'table', 'index', 'column'}:
+                raise Unusable(f'{self.name}: repairs {made}')
+            return
         told = json.loads(say('hopctl', 'plan', f'{root}/stores/a.sqlite', '--config', f'{root}/hopd.toml', '--json'))
         hops = told['execution']
         writes = [h for h in hops if h['action'] == 'write']
@@ -276,11 +300,12 @@ class Fixture:
     def models(self):
         """Writes the models; the name of the first version."""
         to = f'{self.folder}/models'
-        if self.path == ADDED:
-            write_rows(f'{self.folder}/data', self.data == 'files')
+        if self.path in (ADDED, 'lacking'):
+            if self.path == ADDED:
+                write_rows(f'{self.folder}/data', self.data == 'files')
             write_model(to, 'Nursery', nursery(self.data == 'files'))
             return 'Nursery'
-        if self.path == 'tables':
+        if self.path in ('tables', 'behind'):
             write_model(to, 'Depot', depot(self.data == 'files'))
             return 'Depot'
         if self.path == 'hops':
@@ -340,9 +365,11 @@ class Fixture:
             elif when == 'new':
                 say('sh', '-c', self.SETUP, env={**os.environ, 'ROOT': copy})
                 self.require_way(copy)
-                told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml',
-                           '--state-directory', f'{copy}/state', '--json')
+                told = self.migrate(copy, '--json')
                 self.told = told[told.find('{"'):]
+                if self.path in REPAIRED:
+                    say('hopctl', 'verify', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml', '--verify',
+                        'full')
             facts[when] = content(f'{copy}/stores/a.sqlite')
         shutil.rmtree(copy)
         if facts['old'] == facts['new']:

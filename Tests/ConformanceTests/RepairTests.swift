@@ -337,4 +337,136 @@ import Testing
       try connection.integer("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Tag'")
         == connection.integer("SELECT max(Z_PK) FROM ZTAG"))
   }
+
+  // MARK: Numbers
+
+  @Test(
+    "A repair corrects a Z_MAX, and gives no other row another value",
+    arguments: [
+      ("UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Person'", "Person"),
+      ("UPDATE Z_PRIMARYKEY SET Z_MAX = NULL WHERE Z_NAME = 'Book'", "Book"),
+      ("UPDATE Z_PRIMARYKEY SET Z_MAX = 9 WHERE Z_NAME = 'EBook'", "EBook"),
+    ])
+  func lowMark(_ sql: String, _ entity: String) throws {
+    let world = try World()
+    let before = try world.dumped()
+    let marks = { () throws -> [Int64] in
+      try Connection.ofApp(world.location.database).rows("SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") {
+        $0.integer(at: 0)
+      }
+    }
+    let wanted = try marks()
+    try world.edit(sql)
+    #expect(try marks() != wanted)
+    #expect(try !world.failures().isEmpty)
+    let report = try world.repair()
+    let gap = SchemaGap(kind: .highestKey, name: entity, table: "Z_PRIMARYKEY", entity: entity)
+    #expect(report.result == .repaired && report.repaired.map(\.gap) == [gap])
+    #expect(try marks() == wanted)
+    #expect(try world.failures().isEmpty)
+    #expect(try world.dumped() == before)
+    #expect(try world.repair().result == .current)
+  }
+
+  @Test("A repair refuses wrong rows of Z_PRIMARYKEY where nothing is missing")
+  func wrongNumbers() throws {
+    for (sql, words) in [
+      ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 3 WHERE Z_NAME = 'EBook'", "the parent 3 in place of 1"),
+      ("INSERT INTO Z_PRIMARYKEY VALUES (9, 'Shelf', 0, 0)", "which the version does not have"),
+    ] {
+      let world = try World()
+      try world.edit(sql)
+      do {
+        _ = try world.repair()
+        Issue.record("the store passed as repaired")
+      } catch {
+        #expect(error.error.code == .cannotRepair && error.error.message.contains(words), "\(error.error)")
+      }
+    }
+  }
+
+  // MARK: History
+
+  /// History of one transaction, as of one insertion.
+  private static let history =
+    HistoryLayout.made(byFramework: 1344, tombstones: 0).statements.map { $0.createStatement(in: nil) + ";" }.joined()
+    + "INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 4), (16002, 'TRANSACTION', 0, 5),"
+    + " (16003, 'TRANSACTIONSTRING', 0, 6);"
+    + "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (6, 16003, 'app');"
+    + "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZTIMESTAMP) VALUES (5, 16002, 6, 7);"
+    + "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID)"
+    + " VALUES (4, 16001, 0, 1, 1, 5);"
+
+  @Test(
+    "A repair makes history tables that no row needs, and their numbers",
+    arguments: [
+      ("DELETE FROM ATRANSACTION; DROP TABLE ACHANGE", ["ACHANGE"]),
+      ("DELETE FROM ACHANGE; DROP TABLE ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16002", ["ATRANSACTION"]),
+      ("UPDATE ATRANSACTION SET ZAUTHORTS = NULL; DROP TABLE ATRANSACTIONSTRING", ["ATRANSACTIONSTRING"]),
+      ("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000", ["CHANGE", "TRANSACTION", "TRANSACTIONSTRING"]),
+      ("DELETE FROM ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16003", ["TRANSACTIONSTRING"]),
+      ("UPDATE ATRANSACTION SET Z_PK = 3; UPDATE Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_ENT = 16002", ["TRANSACTION"]),
+    ])
+  func historyTables(_ sql: String, _ made: [String]) throws {
+    let world = try World()
+    try world.edit(Self.history)
+    let texts = { () throws -> [String] in
+      try Connection.ofApp(world.location.database).rows(
+        "SELECT sql FROM sqlite_master WHERE tbl_name IN ('ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING')"
+          + " ORDER BY name"
+      ) { $0.text(at: 0) ?? "" }
+    }
+    let wanted = try texts()
+    #expect(wanted.count == 11)
+    #expect(try world.gaps().isEmpty && world.failures().isEmpty)
+    try world.edit(sql)
+    #expect(try world.failures().map(\.name) == ["history"])
+    let report = try world.repair()
+    #expect(report.repaired.map(\.gap.name) == made, "\(report.repaired)")
+    #expect(try texts() == wanted)
+    #expect(try world.gaps().isEmpty && world.failures().isEmpty)
+    let connection = try Connection.ofApp(world.location.database)
+    // A number that a row refers to is not given again, also where it has no row.
+    for (number, mark) in [(16001, 4), (16002, 5), (16003, 6)] {
+      let found = try connection.integer("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(number)")
+      #expect(found == Int64(mark) || sql.contains("DROP TABLE") && found == nil, "\(number)")
+    }
+  }
+
+  @Test(
+    "A repair refuses a history table that rows of the others need",
+    arguments: [
+      ("DROP TABLE ACHANGE", "the table ACHANGE is missing, and 1 row of ATRANSACTION belongs to rows that it"),
+      ("DROP TABLE ATRANSACTION", "the table ATRANSACTION is missing, and 1 row of ACHANGE belongs to rows that it"),
+      (
+        "DROP TABLE ATRANSACTIONSTRING",
+        "the table ATRANSACTIONSTRING is missing, and 1 row of ATRANSACTION belongs to rows that it"
+      ),
+    ])
+  func historyRefusals(_ sql: String, _ words: String) throws {
+    let world = try World()
+    try world.edit(Self.history + sql)
+    do {
+      _ = try world.repair()
+      Issue.record("the history was repaired")
+    } catch {
+      let messages = ([error.error] + error.error.reasons).map(\.message)
+      #expect(messages.contains { $0.contains(words) }, "\(messages)")
+    }
+  }
+
+  @Test("The repaired copy has another schema version, by which recovery tells the two stores apart")
+  func schemaVersion() throws {
+    // A row of Z_PRIMARYKEY alone changes no schema.
+    for sql in ["UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Person'", "DROP TABLE ZTAG"] {
+      let world = try World()
+      try world.edit(sql)
+      let number = { () throws -> Int64? in
+        try Connection.ofApp(world.location.database).integer("PRAGMA schema_version")
+      }
+      let before = try #require(try number())
+      _ = try world.repair()
+      #expect(try number() == before + 1)
+    }
+  }
 }

@@ -32,6 +32,19 @@ struct RepairCommandTests {
     #expect(again.result?.text == "current" && again.repaired == nil)
   }
 
+  @Test("A Z_MAX that is too low is wrong, not missing, and is corrected")
+  func lowMark() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", version: "Zoo 10")
+    try room.sql(store, "UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Animal';")
+    let text = try room.run("verify", store, "--models", room.model)
+    #expect(text.status == 65 && text.output.contains("wrong: the Z_MAX of Animal in Z_PRIMARYKEY"), "\(text.output)")
+    #expect(text.errors.contains("hopctl migrate \(store) --models \(room.model) --repair"), "\(text.errors)")
+    let done = try room.run("migrate", store, "--models", room.model, "--repair")
+    #expect(done.output.contains("  corrected the Z_MAX of Animal in Z_PRIMARYKEY"), "\(done.output)\(done.errors)")
+    #expect(try room.run("verify", store, "--models", room.model).status == 0)
+  }
+
   @Test("The refusal of a store that is behind names the repair, which migrates it too")
   func storeBehind() throws {
     let room = try Room()

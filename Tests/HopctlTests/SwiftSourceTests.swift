@@ -120,7 +120,7 @@ struct SwiftSourceTests {
     let explain = try repository.run("explain", store, "--models", app)
     #expect(explain.output.contains("runs code of the app") && explain.output.contains("next: hopctl plan "))
     #expect(try repository.run("explain", app).output.contains("runs code of the app"))
-    for words in [["migrate"], ["rehearse"]] {
+    for words in [["migrate"], ["rehearse"], ["migrate", "--dry-run"]] {
       let refused = try repository.room.run(words: words + [store, "--models", app, "--json"])
       #expect(refused.status == 78, "\(words): \(refused.output) \(refused.errors)")
       #expect((refused.output + refused.errors).contains("stage-without-program"), "\(words): \(refused.output)")
@@ -128,7 +128,12 @@ struct SwiftSourceTests {
     #expect(try Data(contentsOf: URL(filePath: store)) == before)
     let manifest = repository.room.path("fleet.ndjson")
     let scan = try repository.run("fleet", "scan", store, "--models", app, "--output", manifest)
-    #expect(scan.status == 0, "\(scan.errors)")
+    #expect(scan.status == 0 && !scan.output.contains("next: hopctl fleet run"), "\(scan.output) \(scan.errors)")
+    let lines = try String(contentsOfFile: manifest, encoding: .utf8)
+    #expect(lines.contains("\"stage-without-program\"") && !lines.contains("\"hops\""), "\(lines)")
+    let dry = try repository.run("fleet", "run", "--manifest", manifest, "--models", app, "--dry-run")
+    #expect(dry.status == 65 && dry.output.contains("cannot be migrated"), "\(dry.output) \(dry.errors)")
+    #expect(dry.output.contains("runs code of the app"), "\(dry.output)")
     let fleet = try repository.run("fleet", "run", "--manifest", manifest, "--models", app, "--yes")
     #expect(fleet.status == 65 && fleet.output.contains("1 failed"), "\(fleet.output) \(fleet.errors)")
     #expect((fleet.output + fleet.errors).contains("runs code of the app"), "\(fleet.output) \(fleet.errors)")
@@ -164,6 +169,20 @@ struct SwiftSourceTests {
     for column in columns.trimmed.split(separator: ",") where column.hasPrefix("ZCOLOUR") {
       #expect(["green,r", "green,nil,r"].contains(try values(String(column)).trimmed), "\(column)")
     }
+  }
+
+  @Test("A check tries the raw values of an enum, not other numbers")
+  func checkUsesRawValues() throws {
+    let repository = try Repository()
+    try repository.write(
+      "enum Old: Int, Codable { case low = 3, high }\nenum New: Int16, Codable { case low = 3, high }\n"
+        + Self.versions(["var level: Old = Old.low", "var level: New = New.low"], stages: Self.lightweight))
+    let check = try repository.run("check", repository.app)
+    #expect(check.status == 0 && !check.output.contains("number-does-not-fit"), "\(check.output)\(check.errors)")
+    // A number that is no raw value would not fit.
+    try repository.write(
+      Self.versions(["var level: Int = 3", "var level: Int16 = 3"], stages: Self.lightweight))
+    #expect(try repository.run("check", repository.app).output.contains("number-does-not-fit"))
   }
 
   @Test("Commands to type next have the options that chose the source")

@@ -81,6 +81,10 @@ struct AdditionTests {
     try FileManager.default.copyItem(
       atPath: backup.string, toPath: room.path.appending("kept.sqlite").string)
     #expect(try room.lines("kept.sqlite") == before)
+    // By this number recovery tells the two stores of one version apart.
+    let kept = try Connection(path: room.path.appending("kept.sqlite"), access: .immutable)
+    let number = "PRAGMA schema_version"
+    #expect(try kept.integer(number) != connection.integer(number))
     #expect(!room.names.contains { $0.hasSuffix(".tmp") }, "\(room.names)")
   }
 

@@ -146,6 +146,9 @@ import Testing
         == ["A.all": nil, "B.owner": nil, "B.maker": nil])
     let derived = try derive("@Model class A { @Relationship var all: [B] }; @Model class B { var owner: A? }")
     #expect(derived.remarks.map(\.code) == [.lostInverse, .lostInverse])
+    let hints = derived.remarks.compactMap(\.hint)
+    let isTold = hints.contains { $0.contains("inverse: \\B.owner)") && $0.contains("pass --rename A.all= to keep") }
+    #expect(isTold, "\(hints)")
   }
 
   @Test func whatIsNotProvenIsRefusedByNameAndPlace() throws {

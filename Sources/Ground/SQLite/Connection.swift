@@ -194,6 +194,14 @@ package final class Connection {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, runs ? 1 : 0)
   }
 
+  /// Sets the number of the schema's version, which DEFENSIVE forbids otherwise; no other connection may have the file
+  /// open.
+  package func setSchemaVersion(_ version: Int64) throws(SQLiteError) {
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 0)
+    defer { _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1) }
+    try execute("PRAGMA schema_version = \(version & 0x7fff_ffff)")
+  }
+
   /// If true, databases that this connection creates from now on have SQLite's schema format 1, as stores of the first
   /// iPhones do, instead of 4.
   package func makesOldestFileFormat(_ oldest: Bool) {

@@ -10,7 +10,7 @@ import SystemPackage
 extension StoreVerifier {
   /// The checks that a repair does not influence: they concern the rows of the store as it was.
   private static let checksOfRows: Set<String> = [
-    "primary-keys", "external-data", "filtered-counts", "discriminators", "relationships", "order-keys",
+    "external-data", "filtered-counts", "discriminators", "relationships", "order-keys",
     "derived-counts", "derived-values", "model-cache",
   ]
 

@@ -177,6 +177,8 @@ package struct StoreVerifier {
       let check = HistoryCheck(
         reader: reader, layout: schema.history, origin: history, keepAlive: keepAlive)
       if let check = try check.check() { checks.append(check) }
+    } else if let check = try structure.historyTables() {
+      checks.append(check)
     }
     let files = ExternalDataChecks(
       reader: reader, schema: schema, directory: external, expectation: expectation?.externalData)

@@ -240,4 +240,14 @@ struct StructureChecks {
         .joined(separator: "; "),
       isNoted: !renamed.isEmpty)
   }
+
+  /// Checks that the history tables are together, with their numbers; nil for a store that has none.
+  func historyTables() throws(SQLiteError) -> VerificationCheck? {
+    let present = try reader.schemaObjects().filter { $0.type == "table" && HistoryLayout.isHistory(table: $0.name) }
+    guard !present.isEmpty else { return nil }
+    let problems = try reader.historyGaps().map { "\($0.text) is \($0.isWrong ? "too low" : "missing")" }
+    return VerificationCheck(
+      name: "history", problems: problems,
+      fine: "the \(present.count) tables of persistent history are there, with their numbers")
+  }
 }

@@ -52,7 +52,7 @@ package struct HistoryLayout: Sendable, Hashable {
 
   /// The first framework version that is known to number the names of a transaction in ATRANSACTIONSTRING; 851 lacks
   /// it.
-  static let stringsSince: Int64 = 973
+  package static let stringsSince: Int64 = 973
 
   /// Returns the tables as Core Data of a framework version creates them, with that many tombstone columns.
   ///
@@ -108,6 +108,21 @@ package struct HistoryLayout: Sendable, Hashable {
   ) -> HistoryStatement {
     HistoryStatement(
       kind: kind, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
+  }
+
+  /// The columns with keys of a history table's rows, each with its own table.
+  package func references(to table: Table) -> [(column: String, table: String)] {
+    switch table {
+    case .change: []
+    case .transaction: tables[.change] == nil ? [] : [("ZTRANSACTIONID", Table.change.rawValue)]
+    case .transactionString:
+      (tables[.transaction]?.stringColumns ?? []).map { ($0, Table.transaction.rawValue) }
+    }
+  }
+
+  /// Returns a table of this layout, and then its indexes.
+  package func statements(of table: Table) -> [HistoryStatement] {
+    (tables[table].map { [$0] } ?? []) + indexes.filter { $0.table == table.rawValue }
   }
 
   // MARK: Tombstones
@@ -173,6 +188,9 @@ package struct HistoryStatement: Sendable, Hashable, SchemaPart {
   package var columnNames: [String] {
     columnDefinitions.compactMap { $0.split(separator: " ").first.map(String.init) }
   }
+
+  /// Columns of ATRANSACTION with numbers of strings.
+  package var stringColumns: [String] { columnNames.filter { $0.hasSuffix("TS") } }
 
   /// A table's columns, each with its type.
   package var columnDefinitions: [String] {
@@ -265,22 +283,28 @@ extension HistoryLayout {
     if tables.isEmpty { return [] }
     var errors: [HopdError] = []
     for table in [Table.change, .transaction] where tables[table] == nil {
-      errors.append(HistoryLayout.notUnderstood("the history table \(table.rawValue) is missing next to the others"))
+      errors.append(
+        HistoryLayout.notUnderstood(
+          "the history table \(table.rawValue) is missing next to the others", hint: HistoryLayout.repairHint))
     }
     for table in Table.allCases where tables[table] != nil && !numbers.contains(where: { $0.number == table.number }) {
       guard let count = rows[table], count > 0 else { continue }
       errors.append(
         HistoryLayout.notUnderstood(
           "Z_PRIMARYKEY has no row \(table.number) \(table.entityName) for the history table \(table.rawValue), "
-            + "which has \(count) rows"))
+            + "which has \(count) rows", hint: HistoryLayout.repairHint))
     }
     return errors
   }
 
-  private static func notUnderstood(_ message: String) -> HopdError {
-    HopdError(
-      .historyNotUnderstood, message,
-      hint: "open the store once with its app, which repairs its history, or migrate it there")
+  private static let repairHint =
+    "run `hopctl migrate STORE --repair`, which makes what no row needs; or open the store once with its app"
+
+  private static func notUnderstood(
+    _ message: String,
+    hint: String = "open the store once with its app, which repairs its history, or migrate it there"
+  ) -> HopdError {
+    HopdError(.historyNotUnderstood, message, hint: hint)
   }
 
   /// Returns the layout with the texts that Core Data of a framework version makes, as far as they are known.

@@ -91,7 +91,10 @@ package struct StoreFiller {
             schema.derivation(ofAttribute: attribute.name, in: entity.name)?.isCount == true ? .zero : .null)
           continue
         }
-        if let known = enumValues[PropertyKey(entity: entity.name, property: attribute.name)]?.stored {
+        // A constraint needs a value for each row, and an enum has few.
+        if unique[attribute.name] == nil,
+          let known = enumValues[PropertyKey(entity: entity.name, property: attribute.name)]?.stored
+        {
           sources.append(.oneOf(known, shift: Int64(offset)))
           continue
         }

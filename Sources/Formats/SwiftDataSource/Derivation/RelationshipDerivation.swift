@@ -165,9 +165,13 @@ extension ModelDerivation {
   private mutating func remarkLost(_ reason: String, _ end: End, _ other: End?) {
     let relationship = self[end].relationship
     let property = other.map { self[$0].relationship.name } ?? "PROPERTY"
+    // Where both ends have values, only the operator knows which of them hold (`rows-forbid-inference`).
+    let name = "\(target.types[self[end].owner].name).\(relationship.name)"
     remark(
       .lostInverse, "it has no inverse in the model: \(reason)",
       hint: "declare it in a new version, if it should have one: "
-        + "@Relationship(inverse: \\\(relationship.destinationEntityName).\(property))")
+        + "@Relationship(inverse: \\\(relationship.destinationEntityName).\(property)); a hop to that version is "
+        + "refused where objects are related already: pass --rename \(name)= to keep the other end's values, or write "
+        + "a mapping model")
   }
 }

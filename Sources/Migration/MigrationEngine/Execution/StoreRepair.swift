@@ -19,7 +19,9 @@ package struct StoreRepair {
   }
 
   /// Makes the objects in the copy at `path`, which is in rollback mode and has no side files afterwards.
-  package func run(on path: FilePath, at place: Place) throws {
+  ///
+  /// The copy of a store with the schema version `original` gets the next one, whatever is made.
+  package func run(on path: FilePath, original: Int64, at place: Place) throws {
     do {
       let connection = try Connection(path: path, access: .readWrite)
       connection.setProgressHandler(every: 200_000, keepAlive)
@@ -29,6 +31,7 @@ package struct StoreRepair {
       // Values of missing columns are not changes by an app, and a trigger may be a stranger's.
       connection.runsTriggers(false)
       try connection.transaction { try makeAll(connection, at: place) }
+      try connection.setSchemaVersion(original &+ 1)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request", at: place, hint: "retry; the store is unchanged")
     } catch let error as SQLiteError {
@@ -41,6 +44,7 @@ package struct StoreRepair {
     for gap in plan.gaps where gap.kind == .table {
       if let table = schema.table(named: gap.name) { try connection.execute(table.createStatement) }
     }
+    for statement in plan.historyStatements { try connection.execute(statement.createStatement(in: nil)) }
     for gap in plan.gaps where gap.kind == .joinTable {
       if let join = schema.joinTable(named: gap.name) { try connection.execute(join.createStatement) }
     }
@@ -91,12 +95,26 @@ package struct StoreRepair {
   }
 
   private func makeBookkeeping(_ connection: Connection, _ writer: StoreWriter) throws(SQLiteError) {
-    let missing = Set(plan.gaps.filter { $0.kind == .entityNumber }.map(\.name))
-    for entry in plan.schema.primaryKeyEntries where missing.contains(entry.name) {
-      let mark = entry.parent == 0 ? try highestKey(of: entry.name, connection) : 0
-      try connection.run(
-        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
-        [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)])
+    let history = try HistoryLayout.read(from: StoreReader(connection: connection)).layout
+    let reserved = HistoryLayout.Table.allCases.map { table in
+      PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0)
+    }
+    for entry in plan.schema.primaryKeyEntries + reserved {
+      // An entity of a model may be called TRANSACTION too.
+      let gap = plan.gaps.first { gap in
+        [.entityNumber, .highestKey].contains(gap.kind) && gap.name == entry.name
+          && (gap.entity == nil) == entry.isReserved
+      }
+      guard let gap else { continue }
+      let mark = entry.parent == 0 ? try highestKey(of: entry, history, connection) : 0
+      if gap.kind == .entityNumber {
+        try connection.run(
+          "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+          [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)])
+      } else {
+        try connection.run(
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", [.integer(mark), .integer(entry.number)])
+      }
     }
     if plan.gaps.contains(where: { $0.kind == .modelCache }) {
       try writer.createModelCache(try? ModelCache.content(for: plan.schema))
@@ -105,9 +123,15 @@ package struct StoreRepair {
 
   /// The highest key in the table of a root entity and in references to it: no new object may get the key of a row that
   /// something still refers to.
-  private func highestKey(of root: String, _ connection: Connection) throws(SQLiteError) -> Int64 {
-    guard let table = plan.schema.table(of: root) else { return 0 }
-    let columns = [("Z_PK", table.name)] + plan.schema.references(to: table)
+  private func highestKey(
+    of entry: PrimaryKeyEntry, _ history: HistoryLayout?, _ connection: Connection
+  ) throws(SQLiteError) -> Int64 {
+    var columns: [(column: String, table: String)] = []
+    if let table = plan.schema.table(of: entry.name), !entry.isReserved {
+      columns = [("Z_PK", table.name)] + plan.schema.references(to: table)
+    } else if let table = HistoryLayout.Table.allCases.first(where: { $0.number == entry.number }) {
+      columns = [("Z_PK", table.rawValue)] + (history?.references(to: table) ?? [])
+    }
     var highest: Int64 = 0
     for (column, table) in columns {
       let found = try connection.integer(

@@ -41,7 +41,9 @@ extension MigrationRun {
     stage = .plan
     guard let plan = try RepairPlan(of: store, rules: request.rules, reader: reader) else { return nil }
     try checkSource(reader)
-    if request.takesNotes { observer(.note(.decision("a copy is repaired: \(plan.gaps.count) objects are missing"))) }
+    if request.takesNotes {
+      observer(.note(.decision("a copy is repaired: \(plan.gaps.count) objects are missing or wrong")))
+    }
     if replaces {
       try requireSpace(try copyEstimate(reader), area: area, hops: 0..<0)
     } else {
@@ -70,7 +72,7 @@ extension MigrationRun {
       guard error.isInterrupt else { throw error }
       throw HopdError(.interrupted, "stopped on request", at: place)
     }
-    try StoreRepair(plan, keepAlive: heartbeat()).run(on: staged, at: place)
+    try StoreRepair(plan, keepAlive: heartbeat()).run(on: staged, original: try schemaVersion(of: reader), at: place)
     stage = .verify
     try reader.connection.attach(staged, as: RepairedStore.schema)
     let copy = StoreReader(connection: reader.connection, schema: RepairedStore.schema)
@@ -89,6 +91,10 @@ extension MigrationRun {
     return RepairedStore(plan: plan, path: staged, reader: copy, verified: verified, warnings: warnings)
   }
 
+  private func schemaVersion(of reader: StoreReader) throws(SQLiteError) -> Int64 {
+    try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).schema_version") ?? 0
+  }
+
   /// The cost of a copy of the store.
   private func copyEstimate(_ reader: StoreReader) throws(SQLiteError) -> MigrationEstimate {
     let prefix = "PRAGMA \(SQLiteIdentifier.quoted(reader.schema))."
@@ -102,8 +108,8 @@ extension MigrationRun {
 
   /// Puts a repaired copy in the place of a store that has no hops to make.
   func replace(
-    _ lockedStore: LockedStore, with repaired: RepairedStore, metadata: StoreMetadata, fingerprint: SourceFingerprint,
-    area: StagingArea, environment: ReplacementEnvironment
+    _ lockedStore: LockedStore, reading source: StoreReader, with repaired: RepairedStore, metadata: StoreMetadata,
+    fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
   ) throws -> MigrationReport {
     try checkStop()
     try repaired.close()
@@ -111,10 +117,13 @@ extension MigrationRun {
     observer(.replacing)
     try area.releaseDiskSpace(for: .commit)
     let mark = StoreVersionMark(repaired.plan.version)
-    let intent = ReplacementIntent(
+    var intent = ReplacementIntent(
       location: lockedStore.location, job: job, planFingerprint: "repair", source: fingerprint,
       bootIdentifier: try files.bootIdentifier(), staged: repaired.path, journalMode: lockedStore.journalMode,
       from: mark, to: mark, storeUUID: metadata.uuid, startedAt: Int64(time(nil)))
+    // The two stores have one version. The copy has another schema version, by which recovery tells them apart also in
+    // a copy of the directory.
+    intent.schemaVersion = try schemaVersion(of: source)
     hasSwapBegun = true
     let replaced = try swap(environment).replace(
       lockedStore, with: repaired.verified, intent: intent, backup: request.backup, journalMode: request.journalMode,

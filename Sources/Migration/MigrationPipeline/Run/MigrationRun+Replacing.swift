@@ -133,7 +133,8 @@ extension MigrationRun {
     guard let store = behind else {
       guard let repaired, let metadata = assessment.metadata else { return report(.current) }
       return try replace(
-        lockedStore, with: repaired, metadata: metadata, fingerprint: fingerprint, area: area, environment: environment)
+        lockedStore, reading: reader, with: repaired, metadata: metadata, fingerprint: fingerprint, area: area,
+        environment: environment)
     }
     return try migrate(
       store, lockedStore, reading: reader, repaired, fingerprint: fingerprint, area: area, environment: environment)

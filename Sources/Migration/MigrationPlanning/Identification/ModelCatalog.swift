@@ -52,6 +52,11 @@ package struct ModelCatalog: Sendable {
     cache = Self.cache(for: versions)
   }
 
+  /// The raw values of enums in the source of a version, by attribute.
+  package func enumValues(of version: CatalogedVersion) -> [PropertyKey: EnumValues] {
+    bundles.first { $0.path == version.path }?.origin?.enumValues[version.model.name] ?? [:]
+  }
+
   /// Creates a cache that holds the results for every version: its match, its chain, its further hops.
   private static func cache(for versions: [CatalogedVersion]) -> Cache { Cache(limit: max(64, 8 * versions.count)) }
 

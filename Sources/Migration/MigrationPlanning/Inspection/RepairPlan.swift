@@ -37,13 +37,17 @@ package struct RepairPlan: Sendable {
     version = store.version
     schema = try reader.layout(of: store.version.model, frameworkVersion: store.metadata.frameworkVersion)
     gaps = try reader.gaps(in: schema)
-    guard !gaps.isEmpty else { return nil }
+    try inspectNumbers(reader)
+    guard !gaps.isEmpty else {
+      try findings.throwIfAny(at: Place(store: store.location.database))
+      return nil
+    }
     if rules.cloudKit == .refuse { try MirroringInspection.refuse(reader) }
     var inspection = try StoreInspection(schema: schema, reader: reader, of: store.location.database)
     inspection.inspect(store.metadata)
     findings.add(inspection.findings.errors)
-    try inspectNumbers(reader)
     inspectNames(inspection.objects)
+    try inspectHistory(reader)
     try inspectTables(reader)
     for gap in gaps where gap.kind == .column { try inspect(gap, reader) }
     try findings.throwIfAny(at: Place(store: store.location.database))
@@ -71,7 +75,16 @@ package struct RepairPlan: Sendable {
       + schema.filteredCounts.filter { computes($0.table, $0.column, keptBy: $0.triggers) }.map {
         ($0.table, $0.column)
       }
-    return Dictionary(columns.map { ($0.0, [$0.1]) }, uniquingKeysWith: { $0.union($1) })
+    let marks = gaps.contains { $0.kind == .highestKey } ? [("Z_PRIMARYKEY", "Z_MAX")] : []
+    return Dictionary((columns + marks).map { ($0.0, [$0.1]) }, uniquingKeysWith: { $0.union($1) })
+  }
+
+  /// The history tables that are made, with their indexes.
+  package var historyStatements: [HistoryStatement] {
+    let made = HistoryLayout.made(
+      byFramework: schema.frameworkVersion, tombstones: HistoryLayout.tombstoneCount(of: schema.model))
+    return gaps.compactMap { $0.kind == .table ? HistoryLayout.Table(rawValue: $0.name) : nil }
+      .flatMap(made.statements)
   }
 
   private var findings = Findings()
@@ -105,7 +118,7 @@ package struct RepairPlan: Sendable {
   /// Refuses names that are taken, or that are not certain: nothing in the store shows them.
   private mutating func inspectNames(_ objects: [SchemaObject]) {
     let types = Dictionary(objects.map { ($0.name.uppercased(), $0.type) }, uniquingKeysWith: { first, _ in first })
-    for gap in gaps where gap.kind != .column && gap.kind != .entityNumber {
+    for gap in gaps where ![.column, .entityNumber, .highestKey].contains(gap.kind) {
       guard let type = types[gap.name.uppercased()], gap.kind != .index || type != "index" else { continue }
       refuse("\(gap.text) is missing, and the store has the \(type) \(gap.name)", gap)
     }
@@ -121,6 +134,34 @@ package struct RepairPlan: Sendable {
         .joinTableNameUncertain, "the join table \(join.name) is missing, and its name is not certain",
         at: Place(entity: join.entity, property: join.relationship),
         hint: "restore a backup, or open the store with its app")
+    }
+  }
+
+  /// Refuses history tables that rows of the others need: an empty table would say that nothing was changed.
+  private mutating func inspectHistory(_ reader: StoreReader) throws(SQLiteError) {
+    let lost = gaps.filter { $0.kind == .table }.compactMap { HistoryLayout.Table(rawValue: $0.name) }
+    guard !lost.isEmpty, let history = try HistoryLayout.read(from: reader).layout else { return }
+    for table in lost {
+      guard schema.frameworkVersion >= HistoryLayout.stringsSince else {
+        refuse("the table \(table.rawValue) is missing, and its form in so old a store is not known")
+        continue
+      }
+      // A change without its transaction, a transaction without its texts or without its changes.
+      let needs =
+        table == .change
+        ? history.tables[.transaction].map { [("Z_PK", $0.name)] } ?? []
+        : history.references(to: table)
+      var rows: Int64 = 0
+      for (column, other) in needs {
+        rows = max(
+          rows,
+          try reader.connection.integer(
+            "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(other))") ?? 0)
+      }
+      guard rows > 0, let other = needs.first?.1 else { continue }
+      refuse(
+        "the table \(table.rawValue) is missing, and \(rows.grouped) row\(rows == 1 ? "" : "s") of \(other) "
+          + "belong\(rows == 1 ? "s" : "") to rows that it had")
     }
   }
 

@@ -5,8 +5,19 @@ import ManagedObjectModel
 
 extension MigrationPlan {
   /// Throws if stores would pass a stage of the app whose code nothing replaces.
-  package func requireStages() throws(HopdError) {
-    let left = warnings.filter { $0.code == .stageNeedsProgram }.map { warning in
+  package func requireStages() throws(HopdError) { try warnings.requireStages() }
+}
+
+extension ModelCatalog {
+  /// Throws if stores on these hops would pass a stage of the app whose code nothing replaces.
+  package func requireStages(on edges: [MigrationGraph.Edge]) throws(HopdError) {
+    try stagesLeftOut(on: edges).requireStages()
+  }
+}
+
+extension [HopdError] {
+  fileprivate func requireStages() throws(HopdError) {
+    let left = filter { $0.code == .stageNeedsProgram }.map { warning in
       HopdError(.stageWithoutProgram, warning.message, at: warning.place, hint: warning.hint)
     }
     guard let first = left.first else { return }

@@ -48,7 +48,9 @@ struct StoreTrial: Sendable {
       return check
     }
     return try withinFolder { (folder) throws(HopdError) in
-      let sample = SampleStore(model: version.model, frameworkVersion: request.frameworkVersion, files: files)
+      let sample = SampleStore(
+        model: version.model, enumValues: request.catalog.enumValues(of: version),
+        frameworkVersion: request.frameworkVersion, files: files)
       try self.tried(sample, &check, to: target, in: folder)
       return check
     }

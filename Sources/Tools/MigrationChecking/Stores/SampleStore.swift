@@ -12,14 +12,20 @@ import SystemPackage
 struct SampleStore {
   let model: ManagedObjectModel
   let files: LinuxFileSystem
+  /// The raw values of enums in the source of the model.
+  let enumValues: [PropertyKey: EnumValues]
 
   /// The end that names each self many-to-many table whose name cannot be computed: this store may have any name, and
   /// the migration follows it.
   let naming: JoinTableNaming
   let schema: StoreSchema
 
-  init(model: ManagedObjectModel, frameworkVersion: Int64, files: LinuxFileSystem) {
+  init(
+    model: ManagedObjectModel, enumValues: [PropertyKey: EnumValues] = [:], frameworkVersion: Int64,
+    files: LinuxFileSystem
+  ) {
     self.model = model
+    self.enumValues = enumValues
     self.files = files
     let plain = StoreSchema(model: model, frameworkVersion: frameworkVersion)
     naming = SampleStore.naming(of: plain)
@@ -67,7 +73,8 @@ struct SampleStore {
       }
       try files.createUnsyncedFile(location.externalDataDirectory.appending(name.text), content, mode: 0o600)
     }
-    try fresh.make(at: location.database, rows: rows, seed: seed, kind: kind, external: external)
+    try fresh.make(
+      at: location.database, rows: rows, seed: seed, kind: kind, external: external, enumValues: enumValues)
   }
 
   /// Removes a store with all of its files.

@@ -81,7 +81,8 @@ package struct StoreImport {
     }
     // Another number of the schema tells the store from the one that it was copied from.
     let version = try connection.integer("PRAGMA schema_version") ?? 0
-    try connection.execute("PRAGMA schema_version = \((version &+ 1) & 0x7fff_ffff); PRAGMA journal_mode = DELETE")
+    try connection.setSchemaVersion(version &+ 1)
+    try connection.execute("PRAGMA journal_mode = DELETE")
     return imported
   }
 

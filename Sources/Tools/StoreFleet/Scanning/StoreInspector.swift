@@ -86,6 +86,7 @@ package final class StoreInspector: Sendable {
     do {
       let edges = try MigrationGraph(versions: versions, rules: rules, mappings: catalog.mappings)
         .route(from: version, to: target)
+      try catalog.requireStages(on: edges)
       let drops = DropSearch(edges, from: version.model, frameworkVersion: frameworkVersion).losses.map { part in
         [part.entity, part.property].compactMap(\.self).joined(separator: ".")
       }

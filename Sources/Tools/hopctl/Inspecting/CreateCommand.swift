@@ -44,8 +44,7 @@ struct CreateCommand: HopctlCommand {
     output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
     let fresh = try FreshStore(
       schema: schema, uuid: FreshStore.uuid(seed: seed ?? UInt64.random(in: .min ... .max)))
-    let origin = loaded.catalog.bundles.first { $0.path == version.path }?.origin
-    try make(fresh, at: location, origin?.enumValues[version.model.name] ?? [:])
+    try make(fresh, at: location, loaded.catalog.enumValues(of: version))
     let name = version.model.name
     try output.line("created \(store.text): \(name), \(MessageFormatter.count(rows, "object", "objects"))")
     try output.object([

@@ -63,7 +63,9 @@ struct VerifyCommand: HopctlCommand {
       return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
     }
     try output.lines(MessageFormatter.table(rows))
-    if !failed.isEmpty { for gap in missing { try output.line("missing: \(gap.sentence)") } }
+    if !failed.isEmpty {
+      for gap in missing { try output.line("\(gap.isWrong ? "wrong" : "missing"): \(gap.sentence)") }
+    }
     let error =
       failed.isEmpty
       ? nil
@@ -74,7 +76,7 @@ struct VerifyCommand: HopctlCommand {
       "store": location.database.string, "model": version.modelName, "version": version.model.name,
       "depth": depth.rawValue, "passed": failed.isEmpty, "checks": checks.map(\.json),
     ]
-    // Objects of the version that the store lacks.
+    // Objects of the version that the store lacks, or has with a wrong value.
     if !missing.isEmpty { object += ["missing": missing.map(\.json)] }
     if let statement = try evidence?.finish() { object += statement }
     if let found = loaded.found { object += ["models": found.json()] }
@@ -97,7 +99,7 @@ struct VerifyCommand: HopctlCommand {
       hint: isOld
         ? "repair these references with the app; the backup of the migration has them too"
         : isRepairable
-          ? "run `\(repair)`, which makes what is missing and keeps a backup"
+          ? "run `\(repair)`, which repairs the store and keeps a backup"
           : "restore a backup (hopctl restore STORE), or repair the store with its app",
       reasons: failed.map { HopdError(.checksFailed, "\($0.name): \($0.detail)") })
   }

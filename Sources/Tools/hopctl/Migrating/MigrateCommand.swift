@@ -98,11 +98,12 @@ struct MigrateCommand: HopctlCommand {
   private func plan(
     _ location: CanonicalStoreLocation, _ loaded: ModelOptions.Loaded, _ remarks: [HopdError], named: FilePath?
   ) throws {
-    try PlanReport(
+    var report = PlanReport(
       store: named ?? location.store.database, text: store.text,
       request: try request(location, loaded, stateDirectory: ""), loaded: loaded, remarks: remarks,
-      scratch: scratch.directory, notes: options.verbose.level, output: output
-    ).run()
+      scratch: scratch.directory, notes: options.verbose.level, output: output)
+    report.requiresStages = true
+    try report.run()
   }
 
   private func request(

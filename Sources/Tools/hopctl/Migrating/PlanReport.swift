@@ -26,6 +26,8 @@ struct PlanReport {
   let output: OutputOptions
   /// Whether work to do is the exit status 10.
   var check = false
+  /// Whether a stage without a program is an error, as in a migration; a plan warns.
+  var requiresStages = false
   /// Whether the trial is left out.
   var noScan = false
   /// Whether everything is left out that differs from machine to machine.
@@ -62,7 +64,9 @@ struct PlanReport {
       throw error.error
     }
     output.warn(preview.warnings)
-    for object in preview.objects { try output.line("would create \(object.sentence)") }
+    for object in preview.objects {
+      try output.line("would \(object.gap.isWrong ? "correct" : "create") \(object.sentence)")
+    }
     try show(preview.assessment, preview.plan, repaired: preview.objects)
   }
 
@@ -108,6 +112,9 @@ struct PlanReport {
   /// Runs a chain with mapping models in a scratch folder, so that the rows of its later hops can be inspected.
   private func scan(_ plan: MigrationPlan) throws -> Trial {
     let location = request.location
+    if requiresStages {
+      do throws(HopdError) { try plan.requireStages() } catch { return Trial(failure: error) }
+    }
     // A refusal that a migration finds at its start is reported without a trial.
     if request.output == nil, request.replacement != .inPlace,
       let refusal = try ReplacementMode.refusalOfRename(location)

@@ -47,8 +47,8 @@ struct MigrationOutput {
     case .repaired:
       try output.line(
         "repaired \(path): \(report.to), \(MessageFormatter.count(Int64(report.repaired.count), "object", "objects")) "
-          + "of the schema created, \(MessageFormatter.duration(report.seconds))")
-      for object in report.repaired { try output.line("  created \(object.sentence)") }
+          + "of the schema created or corrected, \(MessageFormatter.duration(report.seconds))")
+      try show(report.repaired)
       try reportBackups(report)
     case .migrated, .completedBeforeCrash:
       let rows = report.rows.values.reduce(0, &+)
@@ -58,7 +58,7 @@ struct MigrationOutput {
       try output.line(
         "\(verb) \(path): \(report.from) → \(report.to), "
           + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
-      for object in report.repaired { try output.line("  created \(object.sentence)") }
+      try show(report.repaired)
       for drop in report.dropped {
         try output.line("  dropped \(drop.subject): \(drop.amount)")
       }
@@ -99,6 +99,12 @@ struct MigrationOutput {
       "quarantine": report.quarantine?.string, "releasedPin": report.releasedPin.map { PinShape($0) },
     ]
     return object + known.withoutNulls
+  }
+
+  private func show(_ repaired: [RepairedObject]) throws {
+    for object in repaired {
+      try output.line("  \(object.gap.isWrong ? "corrected" : "created") \(object.sentence)")
+    }
   }
 
   /// Prints the path of the backup, the removed older backups, and whether a restored store is released.
@@ -179,7 +185,7 @@ extension RepairedObject {
 extension SchemaGap {
   /// "the column ZBOOK.ZPAGES (Book.pages)".
   var sentence: String {
-    guard kind != .entityNumber, let entity else { return text.printableLine }
+    guard kind != .entityNumber, kind != .highestKey, let entity else { return text.printableLine }
     return "\(text) (\(([entity, property].compactMap(\.self)).joined(separator: ".")))".printableLine
   }
 
