@@ -56,13 +56,17 @@ struct MigrateObjectsTests {
       #expect(made.status == 0, "\(made.errors)")
     }
 
+    /// Starts the script; it finds programs in `bin` of the room first.
     func start() throws -> (process: pid_t, output: String, errors: String) {
       let script = CheckCase.root.removingLastComponent().removingLastComponent()
         .appending("Examples/fleet/s3/migrate-objects")
       // The threads of tests block signals, which a shell script cannot undo.
       return try room.start(
         program: "/usr/bin/env",
-        ["--default-signal=TERM", script.string, room.path("keys"), room.path("tool"), "--models", room.model],
+        [
+          "--default-signal=TERM", "PATH=\(room.path("bin")):/usr/bin:/bin", script.string, room.path("keys"),
+          room.path("tool"), "--models", room.model,
+        ],
         variables: [
           "HOPCTL=\(try #require(Program.path))", "WORK=\(room.path("work"))", "TRIES=3", "PAUSE=0.01",
         ])
@@ -169,6 +173,18 @@ struct MigrateObjectsTests {
       usleep(50_000)
     }
     #expect(try storage.state("one.sqlite") == "current" && storage.left == ["other"])
+  }
+
+  @Test("A kill before a run has locked its folder leaves nothing after the next run") func earlyKill() throws {
+    let storage = try Storage(keys: ["one.sqlite"])
+    let (room, text) = (storage.room, "#!/bin/sh\n/usr/bin/mktemp \"$@\"\nkill -9 $PPID\n")
+    try room.file("mktemp.text", text)
+    // By another process, as the tool is.
+    let install = ["-D", "-m", "755", room.path("mktemp.text"), room.path("bin/mktemp")]
+    #expect(try room.wait(room.start(program: "/usr/bin/install", install)).status == 0)
+    #expect(try storage.migrate().status == 128 + SIGKILL && storage.left.count == 1)
+    try FileManager.default.removeItem(atPath: room.path("bin"))
+    #expect(try storage.migrate().status == 0 && storage.left.isEmpty)
   }
 
   @Test("SIGTERM ends the script after the store at work, with status 75") func stop() throws {

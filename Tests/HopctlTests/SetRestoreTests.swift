@@ -124,10 +124,13 @@ struct SetRestoreTests {
     #expect(try names(stamp) == ["new.sqlite"] && names(local) == ["new.sqlite"])
     // Nine hours ahead of UTC, the same text is a moment nine hours earlier.
     #expect(try names(local, zone: "XXX-9") == both && names(stamp, zone: "XXX-9") == ["new.sqlite"])
-    for since in ["-1h", "1h ago", "yesterday", "2001-02-03", "2001-02-03 04:05", "2001-02-03T04:05:06+01:00", "@1"] {
+    for since in [
+      "-1h", "1h ago", "60 minutes ago", "1 hour 30min ago", "2 days ago", "yesterday", "2001-02-03",
+      "2001-02-03 04:05", "2001-02-03T04:05:06+01:00", "@1",
+    ] {
       #expect(try names(since) == both, "\(since)")
     }
-    for since in ["soon", "2001-13-01", "2001-02-30", "25:00", "1:2", "-1", "", "9999-01-01"] {
+    for since in ["soon", "2001-13-01", "2001-02-30", "25:00", "1:2", "-1", "", "9999-01-01", "ago", "2 moons ago"] {
       #expect(try restore(room, "--since", since, "--dry-run").status == 64, "\(since)")
     }
     // Neither a selection nor a set, a store and a set, an option for one store.

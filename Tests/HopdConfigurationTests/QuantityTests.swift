@@ -27,7 +27,21 @@ import Testing
     #expect(Quantity.duration("2w") == .seconds(14 * 86_400))
   }
 
-  @Test(arguments: ["", "5", "5m", "min", "5 parsecs", "1.5s", "-1s", "9999999999999999999s", "101d 99999999d", "1s2"])
+  @Test(
+    "A duration may have the longer unit names of systemd.time",
+    arguments: [
+      ("5 minutes", 300), ("1 minute", 60), ("1 hour 30 minutes", 5400), ("2hr", 7200), ("2 hours", 7200),
+      ("1 day", 86_400), ("3days", 3 * 86_400), ("1 week", 604_800), ("2 weeks", 2 * 604_800), ("90sec", 90),
+      ("1 second", 1), ("10 seconds", 10), ("2000msec", 2),
+    ])
+  func readsLongUnits(_ text: String, _ seconds: Int) {
+    #expect(Quantity.duration(text) == .seconds(seconds))
+  }
+
+  @Test(arguments: [
+    "", "5", "5m", "min", "5 parsecs", "1.5s", "-1s", "9999999999999999999s", "101d 99999999d", "1s2", "5M", "minutes",
+    "5 Minutes",
+  ])
   func refusesTimes(_ text: String) {
     #expect(Quantity.duration(text) == nil)
   }

@@ -10,6 +10,11 @@ package enum Quantity {
   private static let times: [(unit: String, factor: Int64)] = [
     ("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1),
   ]
+  /// Other names of the units, as systemd.time(7) has them. Its "m" and "M" are left out: months or minutes?
+  private static let otherNames: [String: String] = [
+    "week": "w", "weeks": "w", "day": "d", "days": "d", "hr": "h", "hour": "h", "hours": "h", "minute": "min",
+    "minutes": "min", "sec": "s", "second": "s", "seconds": "s", "msec": "ms",
+  ]
 
   /// Parses a size such as "64MiB", "512 KiB" or "4096B" into bytes.
   package static func bytes(_ text: String) -> Int64? {
@@ -17,9 +22,11 @@ package enum Quantity {
     return sum(parts, sizes)
   }
 
-  /// Parses a duration such as "250ms", "2s", "5min", "1h 30min" or "30d", of at most a hundred years.
+  /// Parses a duration such as "250ms", "2s", "5min", "1h 30min", "30d" or "5 minutes", of at most a hundred years.
   package static func duration(_ text: String) -> Duration? {
-    guard let parts = parse(text), let total = sum(parts, times), total <= 100 * 366 * 86_400_000 else { return nil }
+    guard let parts = parse(text)?.map({ ($0.0, otherNames[$0.1] ?? $0.1) }), let total = sum(parts, times),
+      total <= 100 * 366 * 86_400_000
+    else { return nil }
     return .milliseconds(total)
   }
 

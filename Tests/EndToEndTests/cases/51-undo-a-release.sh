@@ -61,6 +61,15 @@ same 'what was written before the restore' 'WRITTEN AFTER' \
 one_entry() { hopctl status | grep -q "5 stores of the group $group"; }
 wait_for 30 'one entry for the group in status' one_entry
 same 'the store that was never migrated' "$NEW" "$(version_of "$STORES/new.sqlite")"
+# Also while the version that they are pinned to is the target.
+current 'Library 3'
+newer() { hopctl list --json | "$PY" -I -S -c 'import json, sys
+sys.exit([s["state"] for s in json.load(sys.stdin)["stores"] if s["store"].endswith("/new.sqlite")] != ["failed"])'; }
+wait_for 60 'the other store is newer than the target' newer
+wait_for 30 'an empty queue' idle
+status_of_group=$(hopctl status)
+matches 'status' "5 stores of the group $group" "$status_of_group"
+matches 'status' "next: hopctl resume --group $group" "$status_of_group"
 # The next version arrives: other stores are migrated, the group stays.
 mkdir "$ROOM/five"
 fix='<entity name="Fix"><attribute name="note" optional="YES" attributeType="String"/></entity>'

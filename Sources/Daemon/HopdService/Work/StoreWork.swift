@@ -93,9 +93,13 @@ package struct PipelineWork: StoreWork {
       }
       facts = assessment.facts
       guard try assessment.storeBehind() != nil, let facts, let target = assessment.target else {
+        // Shown, so that the operator can unpin it; a pin that cannot be read is no obstacle to a store at its target.
+        if let pin = try? pipeline.pinInEffect(location, assessment, rule: request.pinRule) {
+          throw pin.refusal(request.name)
+        }
         return .current(facts)
       }
-      if let pin = try pipeline.pinAgainstTarget(location, assessment, rule: request.pinRule) {
+      if let pin = try pipeline.pinInEffect(location, assessment, rule: request.pinRule) {
         throw pin.refusal(request.name)
       }
       return .behind(facts, target: target.model.name)

@@ -10,14 +10,16 @@ import StoreReplacement
 import SystemPackage
 
 extension MigrationPipeline {
-  /// The pin that holds a store back from its target, for an inspection; nil where nothing does, or the store is not
-  /// behind.
+  /// The pin that holds a store at its version, for an inspection; nil where nothing does. A store whose target is its
+  /// own version is pinned, too, unless the rule lets it go to the next target.
   ///
   /// Throws where the pin cannot be read.
-  package func pinAgainstTarget(
+  package func pinInEffect(
     _ location: CanonicalStoreLocation, _ assessment: StoreAssessment, rule: PinRule
   ) throws -> RestorePin? {
-    guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
+    guard [.behind, .current].contains(assessment.state), let metadata = assessment.metadata,
+      let target = assessment.target
+    else {
       return nil
     }
     return try PinStore(location: location, files: files).pin(

@@ -121,7 +121,7 @@ extension StoreLine {
       guard try PinStore(location: request.location, files: LinuxFileSystem()).read() != nil else { return self }
       let found = try StoreIdentifier.identify(
         request.location.store, catalog: request.catalog, target: request.target, countsRows: false)
-      let pin = try MigrationPipeline().pinAgainstTarget(request.location, found, rule: request.pinRule)
+      let pin = try MigrationPipeline().pinInEffect(request.location, found, rule: request.pinRule)
       line.error = pin.map { LineError($0.refusal(request.location.database)) }
     } catch {
       line.error = LineError(HopdError.of(error, at: Place(store: FilePath(store))))

@@ -110,16 +110,15 @@ struct ExplainCommand: HopctlCommand {
     switch found.state {
     case .current:
       explanation.next = "nothing to do: the store is at \(found.target?.model.name ?? "the version to reach")"
+      // A pin that cannot be read is no obstacle to a store at its target.
+      try? explainPin(place, found, request, &explanation)
     case .behind:
       if found.version?.isFromStoreItself == true {
         explanation.isFromStoreItself = true
         explanation.nearest = nearest(to: found, at: location, in: catalog)
       }
       try explainWay(location, found, checker, request, command, &explanation)
-      if let pin = try MigrationPipeline().pinAgainstTarget(place, found, rule: request.settings.pinRule) {
-        explanation.hint = "unpin the store, which was \(pin.account)"
-        explanation.next = "hopctl resume \(path.quotedForShell)"
-      }
+      try explainPin(place, found, request, &explanation)
     case .unknown:
       explanation.nearest = nearest(to: found, at: location, in: catalog)
       explanation.hint = found.explanation?.hint
@@ -166,6 +165,16 @@ struct ExplainCommand: HopctlCommand {
       request.settings = MigrationSettings(watch, memoryLimit: loaded.memoryLimit ?? EngineOptions().memoryLimit)
     }
     return (request, request.target, loaded.found?.words ?? source.words)
+  }
+
+  /// Explains the pin of a store, if it has one.
+  private func explainPin(
+    _ location: CanonicalStoreLocation, _ found: StoreAssessment, _ request: CheckRequest,
+    _ explanation: inout Explanation
+  ) throws {
+    guard let pin = try MigrationPipeline().pinInEffect(location, found, rule: request.settings.pinRule) else { return }
+    explanation.hint = "the store was \(pin.sentence)"
+    explanation.next = "hopctl resume \(path.quotedForShell)"
   }
 
   /// Explains the chain of a store that is behind, or why there is none.

@@ -6,7 +6,7 @@ import HopdConfiguration
 /// A moment on the command line.
 enum PointInTime {
   /// The forms, for messages.
-  static let forms = "\"2026-11-27 05:32\", 05:32, yesterday, -1h, 2026-11-27T04:32:00Z"
+  static let forms = "\"2026-11-27 05:32\", 05:32, today, yesterday, \"5 minutes ago\", -1h, 2026-11-27T04:32:00Z"
 
   /// Returns the seconds since 1970 of a text; nil if it is not a point in time. `now` is seconds since 1970.
   static func seconds(_ text: String, now: Int64) -> Int64? {

@@ -35,7 +35,7 @@ struct PinShape: JSONValue {
     let pipeline = MigrationPipeline()
     do {
       guard let pin = try pipeline.pin(location, found) else { return nil }
-      let isInEffect = try pipeline.pinAgainstTarget(location, found, rule: rule ?? .byHand) != nil
+      let isInEffect = try pipeline.pinInEffect(location, found, rule: rule ?? .byHand) != nil
       try output.line("pinned: \(pin.sentence)")
       if isInEffect { try output.line("  \(pin.release(location.database))") }
       return PinShape(pin, isInEffect: isInEffect)
