@@ -84,7 +84,7 @@ struct ExternalDataInspection {
     if count.unsuitable > 0 {
       findings.add(
         .externalDataUnsuitable,
-        "\(count.unsuitable.grouped) value\(count.unsuitable == 1 ? " refers" : "s refer") to something other than a regular file; "
+        "\(count.unsuitable.counted("reference")) to something other than a regular file; "
           + "the first "
           + "is " + (count.unsuitableWhat ?? "not a regular file"), at: place(count.unsuitableRow),
         hint: "put regular files into \(directory.path.printable), or restore a backup")
