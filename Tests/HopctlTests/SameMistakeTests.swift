@@ -32,6 +32,18 @@ struct SameMistakeTests {
       "\(everywhere)")
   }
 
+  @Test("A store that does not exist is status 66, with or without models")
+  func noSuchStore() throws {
+    let room = try Room()
+    let store = room.path("stores/none.sqlite")
+    for command in ["identify", "plan", "migrate", "rehearse", "verify", "dump"] {
+      for words in [[command, store], [command, store, "--models", room.model]] {
+        let refused = try room.run(words: words)
+        #expect(refused.status == 66 && refused.errors.contains("hint: check the path"), "\(words): \(refused)")
+      }
+    }
+  }
+
   @Test("A version that no model has is status 64")
   func noSuchVersion() throws {
     let room = try Room()

@@ -37,6 +37,12 @@ mv "$ROOM/making/c.sqlite" "$STORES/c.sqlite"
 refused() { refused_with "$STORES/c.sqlite" no-permission; }
 wait_for 30 'the refusal' refused
 [ -n "$(values HOPD_NEXT_ATTEMPT HOPD_STORE="$STORES/c.sqlite")" ] || fail 'no time of the next attempt'
+told() {
+    hopctl status "$STORES/c.sqlite" >"$ROOM/told"
+    grep -q "hint: chown hopd $STORES/c.sqlite gives it" "$ROOM/told" &&
+        grep -q "next attempt at .* (now: hopctl retry $STORES/c.sqlite)" "$ROOM/told"
+}
+wait_for 10 'status has both remedies' told
 chown hopd: "$STORES/c.sqlite"
 wait_migrated "$STORES/c.sqlite"
 wait_for 20 'an empty queue' idle

@@ -285,7 +285,8 @@ extension StoreReader {
     case .noSuchFileOrDirectory, .notDirectory, .fileNameTooLong, .tooManySymbolicLinkLevels: return nil
     case .permissionDenied:
       throw HopdError(
-        .noPermission, "permission denied: cannot read the store", at: store, hint: "grant hopd read access to it")
+        .noPermission, "permission denied: cannot read the store", at: store,
+        hint: "check the access to its directory: ls -lad \(file.removingLastComponent().quotedForShell)")
     default:
       throw HopdError(
         .inputOutput, "\(file.printable) cannot be inspected", at: store, cause: code,
@@ -306,14 +307,30 @@ extension StoreReader {
     return bytes.count == 8 && bytes.contains { $0 != 0 }
   }
 
+  /// The error of a file that cannot be opened for reading. A user without access gets the command that grants it.
+  private static func unreadable(_ path: FilePath, _ code: Errno) -> HopdError {
+    let place = Place(store: path)
+    guard code == .permissionDenied else {
+      return HopdError(
+        code == .ioError ? .inputOutput : .noPermission, "cannot be read: \(code)", at: place,
+        hint: code == .ioError ? "check the kernel log: dmesg" : "check the access to it: ls -la \(path.quotedForShell)"
+      )
+    }
+    let user = AccountName.ofUser(geteuid())
+    var hint = "check the access to its directory: ls -lad \(path.removingLastComponent().quotedForShell)"
+    if let status = path.linkStatus() {
+      hint =
+        status.st_uid == geteuid()
+        ? "it belongs to that user, but is not readable: chmod u+rw \(path.quotedForShell)"
+        : "chown \(user.quotedForShell) \(path.quotedForShell) gives it to that user"
+    }
+    return HopdError(.noPermission, "user \(user) cannot read it: \(code) (EACCES)", at: place, hint: hint)
+  }
+
   private static func firstBytes(of path: FilePath, count: Int) throws(HopdError) -> [UInt8] {
     let descriptor = path.openForReading()
     guard descriptor >= 0 else {
-      let code = errno
-      throw HopdError(
-        code == EIO ? .inputOutput : .noPermission, "cannot be read: \(String(cString: strerror(code)))",
-        at: Place(store: path), hint: code == EIO ? "check the kernel log: dmesg" : "grant hopd read access to it"
-      )
+      throw unreadable(path, Errno(rawValue: errno))
     }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: count)

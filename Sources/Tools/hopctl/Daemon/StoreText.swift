@@ -21,7 +21,7 @@ enum StoreText {
       ]
     }
     lines.append("  \(cause(store, failure))")
-    lines.append("  \(after(store, failure))")
+    lines.append("  \(after(store, failure, daemon))")
     if !failure.hint.isEmpty { lines.append("  hint: \(failure.hint)") }
     if !failure.command.isEmpty { lines.append("  next: \(failure.command)") }
     return lines
@@ -85,13 +85,15 @@ enum StoreText {
   }
 
   /// The start of the failure, the number of attempts, and the next attempt.
-  static func after(_ store: StoreRecord, _ failure: StoreFailure) -> String {
+  static func after(_ store: StoreRecord, _ failure: StoreFailure, _ daemon: DaemonOptions) -> String {
     var text = "since \(BackupRecord.time(failure.since))"
     if failure.attempts > 0 { text += ", \(MessageFormatter.count(failure.attempts, "attempt", "attempts"))" }
     switch store.condition {
     case .failed: text += "; no retry until the store, its models or the configuration change"
     case .pinned: text += "; no retry until it is unpinned"
-    case .busy, .retrying: text += failure.nextAttempt.map { "; next attempt at \(BackupRecord.time($0))" } ?? ""
+    case .busy, .retrying:
+      let now = "now: hopctl retry \(store.path.quotedForShell)\(daemon.words)"
+      text += failure.nextAttempt.map { "; next attempt at \(BackupRecord.time($0)) (\(now))" } ?? ""
     case .waiting, .migrating, .current, .paused: break
     }
     return text

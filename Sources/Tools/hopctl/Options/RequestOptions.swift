@@ -27,8 +27,16 @@ struct RequestOptions: ParsableArguments {
     _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
     search: ModelSearch = .nowhere, isToReport: (HopdError) -> Bool = { _ in true }
   ) throws -> (loaded: ModelOptions.Loaded, remarks: [HopdError]) {
-    let loaded = try models.load(
-      for: location, withMappings: true, allowsOlder: target.version.allowOlder, search: search)
+    let loaded: ModelOptions.Loaded
+    do {
+      loaded = try models.load(
+        for: location, withMappings: true, allowsOlder: target.version.allowOlder, search: search)
+    } catch let error as HopdError {
+      // A mistyped path needs another remedy than a model.
+      guard error.code == .noModels, location.database.linkStatus() == nil else { throw error }
+      throw HopdError(
+        .notFound, "there is no file of that name", at: Place(store: location.database), hint: "check the path")
+    }
     output.tell(loaded.found)
     try target.version.requireKnown(in: loaded)
     let remarks = loaded.warnings.filter(isToReport) + mapping.unusedPolicies(of: loaded.catalog)
