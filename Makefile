@@ -142,6 +142,7 @@ test-full: swiftdata test
 	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 20 --aws-every 0 --naive || [ $$? = 2 ]
 	@tools/kubernetes-check || [ $$? = 2 ]
 	@tools/exchange-readers --hopctl $(STAGE)/usr/bin/hopctl || [ $$? = 2 ]
+	@tools/exchange-trips --hopctl $(STAGE)/usr/bin/hopctl || [ $$? = 2 ]
 	@tools/fleet-slurm --hopctl $(STAGE)/usr/bin/hopctl --stores 2000 --shards 8 || [ $$? = 2 ]
 	@tools/soak --stage $(STAGE) --seconds 600
 

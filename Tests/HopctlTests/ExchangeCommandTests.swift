@@ -182,6 +182,45 @@ struct ExchangeCommandTests {
     #expect(left.isEmpty, "\(left)")
   }
 
+  @Test("hopctl recover removes the external files of a killed import") func killedFiles() throws {
+    let room = try Room()
+    try room.file(
+      "Album.xcdatamodeld/Album.xcdatamodel/contents",
+      """
+      <?xml version='1.0'?><model><entity name='Photo'>
+      <attribute name='data' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
+      </entity></model>
+      """)
+    let (model, store) = (room.path("Album.xcdatamodeld"), room.path("stores/album.sqlite"))
+    try FileManager.default.createDirectory(atPath: room.path("stores"), withIntermediateDirectories: true)
+    let made = try room.run("create", store, "--models", model, "--model-version", "Album")
+    try #require(made.status == 0, "\(made.errors)")
+    let content = String(repeating: "QUJD", count: 40_000)
+    try room.file(
+      "more.ndjson",
+      (1...300).map {
+        #"{"entity":"Photo","id":"Photo/p\#($0)","attributes":{"data":"\#(content)"},"relationships":{}}"# + "\n"
+      }.joined())
+    let words = ["import", room.path("more.ndjson"), "--models", model, "--into", store]
+    let folder = room.path("stores/.album_SUPPORT/_EXTERNAL_DATA")
+    var killed = 0
+    for pause in stride(from: 20_000, through: 420_000, by: 80_000) {
+      let started = try room.start(words)
+      usleep(useconds_t(pause))
+      kill(started.process, SIGKILL)
+      _ = try room.wait(started)
+      let repaired = try room.run("recover", store, "--yes")
+      #expect([0, 10].contains(repaired.status), "\(repaired)")
+      let files = (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+      let rows = try room.sql(store, "SELECT count(*) FROM ZPHOTO")
+      #expect(rows == String(files), "\(pause): \(rows) rows, \(files) files")
+      killed += rows == "0" ? 1 : 0
+    }
+    #expect(killed > 0)
+    #expect(try room.run(words: words).status == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 300)
+  }
+
   @Test(
     "What makes no sense is a usage error",
     arguments: [

@@ -162,4 +162,15 @@ struct AdditionTests {
     #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
     #expect(!room.names.contains { $0.contains(".hop") }, "\(room.names)")
   }
+
+  @Test("An import that fails removes the external files that it wrote") func failedFiles() throws {
+    let room = try garden()
+    let content = String(repeating: "QUJD", count: 50_000)
+    let data = try room.file(
+      "more.ndjson",
+      #"{"entity":"Plant","id":"Plant/p1","attributes":{"name":"Fern","picture":"\#(content)"},"relationships":{}}"#
+        + "\n" + #"{"entity":"Family","id":"Family/p1","attributes":{"name":"Rose family"},"relationships":{}}"# + "\n")
+    #expect(throws: HopdError.self) { _ = try add(data, to: room, mapping: nil) }
+    #expect(!room.names.contains { $0.contains("_SUPPORT") || $0.contains(".hop") }, "\(room.names)")
+  }
 }

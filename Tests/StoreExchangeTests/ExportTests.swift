@@ -248,10 +248,12 @@ struct ExportTests {
 }
 
 struct SchemaCodeTests {
-  private func code(_ language: SchemaLanguage, _ room: Room) throws -> String {
+  private func code(
+    _ language: SchemaLanguage, _ room: Room, options: ExportOptions = ExportOptions()
+  ) throws -> String {
     try StoreReader.withUnchangedStore(at: room.location("store.sqlite"), attachedAs: "source") { reader in
-      let clean = try CleanSchema(of: room.schema, in: reader, selection: .all, options: ExportOptions())
-      return SchemaCode(of: clean, options: ExportOptions()).text(in: language)
+      let clean = try CleanSchema(of: room.schema, in: reader, selection: .all, options: options)
+      return try SchemaCode(of: clean, in: reader, options: options, external: nil).text(in: language)
     }
   }
 
@@ -274,6 +276,28 @@ struct SchemaCodeTests {
       }
     }
     #expect(try objects(connection) == objects(room.database().connection))
+  }
+
+  @Test("Code has no rule that objects of the store break") func brokenRules() throws {
+    let room = try Room(gardenModel)
+    try room.load(
+      try room.file("g.ndjson", #"{"entity":"Garden","id":"Garden/p1","attributes":{"name":null}}"# + "\n"),
+      rows: .keep)
+    #expect(try code(.sql, room).contains("TABLE \"Garden\" (\n  \"id\" INTEGER PRIMARY KEY,\n  \"name\" TEXT\n)"))
+    let swift = try code(.grdbSwift, room)
+    #expect(swift.contains("\"Garden\"\n\n  var id: Int64?\n  var name: String?\n"), "\(swift)")
+  }
+
+  @Test("Records of GRDB write dates and UUIDs in the forms of the export") func forms() throws {
+    let room = try garden()
+    let swift = try code(.grdbSwift, room)
+    #expect(swift.contains("    .custom(StoredDate.text(of:))\n") && swift.contains("\nenum StoredDate {\n"))
+    #expect(swift.contains("    .uppercaseString\n"))
+    var options = ExportOptions()
+    (options.dates, options.uuids) = (.unix, .blob)
+    let other = try code(.grdbSwift, room, options: options)
+    #expect(other.contains("    .timeIntervalSince1970\n") && !other.contains("StoredDate"))
+    #expect(!other.contains("uppercaseString"))
   }
 
   @Test("Records of GRDB and entities of Room name every table and column") func records() throws {

@@ -1,6 +1,7 @@
 // Stores made of data by a mapping, and every way in which a row can be wrong.
 
 import Diagnostics
+import FoundationEssentials
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -349,5 +350,24 @@ struct ImportTests {
       "wrong.ndjson", #"{"entity":"Garden","id":"Garden/p1","attributes":{"name":"G"}}"# + "\n" + line)
     let found = try room.failure(data)
     #expect(found.count == 1 && found[0].hasPrefix("wrong.ndjson:2") && found[0].contains(message), "\(found)")
+  }
+
+  @Test("A row that is left out leaves no external file") func filesOfSkippedRows() throws {
+    let room = try Room(gardenModel)
+    let content = String(repeating: "QUJD", count: 50_000)
+    func line(_ key: Int, _ attributes: String) -> String {
+      #"{"entity":"Plant","id":"Plant/p\#(key)","attributes":{"picture":"\#(content)",\#(attributes)},"#
+        + #""relationships":{}}"# + "\n"
+    }
+    // The second breaks a rule of the model, the third has a value that no column can have, the fourth a key twice.
+    let data = try room.file(
+      "data.ndjson",
+      line(1, #""name":"Fern""#) + line(2, #""name":"F""#) + line(3, #""name":"Oak","height":"tall""#)
+        + line(1, #""name":"Elm""#))
+    let imported = try room.load(data, rows: .skip)
+    #expect(imported.objects == 1 && imported.leftOut == 3, "\(imported)")
+    let files = try FileManager.default.contentsOfDirectory(
+      atPath: room.location("store.sqlite").externalDataDirectory.string)
+    #expect(files.count == 1, "\(files)")
   }
 }

@@ -61,7 +61,9 @@ final class Room {
       external: { name, bytes in
         try FileManager.default.createDirectory(
           atPath: location.externalDataDirectory.string, withIntermediateDirectories: true)
-        try Data(bytes).write(to: URL(filePath: location.externalDataDirectory.appending(name.text).string))
+        let file = location.externalDataDirectory.appending(name.text).string
+        guard let bytes else { return try FileManager.default.removeItem(atPath: file) }
+        try Data(bytes).write(to: URL(filePath: file))
       }, progress: { _, _ in })
     let failed = try StoreReader.withUnchangedStore(at: location) { reader in
       try StoreVerifier(depth: .full).checks(

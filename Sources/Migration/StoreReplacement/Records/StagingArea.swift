@@ -27,7 +27,7 @@ package struct StagingArea: Sendable {
   }
 
   /// Path of another file of the job that goes with its staged stores.
-  func path(named name: String) -> FilePath {
+  package func path(named name: String) -> FilePath {
     location.directory.appending(StagingArea.prefix(location) + job + "-\(name).tmp")
   }
 

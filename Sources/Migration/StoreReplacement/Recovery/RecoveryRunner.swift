@@ -112,7 +112,7 @@ package struct RecoveryRunner {
     }
     if acts, dropsStagedOfRenamed, renamed != nil, let intent {
       // The record stays until its files are gone. The file of objects that were set aside stays too.
-      try drop(leftovers.filter { $0.job == intent.job }, in: location)
+      try drop(leftovers.filter { $0.job == intent.job }, in: location, store)
       try intents.remove(location)
       decision = .startAgain([.dropStaged, .removeIntent])
     } else if acts {
@@ -164,8 +164,18 @@ package struct RecoveryRunner {
     }.map { location.directory.appending($0) }
   }
 
-  private func drop(_ leftovers: [StagingArea.Leftover], in location: CanonicalStoreLocation) throws {
-    for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
+  private func drop(
+    _ leftovers: [StagingArea.Leftover], in location: CanonicalStoreLocation, _ store: LockedStore?
+  ) throws {
+    for leftover in leftovers {
+      if AddedFileList.isList(leftover.path) {
+        let version = try store?.connection.integer("PRAGMA schema_version")
+        try AddedFileList.withdraw(leftover.path, of: location, schemaVersion: version, files: files)
+      }
+      // A new store that did not get its name has its external files there.
+      try files.removeTree(StoreLocation(database: leftover.path).supportDirectory, deepest: 2)
+      try StagingArea.remove(leftover.path, files: files)
+    }
     try files.syncDirectory(location.directory)
   }
 
@@ -262,7 +272,7 @@ package struct RecoveryRunner {
     for action in actions {
       switch action {
       case .syncDirectory: try files.syncDirectory(location.directory)
-      case .dropStaged: try drop(leftovers, in: location)
+      case .dropStaged: try drop(leftovers, in: location, store)
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }
       case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
@@ -312,7 +322,9 @@ package struct RecoveryRunner {
         .storeQuarantined,
         "no such store, and no record of a migration: `hopctl create` or --output was interrupted",
         at: Place(store: location.database, file: first.path),
-        hint: "start over; remove the remaining files with rm \(first.path.quotedForShell)*")
+        hint: first.path.lastComponent?.string.hasSuffix("-new.tmp") == true
+          ? "run the same command again: it removes what is left"
+          : "start over; remove the remaining files with rm \(first.path.quotedForShell)*")
     }
     let message =
       switch reason {

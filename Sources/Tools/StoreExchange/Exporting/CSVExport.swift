@@ -84,7 +84,8 @@ package struct CSVExport {
         hint: "use `hopctl export --to ndjson`, which writes every string exactly")
     }
     return [
-      values.missing.warning, texts(written.odd.zeros, "with NUL characters, which many readers of CSV refuse"),
+      values.missing.warning, values.archives.warning,
+      texts(written.odd.zeros, "with NUL characters, which many readers of CSV refuse"),
       texts(written.odd.invalid, "that are not UTF-8; U+FFFD stands for each wrong byte"),
       texts(written.odd.escaped, "with an apostrophe in front, which an import of these files keeps"),
     ].compactMap(\.self)

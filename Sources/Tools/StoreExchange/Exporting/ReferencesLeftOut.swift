@@ -11,15 +11,18 @@ package struct ReferencesLeftOut: Sendable, Hashable {
   /// The relationship, by the entity that declares it.
   package let relationship: PropertyKey
   package let count: Int64
+  /// Whether the other objects are not in the store at all.
+  package var isDangling = false
 
   /// The warning of an export.
   package var warning: HopdError {
     let entity = relationship.entity
     return HopdError(
       .referencesLeftOut,
-      "\(count) \(count == 1 ? "reference to an object that is" : "references to objects that are") not exported "
-        + "\(count == 1 ? "was" : "were") left out",
-      at: Place(entity: entity, property: relationship.property), hint: "export the whole store to include them")
+      "\(count) \(count == 1 ? "reference to an object that is" : "references to objects that are") not "
+        + "\(isDangling ? "in the store" : "exported") \(count == 1 ? "was" : "were") left out",
+      at: Place(entity: entity, property: relationship.property),
+      hint: isDangling ? nil : "export the whole store to include them")
   }
 
   /// Counts those of a selection, by relationship; relationships without any are not there.
@@ -27,20 +30,36 @@ package struct ReferencesLeftOut: Sendable, Hashable {
     of selection: StoreSelection, in reader: StoreReader, schema: StoreSchema
   ) throws -> [ReferencesLeftOut] {
     guard !selection.isAll, !selection.keepsReferences else { return [] }
+    return try all(in: reader, schema: schema, of: selection, isDangling: false)
+  }
+
+  /// Counts references to objects that are not in the store, which only JSON lines have.
+  package static func dangling(
+    of selection: StoreSelection, in reader: StoreReader, schema: StoreSchema
+  ) throws -> [ReferencesLeftOut] {
+    try all(in: reader, schema: schema, of: selection, isDangling: true)
+  }
+
+  private static func all(
+    in reader: StoreReader, schema: StoreSchema, of selection: StoreSelection, isDangling: Bool
+  ) throws -> [ReferencesLeftOut] {
     var counts: [PropertyKey: Int64] = [:]
     for entity in schema.model.entities where !entity.isAbstract && selection.contains(entity.name) {
       for name in schema.model.allRelationships(of: entity).keys {
         guard let key = schema.storingEntity(ofRelationship: name, in: entity.name),
-          let count = try count(of: name, in: entity, selection, reader, schema), count > 0
+          let count = try count(of: name, in: entity, selection, reader, schema, isDangling), count > 0
         else { continue }
         counts[PropertyKey(entity: key, property: name), default: 0] &+= count
       }
     }
-    return counts.sorted { $0.key.text < $1.key.text }.map { ReferencesLeftOut(relationship: $0.key, count: $0.value) }
+    return counts.sorted { $0.key.text < $1.key.text }.map {
+      ReferencesLeftOut(relationship: $0.key, count: $0.value, isDangling: isDangling)
+    }
   }
 
   private static func count(
-    of name: String, in entity: Entity, _ selection: StoreSelection, _ reader: StoreReader, _ schema: StoreSchema
+    of name: String, in entity: Entity, _ selection: StoreSelection, _ reader: StoreReader, _ schema: StoreSchema,
+    _ isDangling: Bool
   ) throws -> Int64? {
     guard let pairs = schema.pairs(ofRelationship: name, in: entity.name), let number = schema.number(of: entity.name),
       let owners = schema.table(named: pairs.ownerTable), let targets = schema.table(named: pairs.targetTable)
@@ -51,11 +70,11 @@ package struct ReferencesLeftOut: Sendable, Hashable {
     let columns = Set(try reader.shape(of: pairs.table).columns.map(\.name))
     guard columns.isSuperset(of: [pairs.owner, pairs.target]) else { return nil }
     let isOwner = selection.condition(on: "o.\"Z_PK\"", in: owners) ?? "1"
-    let isTarget = selection.condition(on: "t.\"Z_PK\"", in: targets) ?? "1"
+    let isTarget = isDangling ? "t.\"Z_PK\" IS NOT NULL" : selection.condition(on: "t.\"Z_PK\"", in: targets) ?? "1"
     return try reader.connection.integer(
       "SELECT count(*) FROM \(pairs.source(reader.qualified(pairs.table))) AS p"
         + " JOIN \(reader.qualified(owners.name)) AS o ON o.\"Z_PK\" = \(owner)"
-        + " JOIN \(reader.qualified(targets.name)) AS t ON t.\"Z_PK\" = \(target)"
-        + " WHERE o.\"Z_ENT\" = \(number) AND \(isOwner) AND NOT (\(isTarget))")
+        + " \(isDangling ? "LEFT " : "")JOIN \(reader.qualified(targets.name)) AS t ON t.\"Z_PK\" = \(target)"
+        + " WHERE o.\"Z_ENT\" = \(number) AND \(target) IS NOT NULL AND \(isOwner) AND NOT (\(isTarget))")
   }
 }

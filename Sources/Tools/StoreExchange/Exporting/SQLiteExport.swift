@@ -52,11 +52,13 @@ package struct SQLiteExport {
         "PRAGMA foreign_keys = OFF; PRAGMA \"\(Self.database)\".journal_mode = MEMORY;"
           + " PRAGMA \"\(Self.database)\".synchronous = OFF")
       var written = Written()
-      let broken = try brokenRules(&written.warnings)
+      let broken = try BrokenRules(of: schema, in: reader, options: options)
+      written.warnings += broken.warnings
       // The test of a rule reads values, too; a missing one counts once.
       values.missing.count = 0
+      values.archives.count = 0
       try fill(&written, leavingOut: broken, progress)
-      written.warnings += [values.missing.warning].compactMap(\.self)
+      written.warnings += [values.missing.warning, values.archives.warning].compactMap(\.self)
       try connection.detach(Self.database)
       return written
     } catch let error as SQLiteError {
@@ -69,11 +71,9 @@ package struct SQLiteExport {
   }
 
   private func fill(
-    _ written: inout Written, leavingOut broken: Set<String>, _ progress: ExchangeProgress
+    _ written: inout Written, leavingOut broken: BrokenRules, _ progress: ExchangeProgress
   ) throws {
-    let statements = CleanStatements(schema: schema, options: options) { table, rule in
-      !broken.contains("\(table.name)\u{0}\(rule.condition({ $0.name }, ""))")
-    }
+    let statements = CleanStatements(schema: schema, options: options, keeps: broken.keeps)
     for table in schema.tables { try connection.execute(statements.create(table, in: Self.database)) }
     for join in schema.joins { try connection.execute(statements.create(join, in: Self.database)) }
     for table in schema.tables { try copy(table, into: &written, progress) }
@@ -84,7 +84,8 @@ package struct SQLiteExport {
       } catch {
         guard index.isUnique, error.isUniqueness, let table = index.table else { throw error }
         written.warnings.append(
-          leftOut("UNIQUE (\(index.columns.joined(separator: ", ")))", table, "objects of the store repeat a value"))
+          BrokenRules.leftOut(
+            "UNIQUE (\(index.columns.joined(separator: ", ")))", table, "objects of the store repeat a value"))
       }
     }
     for view in statements.views(in: Self.database) { try connection.execute(view) }
@@ -102,68 +103,20 @@ package struct SQLiteExport {
 
   private func qualified(_ name: String) -> String { "\"\(Self.database)\".\(quoted(name))" }
 
-  // MARK: Rules
-
-  /// Returns the rules that objects of the store break, by table and text.
-  private func brokenRules(_ warnings: inout [HopdError]) throws -> Set<String> {
-    var broken: Set<String> = []
-    for table in schema.tables {
-      let rules = CleanRule.all(of: table, options: options)
-      guard !rules.isEmpty else { continue }
-      let tests = rules.map { "max(NOT (\($0.condition({ $0.source }, entityExpression(of: table)))))" }
-      // A statement of SQLite has at most 2,000 columns.
-      for start in stride(from: 0, to: rules.count, by: 500) {
-        let range = start..<min(rules.count, start + 500)
-        let found =
-          try connection.rows(
-            "SELECT \(tests[range].joined(separator: ", ")) FROM \(source(of: table))"
-          ) { row in range.map { row.integer(at: Int32(clamping: $0 - start)) == 1 } }.first ?? []
-        for (place, isBroken) in zip(range, found) where isBroken {
-          let text = rules[place].condition({ $0.name }, "")
-          if broken.insert("\(table.name)\u{0}\(text)").inserted {
-            warnings.append(
-              leftOut(
-                rules[place].isNotNull ? "NOT NULL of \(rules[place].column)" : "CHECK of \(rules[place].column)",
-                table, "objects of the store break it"))
-          }
-        }
-      }
-    }
-    return broken
-  }
-
-  private func leftOut(_ rule: String, _ table: CleanTable, _ why: String) -> HopdError {
-    HopdError(
-      .constraintLeftOut, "the table \(table.name) has no \(rule), because \(why)",
-      at: Place(entity: table.stored.rootEntity))
-  }
-
-  /// SQL of the name of an object's entity, on a row `s`.
-  private func entityExpression(of table: CleanTable) -> String {
-    let cases = table.entities.map { "WHEN \($0.number) THEN \(SQLiteIdentifier.literal($0.entity.name))" }
-    return "CASE s.\"Z_ENT\" \(cases.joined(separator: " ")) END"
-  }
-
   // MARK: Rows
-
-  /// The rows of a table that are exported, after FROM.
-  private func source(of table: CleanTable) -> String {
-    let numbers = table.entities.map { String($0.number) }.joined(separator: ", ")
-    let selected = table.condition.map { " AND \($0)" } ?? ""
-    return "\(reader.qualified(table.stored.name)) AS s WHERE s.\"Z_ENT\" IN (\(numbers))\(selected)"
-  }
 
   private static let chunk = 20_000
 
   private func copy(_ table: CleanTable, into written: inout Written, _ progress: ExchangeProgress) throws {
     let names = [table.keyColumn] + [table.entityColumn].compactMap(\.self) + table.columns.map(\.name)
     var values = ["s.\"Z_PK\""]
-    if table.entityColumn != nil { values.append(entityExpression(of: table)) }
+    if table.entityColumn != nil { values.append(table.entityExpression) }
     values += table.columns.map(\.source)
     let stored = reader.qualified(table.stored.name)
     let insert = try connection.prepare(
       "INSERT INTO \(qualified(table.name)) (\(names.map(quoted).joined(separator: ", ")))"
-        + " SELECT \(values.joined(separator: ", ")) FROM \(source(of: table)) AND s.\"Z_PK\" > ? AND s.\"Z_PK\" <= ?")
+        + " SELECT \(values.joined(separator: ", ")) FROM \(table.rows(in: reader))"
+        + " AND s.\"Z_PK\" > ? AND s.\"Z_PK\" <= ?")
     let next = try connection.prepare(
       "SELECT max(k) FROM (SELECT \"Z_PK\" AS k FROM \(stored) WHERE \"Z_PK\" > ?"
         + " ORDER BY \"Z_PK\" LIMIT \(Self.chunk))")

@@ -2,8 +2,10 @@
 // names are those of the database; where a language does not allow one, the code's own name differs and the column's
 // stays.
 
+import Diagnostics
 import ManagedObjectModel
 import PersistentStore
+import SQLite
 
 /// The languages of code for a clean schema.
 package enum SchemaLanguage: String, Sendable, Hashable, CaseIterable {
@@ -18,11 +20,23 @@ package struct SchemaCode {
   private let statements: CleanStatements
   private let options: ExportOptions
 
-  /// Creates the code of a schema whose values have the forms in `options`.
-  package init(of schema: CleanSchema, options: ExportOptions) {
+  /// The rules that objects of the store break.
+  package let warnings: [HopdError]
+
+  /// Creates the code of the database of an open store, whose values have the forms in `options`.
+  package init(
+    of schema: CleanSchema, in reader: StoreReader, options: ExportOptions, external: ExternalDataDirectory?
+  ) throws {
     self.schema = schema
     self.options = options
-    statements = CleanStatements(schema: schema, options: options)
+    try ExportedValue(options: options, external: external).register(on: reader.connection)
+    do {
+      let broken = try BrokenRules(of: schema, in: reader, options: options)
+      warnings = broken.warnings
+      statements = CleanStatements(schema: schema, options: options, keeps: broken.keeps)
+    } catch let error as SQLiteError {
+      throw reader.connection.takeFunctionFailure() ?? error
+    }
   }
 
   /// Returns the code.
@@ -55,7 +69,7 @@ package struct SchemaCode {
       let isWord = scalar.properties.isAlphabetic || (0x30...0x39).contains(scalar.value) || scalar == "_"
       text.unicodeScalars.append(isWord ? scalar : "_")
     }
-    if text.isEmpty || (text.utf8.first.map { (0x30...0x39).contains($0) } ?? true) { text = "_" + text }
+    if text.isEmpty || text == "_" || (text.utf8.first.map { (0x30...0x39).contains($0) } ?? true) { text = "_" + text }
     let free = names.take(text)
     return reserved.contains(free) ? "`\(free)`" : free
   }
@@ -88,9 +102,10 @@ package struct SchemaCode {
   ]
   /// Names that would hide a type which the code uses.
   private static let swiftTypes = [
-    "Bool", "Codable", "CodingKey", "CodingKeys", "Data", "Date", "Decimal", "Double", "FetchableRecord",
-    "Identifiable",
-    "InsertionSuccess", "Int64", "MutablePersistableRecord", "String", "UUID",
+    "Bool", "Codable", "CodingKey", "CodingKeys", "Data", "DatabaseDateDecodingStrategy",
+    "DatabaseDateEncodingStrategy", "DatabaseUUIDEncodingStrategy", "DatabaseValue", "Date", "Double",
+    "FetchableRecord", "Identifiable", "InsertionSuccess", "Int64", "MutablePersistableRecord", "StoredDate", "String",
+    "TableRecord", "UUID",
   ]
 
   private func swiftType(_ column: CleanColumn) -> String {
@@ -98,8 +113,8 @@ package struct SchemaCode {
     return switch attribute.type.form {
     case .integer: "Int64"
     case .boolean: "Bool"
-    case .real: "Double"
-    case .decimal: "Decimal"
+    // The database has floating-point numbers, of which GRDB makes decimals with other digits.
+    case .real, .decimal: "Double"
     case .date: "Date"
     case .string, .uri, .transformable: "String"
     case .uuid: "UUID"
@@ -129,14 +144,37 @@ package struct SchemaCode {
         + places.map { Member(column: $0, type: "Int64", isOptional: true) }
       text += record(join.name, members, &types, isTable: true, hasKey: false)
     }
-    return text
+    return text.contains("StoredDate") ? text + Self.storedDate : text
   }
+
+  /// The forms of dates in an export with `--dates iso`.
+  private static let storedDate = """
+
+    /// Dates as the database has them: RFC 3339 in UTC, and Unix seconds for years after 9999.
+    enum StoredDate {
+      static func text(of date: Date) -> String {
+        let seconds = date.timeIntervalSince1970
+        guard date >= .distantPast, seconds < 253_402_300_800 else { return String(seconds) }
+        return date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+      }
+
+      static func date(in value: DatabaseValue) -> Date? {
+        Date.fromDatabaseValue(value)
+          ?? String.fromDatabaseValue(value).flatMap(Double.init).map(Date.init(timeIntervalSince1970:))
+      }
+    }
+
+    """
 
   private func record(
     _ name: String, _ members: [Member], _ types: inout UniqueNames, isTable: Bool, hasKey: Bool = true
   ) -> String {
     var names = UniqueNames()
-    let properties = members.map { Self.identifier($0.column, &names, reserved: Self.swiftWords) }
+    // A property must not hide the type of another.
+    let properties = members.map { member in
+      let column = Self.swiftTypes.contains(member.column) ? member.column + "_" : member.column
+      return Self.identifier(column, &names, reserved: Self.swiftWords)
+    }
     let type = Self.identifier(name, &types, reserved: Self.swiftWords)
     let protocols =
       ["Codable", hasKey && properties[0] == "id" ? "Identifiable" : nil, "FetchableRecord"]
@@ -151,10 +189,30 @@ package struct SchemaCode {
       text += "    case \(property) = \(Self.literal(member.column))\n"
     }
     text += "  }\n"
+    text += forms(of: members, isTable: isTable)
     if isTable, hasKey {
       text += "\n  mutating func didInsert(_ inserted: InsertionSuccess) { \(properties[0]) = inserted.rowID }\n"
     }
     return text + "}\n"
+  }
+
+  /// How a record is read and written: with the dates and UUIDs of the export.
+  private func forms(of members: [Member], isTable: Bool) -> String {
+    func strategy(_ kind: String, _ form: String) -> String {
+      "\n  static func database\(kind)Strategy(for column: String) -> Database\(kind)Strategy {\n    \(form)\n  }\n"
+    }
+    let hasDates = members.contains { $0.type == "Date" }
+    var text = ""
+    if hasDates, options.dates == .iso { text += strategy("DateDecoding", ".custom(StoredDate.date(in:))") }
+    guard isTable else { return text }
+    if hasDates {
+      text += strategy(
+        "DateEncoding", options.dates == .iso ? ".custom(StoredDate.text(of:))" : ".timeIntervalSince1970")
+    }
+    if options.uuids == .text, members.contains(where: { $0.type == "UUID" }) {
+      text += strategy("UUIDEncoding", ".uppercaseString")
+    }
+    return text
   }
 
   // MARK: Kotlin

@@ -29,6 +29,8 @@ final class ObjectWriter {
 
   /// The key of the object.
   private(set) var key: Int64 = 0
+  /// Large values of the object, for external files.
+  var files: [(name: ExternalFileName, bytes: [UInt8])] = []
   private let initial: [SQLiteValue]
   private var values: [SQLiteValue]
   private let insert: Statement
@@ -89,6 +91,7 @@ final class ObjectWriter {
   func begin(_ key: Int64) {
     self.key = key
     values = initial
+    files = []
   }
 
   /// Sets a value by its place.

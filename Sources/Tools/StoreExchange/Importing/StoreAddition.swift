@@ -64,7 +64,7 @@ package struct StoreAddition {
     let store = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
     defer { store.release() }
     let area = StagingArea(location: store.location, job: job, files: files)
-    let external = AddedExternalFiles(of: location.store)
+    var external: AddedExternalFiles?
     do {
       let mode = try StoreSwap.safeMode(mode, for: store)
       try store.requireReplaceable(by: mode)
@@ -74,11 +74,16 @@ package struct StoreAddition {
       if !again, identified.metadata.has(importOf: identity) { return nil }
       try Self.requireUnmirrored(reader)
       let staged = try copy(reader, in: area, progress)
+      let schemaVersion = try reader.connection.integer("PRAGMA schema_version")
+      let added = AddedExternalFiles(of: location.store) {
+        try AddedFileList(in: area, schemaVersion: schemaVersion ?? 0, files: files)
+      }
+      external = added
       let imported = try work.add(
         to: staged, schema: identified.schema, metadata: identified.metadata.adding(importOf: identity),
-        external: { try external.add($1, as: $0) },
+        external: { try added.change($0, to: $1) },
         progress: { share, _ in try progress(0.2 + share * 0.7) })
-      try external.sync()
+      try added.sync()
       let verified = try StoreVerifier(depth: .quick).verify(
         extended: staged, schema: identified.schema, kept: try Self.rows(reader, identified.schema),
         external: ExternalDataDirectory(of: location.store), at: Place(store: location.database))
@@ -90,10 +95,11 @@ package struct StoreAddition {
         bootIdentifier: try files.bootIdentifier(), staged: staged, journalMode: store.journalMode, from: mark,
         to: mark, storeUUID: identified.metadata.uuid, startedAt: now)
       // The two stores have one version: by this number recovery tells them apart.
-      intent.schemaVersion = try reader.connection.integer("PRAGMA schema_version")
+      intent.schemaVersion = schemaVersion
       let replaced = try swap.replace(
         store, with: verified, intent: intent, backup: backup, now: now)
-      // The new store is in place, whatever becomes of the record: the next run finds it and removes it.
+      // The new store is in place, whatever becomes of the list and the record: the next run finds and removes them.
+      try? added.list?.remove()
       try? intents.remove(store.location)
       return (imported, replaced)
     } catch {
@@ -101,7 +107,7 @@ package struct StoreAddition {
       // Where the store's own file is in doubt everything is kept for recovery.
       let keeps: [HopdError.Code] = [.replacementUnconfirmed, .storeReplaced, .notFound]
       if let code = (error as? HopdError)?.code, keeps.contains(code) { throw error }
-      external.discard()
+      try? external?.list?.withdraw()
       try? area.removeAll()
       throw error
     }

@@ -32,10 +32,10 @@ package struct StoreImport {
     package fileprivate(set) var problems: [HopdError] = []
   }
 
-  /// Creates the store at `path`, which must not exist; `external` receives the values for external files. Nothing is
-  /// synced.
+  /// Creates the store at `path`, which must not exist. `external` receives the values for external files, and nil for
+  /// a file of a row that is left out. Nothing is synced.
   package func make(
-    _ fresh: FreshStore, at path: FilePath, external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    _ fresh: FreshStore, at path: FilePath, external: @escaping (ExternalFileName, [UInt8]?) throws -> Void,
     progress: (_ share: Double, _ objects: Int64) throws -> Void
   ) throws -> Imported {
     let source = try self.source()
@@ -56,7 +56,7 @@ package struct StoreImport {
   /// and `metadata` the one that it gets.
   package func add(
     to path: FilePath, schema: StoreSchema, metadata: StoreMetadata,
-    external: @escaping (ExternalFileName, [UInt8]) throws -> Void,
+    external: @escaping (ExternalFileName, [UInt8]?) throws -> Void,
     progress: (_ share: Double, _ objects: Int64) throws -> Void
   ) throws -> Imported {
     let source = try self.source()

@@ -71,7 +71,20 @@ extension StoreLoader {
     }
     try forEachRow(of: rule, in: table, rows) { try problems.add($0) }
     if problems.rule == .skip {
+      try removeFiles(of: rule, rows)
       try connection.run("DELETE FROM \(quoted(rule.table)) WHERE \"Z_PK\" IN (SELECT d.\"Z_PK\" \(rows))")
+    }
+  }
+
+  /// Removes the external files of rows that are about to be left out. Each file belongs to one object.
+  private func removeFiles(of rule: ValidationRule, _ rows: String) throws {
+    for column in ExternalDataColumn.all(in: schema)
+    where column.table == rule.table && column.numbers.contains(rule.number) {
+      let values = try connection.prepare("SELECT d.\(quoted(column.column)) \(rows)")
+      while try values.step() {
+        guard let bytes = values.blob(at: 0), case .reference(let name) = ExternalDataForm(bytes) else { continue }
+        try external(name, nil)
+      }
     }
   }
 

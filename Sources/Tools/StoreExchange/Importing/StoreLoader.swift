@@ -14,8 +14,8 @@ final class StoreLoader {
   let schema: StoreSchema
   let problems: RowProblems
   private let storeUUID: String
-  /// Keeps a large value in an external file.
-  private let external: (ExternalFileName, [UInt8]) throws -> Void
+  /// Keeps a large value in an external file; removes the file of nil.
+  let external: (ExternalFileName, [UInt8]?) throws -> Void
   private var writers: [String: ObjectWriter] = [:]
   private(set) var pairs: [PropertyKey: StagedPairs] = [:]
   /// What was looked up in the model: for each row that would take longer than writing it.
@@ -40,7 +40,7 @@ final class StoreLoader {
   /// Fills the tables of a new store; with `isAdding` those of a store that has objects.
   init(
     connection: Connection, schema: StoreSchema, storeUUID: String, problems: RowProblems, isAdding: Bool = false,
-    external: @escaping (ExternalFileName, [UInt8]) throws -> Void
+    external: @escaping (ExternalFileName, [UInt8]?) throws -> Void
   ) throws {
     self.isAdding = isAdding
     self.connection = connection
@@ -136,7 +136,8 @@ final class StoreLoader {
   /// leaves no gap.
   func nextKey(in table: EntityTable) -> Int64 { (nextKeys[table.name] ?? 0) &+ 1 }
 
-  /// Returns binary content as a column has it: large content of external storage is in a file. Its name follows from
+  /// Returns binary content as a column has it: large content of external storage is in a file, which is written with
+  /// the object. Its name follows from
   /// the object and the content, so an import that is run again after a crash finds the files that it wrote.
   func stored(_ bytes: [UInt8], as attribute: Attribute, of writer: ObjectWriter) throws -> SQLiteValue {
     guard attribute.hasExternalForm, bytes.count > Self.largestInline else { return attribute.stored(bytes) }
@@ -151,7 +152,7 @@ final class StoreLoader {
     text[16] = UInt8(ascii: "A")
     for place in [8, 13, 18, 23] { text.insert(UInt8(ascii: "-"), at: place) }
     guard let name = ExternalFileName(text) else { return attribute.stored(bytes) }
-    try external(name, bytes)
+    writer.files.append((name, bytes))
     return .blob(ExternalDataForm.reference(to: name))
   }
 
@@ -167,6 +168,7 @@ final class StoreLoader {
         .rowInvalid, "another object has this key, or a value that must be unique",
         at: Place(entity: writer.entity.name))
     }
+    for (name, bytes) in writer.files { try external(name, bytes) }
     nextKeys[writer.table.name] = max(nextKeys[writer.table.name] ?? 0, writer.key)
     count &+= 1
   }

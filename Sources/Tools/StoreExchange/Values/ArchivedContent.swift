@@ -44,6 +44,11 @@ struct ArchivedContent {
     }
   }
 
+  /// Whether a text of this type is a whole archive.
+  func isArchive(_ text: String) -> Bool { text.utf8.starts(with: Self.archivePrefix.utf8) }
+
+  private static let archivePrefix = "{\"class\":"
+
   private var options: ExportOptions {
     var options = ExportOptions()
     options.dates = dates
@@ -52,7 +57,7 @@ struct ArchivedContent {
 
   private func archive(_ bytes: [UInt8], className: String?) throws -> String {
     let name = try className.map(JSONLines.quoted) ?? "null"
-    return "{\"class\":\(name),\"base64\":\"\(Base64.encode(bytes))\"}"
+    return "\(Self.archivePrefix)\(name),\"base64\":\"\(Base64.encode(bytes))\"}"
   }
 
   /// Returns a plain value as JSON; nil if it is none.

@@ -3,6 +3,8 @@
 import Diagnostics
 
 extension HopdError.Code {
+  /// Archives of an export are plain values.
+  package static let archivesExtracted = HopdError.Code("archives-extracted", severity: .note)
   /// A constraint of the model is not in an export, because objects of the store break it.
   package static let constraintLeftOut = HopdError.Code("constraint-left-out", severity: .warning)
   /// Values of an export are nil, because their external files are missing.

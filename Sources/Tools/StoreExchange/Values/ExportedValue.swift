@@ -13,6 +13,8 @@ struct ExportedValue {
   let external: ExternalDataDirectory?
   /// Values whose external file is missing or must not be read; they are nil in the export.
   let missing = MissingFiles()
+  /// Archives of which the export has the plain value.
+  let archives = ExtractedArchives()
 
   /// Largest external file that becomes a value: SQLite's limit, and what several copies of a value take in memory.
   static let largestValue = ExternalDataForm.largestValue(memoryLimit: 1 << 30)
@@ -56,7 +58,11 @@ struct ExportedValue {
     case (.date, .real(let seconds)): return date(seconds)
     case (.uuid, .blob(let bytes)) where bytes.count == 16: return .text(UUIDText.text(of: bytes))
     case (.external, .blob(let bytes)): return try content(bytes)
-    case (.archive, .blob(let bytes)): return .text(try ArchivedContent(dates: options.dates).text(bytes))
+    case (.archive, .blob(let bytes)):
+      let content = ArchivedContent(dates: options.dates)
+      let text = try content.text(bytes)
+      if !content.isArchive(text) { archives.count &+= 1 }
+      return .text(text)
     // A value of another class than its type has stays what it is.
     default: return value
     }
@@ -79,6 +85,21 @@ struct ExportedValue {
       }
       return .blob(try external.content(of: name, limit: ExportedValue.largestValue))
     }
+  }
+}
+
+/// Counts archives whose plain values are in an export.
+final class ExtractedArchives {
+  var count: Int64 = 0
+
+  /// The note about them; nil if there are none.
+  var warning: HopdError? {
+    guard count > 0 else { return nil }
+    return HopdError(
+      .archivesExtracted,
+      "\(count) \(count == 1 ? "archive is a plain value" : "archives are plain values") in the export, and an import "
+        + "creates new archives",
+      hint: "hopctl export --to ndjson writes every archive as it is")
   }
 }
 

@@ -37,8 +37,8 @@ struct CreateCommand: HopctlCommand {
   }
 
   func execute() throws {
-    let location = try store.location().store
-    let loaded = try models.load(for: location)
+    let location = try store.location()
+    let loaded = try models.load(for: location.store)
     let version = try version(in: loaded.catalog)
     let schema = try layout.schema(of: try layout.part(of: version.model, at: version.path), at: version.path)
     output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
@@ -82,7 +82,7 @@ struct CreateCommand: HopctlCommand {
   /// Creates the store under a hidden name and renames it when it is complete: a program that watches the folder never
   /// finds half a store.
   private func make(
-    _ fresh: FreshStore, at location: StoreLocation, _ enumValues: [PropertyKey: EnumValues]
+    _ fresh: FreshStore, at location: CanonicalStoreLocation, _ enumValues: [PropertyKey: EnumValues]
   ) throws {
     let store = try NewStore(at: location, job: RequestOptions.jobName())
     defer { store.discard() }
@@ -90,7 +90,7 @@ struct CreateCommand: HopctlCommand {
     let bar = ProgressBar(output)
     defer { bar.end() }
     do {
-      let samples = ExternalSamples { try store.keep($1, as: $0) }
+      let samples = ExternalSamples { try store.change($0, to: $1) }
       try fresh.make(at: store.hidden.database, rows: rows, seed: seed ?? 1, external: samples, enumValues: enumValues)
       { done in
         bar.show(rows: done, of: rows)
@@ -98,7 +98,7 @@ struct CreateCommand: HopctlCommand {
       }
       try store.commit()
     } catch let error as SQLiteError {
-      throw StoreReader.explained(error, location: location)
+      throw StoreReader.explained(error, location: location.store)
     } catch let error as HopdError {
       throw error.located(Place(store: location.database))
     }

@@ -142,8 +142,11 @@ struct ExportCommand: HopctlCommand {
       bar.show(rows: done, of: total)
       return stop?.isStopping != true
     }
-    let references =
+    var references =
       format.language == nil ? try ReferencesLeftOut.count(of: selection, in: reader, schema: schema) : []
+    if format == .csv || format == .sqlite {
+      references += try ReferencesLeftOut.dangling(of: selection, in: reader, schema: schema)
+    }
     switch format {
     case .ndjson:
       let dump = StoreDump(
@@ -161,8 +164,9 @@ struct ExportCommand: HopctlCommand {
         warnings: missing(written.missingFiles) + [history?.warning].compactMap(\.self), leftOut: written.leftOut)
     case .sql, .grdbSwift, .roomKotlin:
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)
-      try write(SchemaCode(of: clean, options: options).text(in: format.language ?? .sql), to: target)
-      return Written(objects: 0, leftOut: clean.missingParts)
+      let code = try SchemaCode(of: clean, in: reader, options: options, external: external)
+      try write(code.text(in: format.language ?? .sql), to: target)
+      return Written(objects: 0, warnings: code.warnings, leftOut: clean.missingParts)
     case .csv, .sqlite:
       guard let target else { throw HopdError(.usage, "no output specified", hint: "pass --output PATH") }
       let clean = try CleanSchema(of: schema, in: reader, selection: selection, options: options)

@@ -80,9 +80,10 @@ struct ImportCommand: HopctlCommand {
     if dryRun {
       let scratch = try ScratchDirectory(in: nil)
       defer { try? scratch.remove() }
-      imported = try make(fresh, at: StoreLocation(database: scratch.path.appending("import.sqlite")), commits: false)
+      let place = try CanonicalStoreLocation(resolving: scratch.path.appending("import.sqlite"))
+      imported = try make(fresh, at: place, commits: false)
     } else {
-      imported = try make(fresh, at: try StoreArgument.location(of: path ?? "").store, commits: true)
+      imported = try make(fresh, at: try StoreArgument.location(of: path ?? ""), commits: true)
     }
     try report(
       imported, version, into: path,
@@ -112,7 +113,7 @@ struct ImportCommand: HopctlCommand {
   }
 
   private func make(
-    _ fresh: FreshStore, at location: StoreLocation, commits: Bool
+    _ fresh: FreshStore, at location: CanonicalStoreLocation, commits: Bool
   ) throws -> StoreImport.Imported {
     let work = try work()
     let store = try NewStore(at: location, job: RequestOptions.jobName())
@@ -121,7 +122,7 @@ struct ImportCommand: HopctlCommand {
     defer { bar.end() }
     do {
       let imported = try work.make(
-        fresh, at: store.hidden.database, external: { try store.keep($1, as: $0) },
+        fresh, at: store.hidden.database, external: { try store.change($0, to: $1) },
         progress: { share, _ in
           bar.show(rows: Int64(share * 1000), of: 1000)
           guard !stop.isStopping else {
@@ -129,13 +130,13 @@ struct ImportCommand: HopctlCommand {
           }
         })
       bar.end()
-      try verify(store, fresh.schema, external: location)
+      try verify(store, fresh.schema, for: location.database)
       if commits { try store.commit() }
       store.discard()
       return imported
     } catch let error as SQLiteError {
       store.discard()
-      throw StoreReader.explained(error, location: location)
+      throw StoreReader.explained(error, location: location.store)
     } catch {
       store.discard()
       throw error
@@ -143,15 +144,15 @@ struct ImportCommand: HopctlCommand {
   }
 
   /// Throws if the new store is not one that Core Data would have made.
-  private func verify(_ store: NewStore, _ schema: StoreSchema, external location: StoreLocation) throws {
+  private func verify(_ store: NewStore, _ schema: StoreSchema, for path: FilePath) throws {
     let failed = try StoreReader.withUnchangedStore(at: store.hidden) { reader in
       try StoreVerifier(depth: .quick).checks(
-        of: reader, schema: schema, isExact: true, external: ExternalDataDirectory(of: location))
+        of: reader, schema: schema, isExact: true, external: ExternalDataDirectory(of: store.hidden))
     }.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
         .verificationFailed, "the new store failed \(failed.count) checks; it was removed",
-        at: Place(store: location.database), hint: "report this bug, with the data if possible",
+        at: Place(store: path), hint: "report this bug, with the data if possible",
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
   }
