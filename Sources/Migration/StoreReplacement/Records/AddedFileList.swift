@@ -1,6 +1,6 @@
 // The external files that an import writes into the directory of a store before the store refers to them. Their names
-// are in a file of the job, so that recovery can remove them if the job was killed. After a power cut, the list may lack
-// the names of the last second.
+// are in a file of the job, so that recovery can remove them if the job was killed. After a power cut, the list may
+// lack the names of the last second.
 
 import Diagnostics
 import DurableFiles
