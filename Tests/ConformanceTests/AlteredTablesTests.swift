@@ -126,7 +126,7 @@ import Testing
     if grows { moved.append(other) } else { moved.removeAll { $0.name == other.name } }
     let chain = [versions[1], ManagedObjectModel(name: "V3", entities: moved)]
     let world = try AlteredWorld(seed: 8, versions: chain, framework: 1044)
-    #expect(try world.program().changes.contains { $0.reason.contains("other names") })
+    #expect(try world.program().changes.contains { $0.reason.contains("columns renamed") })
     let (rows, copy) = try world.both()
     #expect(try copy.content() == rows.content())
     let texts = try copy.answers("SELECT sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%LINKS INTEGER%'")

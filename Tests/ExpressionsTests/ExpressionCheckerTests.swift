@@ -170,7 +170,7 @@ import Testing
       ("books.@distinctUnionOfObjects.chapters == nil", "requires one value", "@distinctUnionOfSets"),
       ("books.@distinctUnionOfSets.title == nil", "requires a to-many", "@distinctUnionOfObjects"),
       ("books[0].title == 'x'", "without an order", nil),
-      ("$source.nam == 'x'", "relationship nam", nil), ("$x.name == 'x'", "$x is not known", "$source"),
+      ("$source.nam == 'x'", "relationship nam", nil), ("$x.name == 'x'", "$x is unknown", "$source"),
       ("SUBQUERY(boss, $b, $b.age > 1).@count > 0", "collection of objects", nil),
       ("SUBQUERY(books, $source, TRUEPREDICATE).@count > 0", "a meaning already", nil),
       ("FUNCTION($entityPolicy, 'x') == 1", "filters have none", nil), ("name + 1 == 2", "requires numbers", "CAST"),
@@ -220,7 +220,7 @@ import Testing
         #expect(error(text, type) == nil, "\(text) for \(type)")
       }
       let text = error("$source.name", type)
-      #expect(text?.message.contains("gives a string, but target is of type") == true)
+      #expect(text?.message.contains("is a string, but target is of type") == true)
       #expect(text?.hint == "write CAST($source.name, '\(type == .decimal ? "NSDecimalNumber" : "NSNumber")')")
       #expect(text?.place.property == "target")
     }
@@ -231,10 +231,10 @@ import Testing
     ]
     for (text, type) in fitting { #expect(error(text, type) == nil, "\(text)") }
     let refused: [(String, AttributeType, String, String?)] = [
-      ("$source.age", .string, "gives a number", "CAST($source.age, 'NSString')"),
+      ("$source.age", .string, "is a number", "CAST($source.age, 'NSString')"),
       ("nam", .string, "stands alone", "write $source.nam"),
-      ("SELF", .string, "SELF has no meaning", "$source"), ("$source.age", .date, "gives a number", "NSDate"),
-      ("'x'", .uri, "gives a string", "policy"),
+      ("SELF", .string, "SELF has no meaning", "$source"), ("$source.age", .date, "is a number", "NSDate"),
+      ("'x'", .uri, "is a string", "policy"),
       ("$source.books.title", .string, "many values", "@count"), ("$source", .string, "an object of Person", nil),
       ("70000", .integer16, "70000 does not fit", nil),
       ("2", .boolean, "2 does not fit", nil), ("FUNCTION($entityPolicy, 'x')", .string, "names none", "set a policy"),

@@ -118,7 +118,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("@count == 1", "needs a collection", 1),
       ("a[-1] == 1", "in brackets", 3), ("a['k'] == 1", "in brackets", 3), ("a.b() == 1", "calls of methods", 4),
       ("-a ** 2 == 1", "minus before **", 4), ("a ** b ** c == 1", "chain of **", 8), ("--a == 1", "two signs", 2),
-      ("abs:(a, b) == 1", "takes 1 arguments, not 2", 1), ("abs(a) == 1", "function abs is not known", 1),
+      ("abs:(a, b) == 1", "takes 1 arguments, not 2", 1), ("abs(a) == 1", "function abs is unknown", 1),
       ("CAST(a, 'NSSet') == 1", "CAST to NSSet", 9), ("CAST(a, b) == 1", "type is a string", 9),
       ("SUBQUERY(a, b, c == 1).@count > 0", "is a variable", 13),
       ("FUNCTION(a, 'b') == 1", "$manager and $entityPolicy", 10),
@@ -130,7 +130,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("(a == 1", ") is missing", 8),
       ("a == 1)", "ends here", 7), ("a == “x”", "typographic", 6), ("a == €", "U+20AC", 6),
       ("a . == 1", "after the dot", 5),
-      ("TERNARY(a, 1, 2) == 1", "operator is missing", 10), ("$ == 1", "behind $", 2), ("a ==[c b", "] is missing", 8),
+      ("TERNARY(a, 1, 2) == 1", "operator is missing", 10), ("$ == 1", "after $", 2), ("a ==[c b", "] is missing", 8),
       ("", "missing at the end", 1), ("a == 1 b == 2", "ends here", 8), ("{1, == 2", "missing before", 5),
     ]
     for (text, word, column) in refused {

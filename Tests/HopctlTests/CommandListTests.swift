@@ -96,7 +96,7 @@ struct CommandListTests {
       let result = try room.run(words: words)
       #expect(result.status == 64 && result.output.isEmpty, "\(words): \(result)")
       #expect(result.errors.hasPrefix("hopctl: \(message)"), "\(words): \(result.errors)")
-      #expect(result.errors.contains("hint: run `\(command) --help` for its options"), "\(words): \(result.errors)")
+      #expect(result.errors.contains("run `\(command) --help` for its options"), "\(words): \(result.errors)")
     }
   }
 

@@ -76,7 +76,7 @@ struct EvidenceTests {
       try #require(made.status == 0, "\(made.errors)")
     }
     let notes = try room.run("identify", room.path("Notes.sqlite"))
-    #expect(notes.output.contains("a store of Notes: usually NoteStore.sqlite"), "\(notes)")
+    #expect(notes.output.contains("entities of Notes, usually NoteStore.sqlite"), "\(notes)")
     let app = try room.run("identify", room.path("Notes.sqlite"), "--json").json().app
     #expect(app?.name?.text == "Notes" && app?.store?.text == "NoteStore.sqlite")
     #expect(try room.run("identify", room.path("Mine.sqlite"), "--json").json().app == nil)

@@ -137,7 +137,7 @@ struct PinnedStoreTests {
     let run = try room.run(words: words + ["--yes", "--results", room.path("results.ndjson")])
     #expect(run.status == 65 && run.output.contains("1 migrated, 0 already current, 1 failed"), "\(run)")
     #expect(run.errors.contains("\(store): the store was restored to Zoo at \(since)"), "\(run.errors)")
-    #expect(run.errors.contains("hint: `hopctl resume \(store)`"), "\(run.errors)")
+    #expect(run.errors.contains("hint: run `hopctl resume \(store)`"), "\(run.errors)")
     let report = try room.run("fleet", "report", room.path("results.ndjson"))
     #expect(report.status == 65 && report.output.contains("next: hopctl resume \(store)"), "\(report)")
     #expect(try version(room, store) == "Zoo" && version(room, other) == "Zoo 10")

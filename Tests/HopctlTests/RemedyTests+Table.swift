@@ -25,7 +25,7 @@ extension RemedyTests {
       says: "choose another name", typed: "hopctl migrate a.sqlite ${zoo[@]} --output c.sqlite"),
     Remedy(
       "already-exists", "store a.sqlite", "hopctl create a.sqlite ${zoo[@]} --model-version Zoo",
-      says: "choose another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
+      says: "pass another path", typed: "hopctl create b.sqlite ${zoo[@]} --model-version Zoo"),
     Remedy(
       "cannot-fill",
       #"""
@@ -120,7 +120,7 @@ extension RemedyTests {
       more='<attribute name="more" optional="YES" attributeType="String"\/>'
       sed -i "0,/<attribute /s//$more<attribute /" "$bundle/Trips 3.xcdatamodel/contents"
       hopctl create b.sqlite --models $bundle --model-version Trips --rows 20 >words
-      """#, "hopctl plan b.sqlite --models Stages --route direct", says: "leave out --route",
+      """#, "hopctl plan b.sqlite --models Stages --route direct", says: "remove --route",
       typed: "hopctl plan b.sqlite --models Stages"),
     Remedy(
       "stages-invalid",
@@ -154,7 +154,7 @@ extension RemedyTests {
       says: "pass one with --models: Zoo.xcdatamodeld", typed: "hopctl mapping show m.hopmap.toml ${zoo[@]}"),
     Remedy(
       "mapping-remark", "store a.sqlite; mapping m.hopmap.toml Zoo 'Zoo 10' Animal Bird Keeper",
-      "hopctl plan a.sqlite ${zoo[@]} --mappings m.hopmap.toml", says: "`--route shortest`",
+      "hopctl plan a.sqlite ${zoo[@]} --mappings m.hopmap.toml", says: "--route shortest",
       typed: "hopctl plan a.sqlite ${zoo[@]} --mappings m.hopmap.toml --route shortest"),
     Remedy(
       "text-mapping-invalid", "store a.sqlite; echo x >m.hopmap.toml",
@@ -224,8 +224,8 @@ extension RemedyTests {
       "hopctl migrate a.sqlite ${zoo[@]}", says: "--repair`", typed: "hopctl migrate a.sqlite ${zoo[@]} --repair"),
     Remedy(
       "checks-failed", #"migrated a.sqlite; sqlite3 a.sqlite "UPDATE Z_PRIMARYKEY SET Z_MAX = 1""#,
-      "hopctl verify a.sqlite ${zoo[@]}", says: "hopctl restore STORE",
-      typed: "hopctl restore a.sqlite --yes && hopctl verify a.sqlite ${zoo[@]}"),
+      "hopctl verify a.sqlite ${zoo[@]}", says: "--repair`",
+      typed: "hopctl migrate a.sqlite ${zoo[@]} --repair && hopctl verify a.sqlite ${zoo[@]}"),
     Remedy(
       "store-damaged", "migrated a.sqlite; head -c 6000 a.sqlite >b; cat b >a.sqlite",
       "hopctl verify a.sqlite ${zoo[@]}", says: "hopctl restore",

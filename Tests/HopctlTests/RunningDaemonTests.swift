@@ -224,7 +224,7 @@ struct RunningDaemonTests {
     let store = try daemon.room.store("old.sqlite")
     try daemon.waits { try daemon.state(of: store) == "paused" }
     let retry = try daemon.run("retry", store)
-    #expect(retry.output.contains("paused; `hopctl resume"), "\(retry)")
+    #expect(retry.output.contains("paused; to resume: `hopctl resume"), "\(retry)")
   }
 
   @Test("A store that waits for the window of its watch is told so by status, list, next and retry")

@@ -193,7 +193,7 @@ struct StageCommandTests {
     arguments: [
       ("[[stage]]\nfrom = 'Zoo'\nto = 'Zoo 3'\n", "Zoo.hopstages.toml:1:1, stage.to", "use 'Zoo 2'"),
       ("model = 'Zo'\n[[stage]]\nfrom = 'Zoo'\nto = 'Zoo 2'\n", "no model “Zo”", "use 'Zoo'"),
-      ("[[stage]]\nfrom = 'Zoo'\nto = 'Zoo 2'\nwil_migrate = 'A'\n", "unknown key `wil_migrate`", "`will_migrate`?"),
+      ("[[stage]]\nfrom = 'Zoo'\nto = 'Zoo 2'\nwil_migrate = 'A'\n", "unknown key `wil_migrate`", "use `will_migrate`"),
       ("[[stage]]\nfrom = 'Zoo'\n", "`to` is not set", "write to = "),
       ("[[stage]]\nfrom = 'Zoo'\nto = 'Zoo'\n", "from one version to another", "after Zoo"),
       ("[[stage]]\nfrom = 'Zoo'\nto = 2\n", "must be a string", "write to = "),

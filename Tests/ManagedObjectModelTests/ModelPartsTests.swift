@@ -70,7 +70,7 @@ import Testing
       name: "V", entities: [Entity(name: "Alpha")], configurations: ["Cloud": ["Alpha"], "Archive": ["Alpha"]])
     let error = #expect(throws: HopdError.self) { try model.restricted(toConfiguration: "Local") }
     #expect(error?.code == .noSuchConfiguration)
-    #expect(error?.hint == "its configurations are: \"Archive\", \"Cloud\"")
+    #expect(error?.hint == "use one of: \"Archive\", \"Cloud\"")
   }
 
   @Test func modelsArePutTogetherUnlessTheyContradictEachOther() throws {

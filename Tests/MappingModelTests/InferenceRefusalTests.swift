@@ -208,7 +208,7 @@ import Testing
         ).isEmpty)
     }
     for type in [AttributeType.composite, .undefined, .objectID] {
-      expect([entity("E")], [entity("E", [attribute("x", type)])], "E.x", "not known")
+      expect([entity("E")], [entity("E", [attribute("x", type)])], "E.x", "unknown")
       #expect(reasons([entity("E")], [entity("E", [attribute("x", type, transient: true)])]).isEmpty)
     }
     // A removed entity removes its derived attributes too.

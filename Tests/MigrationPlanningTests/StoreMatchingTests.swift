@@ -132,7 +132,7 @@ import Testing
     let error = VersionComparison.explain(store.versionHashes, catalog: library)
     #expect(error.reasons.map(\.place.entity) == ["Book"])
     #expect(error.reasons.first?.message == "differs between the store and V1")
-    #expect(error.hint?.contains("before V1 was edited") == true)
+    #expect(error.hint?.contains("V1 before it was edited") == true)
   }
 
   @Test func aStoreWithMoreThanTheCurrentVersionMayBeNewer() throws {

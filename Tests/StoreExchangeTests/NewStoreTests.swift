@@ -37,14 +37,14 @@ struct NewStoreTests {
 
   @Test("A killed command leaves nothing under the store's names, and the next one removes what it left")
   func killed() throws {
-    let room = try Room("")
+    let room = try Room("<entity name='A'/>")
     _ = try begin(room)
     #expect(room.names.allSatisfy { $0.contains(".hop-") }, "\(room.names)")
     try retry(room)
   }
 
   @Test("A kill between the two renames leaves external files that the next command removes") func renamed() throws {
-    let room = try Room("")
+    let room = try Room("<entity name='A'/>")
     let store = try begin(room)
     let place = try location(room)
     // The store cannot get its name, and discarding is what a killed command does not do.
@@ -57,7 +57,7 @@ struct NewStoreTests {
   }
 
   @Test("External files of others stay, and the name is taken") func others() throws {
-    let room = try Room("")
+    let room = try Room("<entity name='A'/>")
     _ = try begin(room)
     let place = try location(room)
     try files.makeDirectory(place.supportDirectory, mode: 0o700)
@@ -66,7 +66,7 @@ struct NewStoreTests {
   }
 
   @Test("A command that runs is not disturbed") func running() throws {
-    let room = try Room("")
+    let room = try Room("<entity name='A'/>")
     let store = try begin(room)
     let error = #expect(throws: HopdError.self) { _ = try NewStore(at: try location(room), job: "cd34") }
     #expect(error?.code == .lockedByOther)
@@ -76,7 +76,7 @@ struct NewStoreTests {
   }
 
   @Test("A command that fails leaves nothing") func discarded() throws {
-    let room = try Room("")
+    let room = try Room("<entity name='A'/>")
     try begin(room).discard()
     #expect(room.names.isEmpty, "\(room.names)")
   }

@@ -173,7 +173,7 @@ struct ExplainCommand: HopctlCommand {
     _ explanation: inout Explanation
   ) throws {
     guard let pin = try MigrationPipeline().pinInEffect(location, found, rule: request.settings.pinRule) else { return }
-    explanation.hint = "the store was \(pin.sentence)"
+    explanation.hint = "unpin the store, which was \(pin.account)"
     explanation.next = "hopctl resume \(path.quotedForShell)"
   }
 

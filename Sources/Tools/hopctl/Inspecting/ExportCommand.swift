@@ -142,11 +142,7 @@ struct ExportCommand: HopctlCommand {
       bar.show(rows: done, of: total)
       return stop?.isStopping != true
     }
-    var references =
-      format.language == nil ? try ReferencesLeftOut.count(of: selection, in: reader, schema: schema) : []
-    if format == .csv || format == .sqlite {
-      references += try ReferencesLeftOut.dangling(of: selection, in: reader, schema: schema)
-    }
+    let references = try referencesLeftOut(of: selection, in: reader, schema: schema)
     switch format {
     case .ndjson:
       let dump = StoreDump(
@@ -183,6 +179,15 @@ struct ExportCommand: HopctlCommand {
         objects: written.count, pairs: written.pairs, references: references, warnings: written.warnings,
         leftOut: clean.missingParts)
     }
+  }
+
+  private func referencesLeftOut(
+    of selection: StoreSelection, in reader: StoreReader, schema: StoreSchema
+  ) throws -> [ReferencesLeftOut] {
+    guard format.language == nil else { return [] }
+    let unselected = try ReferencesLeftOut.count(of: selection, in: reader, schema: schema)
+    guard format != .ndjson else { return unselected }
+    return unselected + (try ReferencesLeftOut.dangling(of: selection, in: reader, schema: schema))
   }
 
   private func write(_ text: String, to target: NewOutput?) throws {
