@@ -96,7 +96,7 @@ struct TerminalTests {
 
   /// The line of a store: one that names the end of it.
   private func has(_ lines: [String], _ store: String) -> Bool {
-    lines.count { $0.hasSuffix(store.suffix(9)) } == 1
+    lines.count { $0.hasSuffix(store.suffix(8)) } == 1
   }
 
   @Test(

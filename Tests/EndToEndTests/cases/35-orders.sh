@@ -89,7 +89,7 @@ matches 'check-config --print' '^# /etc/hopd/hopd.toml' "$(hopctl check-config -
 rc=0; hopctl doctor >"$ROOM/doctor" || rc=$?
 case $rc in 0|1) ;; *) fail "doctor: $rc" ;; esac
 grep -qF -e "$STORES" -e test -e sqlite "$ROOM/doctor" && fail "doctor names things: $(cat "$ROOM/doctor")"
-matches 'doctor' 'control socket +there' "$(cat "$ROOM/doctor")"
+matches 'doctor' 'control socket +present' "$(cat "$ROOM/doctor")"
 
 # A client that is not ours, by the description that the service gives.
 if "$PY" -c 'import varlink' 2>/dev/null; then
