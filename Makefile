@@ -275,4 +275,5 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-demo .build-reader .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan
+	rm -rf .build .build-demo .build-reader .build-tests .build-fuzz .build-grdb .build-cov .build-sim .build-asan \
+	  .build-tsan
