@@ -9,9 +9,10 @@ package enum Base64 {
 
   /// The bytes of a text, white space ignored; nil if the text is not base64.
   package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
-    let digits = Data(text.filter { ![0x20, 0x09, 0x0a, 0x0d].contains($0) })
+    // An array first: each byte of another module's sequence would be a call.
+    let digits = [UInt8](text).filter { $0 != 0x20 && $0 != 0x09 && $0 != 0x0a && $0 != 0x0d }
     // Foundation ignores padding that is too long.
     guard digits.count.isMultiple(of: 4) else { return nil }
-    return Data(base64Encoded: digits).map { Array($0) }
+    return Data(base64Encoded: Data(digits)).map { Array($0) }
   }
 }
