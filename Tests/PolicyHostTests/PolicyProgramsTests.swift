@@ -336,7 +336,8 @@ import Testing
       #expect(error.code == .policyUnusable && error.message.contains(text) && error.hint != nil, "\(error)")
     }
     let interpreter = try #require(error([try room.file("policy", "#!/nowhere/python\n")]))
-    #expect(interpreter.code == .policyUnusable && interpreter.hint?.contains("#!/usr/bin/python3") == true, "\(interpreter)")
+    #expect(interpreter.code == .policyUnusable, "\(interpreter)")
+    #expect(interpreter.hint?.contains("#!/usr/bin/python3") == true, "\(interpreter)")
   }
 
   @Test func classesAreFoundWithAndWithoutModule() throws {

@@ -41,7 +41,8 @@ import Testing
 
   @Test(
     arguments: [
-      ("{\"store\":7}\n", 1, "not a JSON object"), ("/a\n{\"store\":\"/b\"", 2, "truncated"), ("/a\n\u{0}\n", 2, "UTF-8"),
+      ("{\"store\":7}\n", 1, "not a JSON object"), ("/a\n{\"store\":\"/b\"", 2, "truncated"),
+      ("/a\n\u{0}\n", 2, "UTF-8"),
       ("{\"store\":\"\"}\n", 1, "not what"), ("{\"store\":\"/a\",\"size\":\"big\"}\n", 1, "not what"),
       ("{}x\n", 1, "not a JSON object"),
     ])

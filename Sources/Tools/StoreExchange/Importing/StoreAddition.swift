@@ -103,10 +103,10 @@ package struct StoreAddition {
       try? intents.remove(store.location)
       return (imported, replaced)
     } catch {
-      store.release()
       // Where the store's own file is in doubt everything is kept for recovery.
       let keeps: [HopdError.Code] = [.replacementUnconfirmed, .storeReplaced, .notFound]
       if let code = (error as? HopdError)?.code, keeps.contains(code) { throw error }
+      // Under the lock: the next import of the same data gives its files the same names.
       try? external?.list?.withdraw()
       try? area.removeAll()
       throw error
