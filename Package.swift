@@ -587,5 +587,5 @@ for target in package.targets { target.swiftSettings = target.swiftSettings.map 
 
 // Each target's folder has a README that says what it does and what it never does.
 for target in package.targets where target.type == .regular || target.type == .executable {
-  if target.name != "CLinux", target.path == nil { target.exclude = ["README.md"] }
+  if target.name != "CLinux", target.path?.hasPrefix("Sources/") == true { target.exclude = ["README.md"] }
 }
