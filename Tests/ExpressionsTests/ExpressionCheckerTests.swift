@@ -145,6 +145,7 @@ import Testing
       ("name == 3", "a string is compared with a number", "quotes"),
       ("age == '3'", "a number is compared with a string", "quotes"),
       ("born > 5", "a date is compared with a number", "NSDate"),
+      ("born > '2026-11-28'", "a date is compared with a string", "date -ud"),
       ("token == 'x'", "a UUID is compared", "NSUUID"), ("books.pages > 3", "many values", "ANY"),
       ("books == nil", "many objects of Book", "books.@count == 0"),
       ("ANY name == 'x'", "ANY requires a to-many", "remove ANY"),

@@ -172,6 +172,13 @@ struct CheckCommandTests {
     #expect(outcome.output.contains("next: hopctl migrate \(store) --models \(room.model)"), "\(outcome.output)")
   }
 
+  @Test func linesEndWithoutBlanks() throws {
+    let room = try Room()
+    let outcome = try room.run("check", room.model)
+    #expect(outcome.output.contains("current\n"), "\(outcome)")
+    #expect(outcome.output.split(separator: "\n").allSatisfy { !$0.hasSuffix(" ") }, "\(outcome)")
+  }
+
   @Test func aDifferenceSaysWhatHappensToRows() throws {
     let room = try Room()
     let outcome = try room.run("model", "diff", room.model, "Zoo 2", "Zoo 10")

@@ -128,9 +128,11 @@ extension ExpressionTyping {
   private mutating func clash(_ left: ExpressionType, _ right: ExpressionType, _ text: PredicateNode) {
     var hint: String?
     switch (left, right) {
-    case (.value(.date), .value(let other)) where other.kind == .number,
-      (.value(let other), .value(.date)) where other.kind == .number:
-      hint = "write CAST(seconds since 2001-01-01 UTC, 'NSDate') for a date"
+    case (.value(.date), .value(let other)) where [.number, .string].contains(other.kind),
+      (.value(let other), .value(.date)) where [.number, .string].contains(other.kind):
+      hint =
+        "write CAST(N, 'NSDate') for a date, with N seconds since 2001-01-01 UTC; for example, "
+        + "$(($(date -ud 2026-11-28 +%s) - 978307200)) in the shell"
     case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
       hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
     case (.value(.string), .value(let other)) where other.kind == .number,

@@ -13,6 +13,8 @@ package struct ReferencesLeftOut: Sendable, Hashable {
   package let count: Int64
   /// Whether the other objects are not in the store at all.
   package var isDangling = false
+  /// The entity of the other objects, if none of them are exported.
+  package var unselected: String? = nil
 
   /// The warning of an export.
   package var warning: HopdError {
@@ -22,7 +24,8 @@ package struct ReferencesLeftOut: Sendable, Hashable {
       "\(count) \(count == 1 ? "reference to an object that is" : "references to objects that are") not "
         + "\(isDangling ? "in the store" : "exported") \(count == 1 ? "was" : "were") left out",
       at: Place(entity: entity, property: relationship.property),
-      hint: isDangling ? nil : "export the whole store to include them")
+      hint: isDangling
+        ? nil : (unselected.map { "pass --entity \($0), too, or " } ?? "") + "export the whole store to include them")
   }
 
   /// Counts those of a selection, by relationship; relationships without any are not there.
@@ -44,16 +47,21 @@ package struct ReferencesLeftOut: Sendable, Hashable {
     in reader: StoreReader, schema: StoreSchema, of selection: StoreSelection, isDangling: Bool
   ) throws -> [ReferencesLeftOut] {
     var counts: [PropertyKey: Int64] = [:]
+    var unselected: [PropertyKey: String] = [:]
     for entity in schema.model.entities where !entity.isAbstract && selection.contains(entity.name) {
-      for name in schema.model.allRelationships(of: entity).keys {
+      for (name, relationship) in schema.model.allRelationships(of: entity) {
         guard let key = schema.storingEntity(ofRelationship: name, in: entity.name),
           let count = try count(of: name, in: entity, selection, reader, schema, isDangling), count > 0
         else { continue }
         counts[PropertyKey(entity: key, property: name), default: 0] &+= count
+        if !isDangling, !selection.contains(relationship.destinationEntityName) {
+          unselected[PropertyKey(entity: key, property: name)] = relationship.destinationEntityName
+        }
       }
     }
     return counts.sorted { $0.key.text < $1.key.text }.map {
-      ReferencesLeftOut(relationship: $0.key, count: $0.value, isDangling: isDangling)
+      ReferencesLeftOut(
+        relationship: $0.key, count: $0.value, isDangling: isDangling, unselected: unselected[$0.key])
     }
   }
 

@@ -22,6 +22,8 @@ final class MappedImport {
   private var readDestinations: [String: Bool] = [:]
   /// The files that were read to their end: what is wrong with the form of their rows is noted.
   private var readSources: Set<DataSource> = []
+  private var unused: [DataSource: Set<Int>] = [:]
+  private var columnNames: [DataSource: [String]] = [:]
   private let moment = Double(time(nil)) - Double(DateText.secondsFrom1970)
 
   init(_ mapping: ImportMapping, data: DataSet, loader: StoreLoader) throws {
@@ -35,6 +37,8 @@ final class MappedImport {
     let count = Double(mapping.objects.count + mapping.pairs.count)
     // Mistakes of every part are found before the first row is read.
     let plans = try mapping.objects.map { try ObjectsPlan($0, data: data, loader: loader, moment: moment) }
+    try requireKeys(plans)
+    for plan in plans { note(plan.usedColumns, of: plan.source, plan.mapping.source) }
     for existing in mapping.existing { try add(existing) }
     unread = plans.map(\.writer.entity.name)
     var done = 0.0
@@ -49,6 +53,37 @@ final class MappedImport {
       try read(pairs) { try progress((done + $0) / count) }
       done += 1
     }
+  }
+
+  /// Throws if a relationship refers to objects that have no key in the data.
+  private func requireKeys(_ plans: [ObjectsPlan]) throws {
+    for link in plans.flatMap(\.links) {
+      let destination = link.relationship.destinationEntityName
+      let targets = mapping.objects.filter {
+        loader.schema.model.namesOfLineage(of: $0.entity).contains(destination)
+      }
+      guard let target = targets.first, targets.allSatisfy(\.key.isEmpty), mapping.existing.isEmpty else { continue }
+      throw HopdError(
+        .importMappingInvalid, "\(link.name) refers to objects of \(target.entity), which have no key",
+        at: target.place, hint: "add key = \"COLUMN\" to this [[import]]")
+    }
+  }
+
+  /// Notes columns of a text file that a part of the mapping uses.
+  private func note(_ columns: Set<Int>, of source: any RecordSource, _ name: DataSource) {
+    guard source is CSVReader else { return }
+    unused[name] = (unused[name] ?? Set(source.columns.indices)).subtracting(columns)
+    columnNames[name] = source.columns
+  }
+
+  /// The columns of text files that no part of the mapping uses, by file.
+  var unusedColumns: [String: [String]] {
+    var found: [String: [String]] = [:]
+    for (source, places) in unused {
+      let names = places.sorted().compactMap { columnNames[source]?[$0] }.filter { !$0.isEmpty }
+      if !names.isEmpty { found[source.name] = names }
+    }
+    return found
   }
 
   /// Makes objects of the store known by their keys.
@@ -338,10 +373,10 @@ final class MappedImport {
     let destination = references.relationship.destinationEntityName
     let (table, numbers) = (keys.table(of: destination), keys.numbers(of: destination))
     let writer = try loader.writer(of: property.entity)
-    let unknown = try loader.connection.rows(
-      "SELECT source FROM \(references.table) AS r WHERE (SELECT count(*) FROM \(table) AS k WHERE k.key = r.key"
-        + " AND k.ent IN (\(numbers))) <> 1 LIMIT 1000"
-    ) { $0.integer(at: 0) }
+    let lost =
+      "FROM \(references.table) AS r WHERE (SELECT count(*) FROM \(table) AS k WHERE k.key = r.key"
+      + " AND k.ent IN (\(numbers))) <> 1"
+    let unknown = try loader.connection.rows("SELECT source \(lost) LIMIT 1000") { $0.integer(at: 0) }
     for key in unknown {
       try loader.problems.add(
         reference: HopdError(
@@ -352,6 +387,8 @@ final class MappedImport {
         )
         .located(try loader.place(of: key, in: writer.table)))
     }
+    let count = try loader.connection.integer("SELECT count(*) \(lost)") ?? 0
+    loader.problems.addUnlisted(references: count &- Int64(unknown.count))
     let found = "FROM \(references.table) AS r JOIN \(table) AS k ON k.key = r.key AND k.ent IN (\(numbers))"
     guard let reference = writer.references[property.property] else {
       guard let staged = try loader.staged(property.property, of: property.entity) else { return }
@@ -390,6 +427,7 @@ final class MappedImport {
     let position = pairs.position.flatMap { check.places([$0], at: pairs.place).first }
     let inversePosition = pairs.inversePosition.flatMap { check.places([$0], at: pairs.place).first }
     try check.finish(at: pairs.place)
+    note(Set(owner + target + [position, inversePosition].compactMap(\.self)), of: source, pairs.source)
     let file = loader.number(of: source.path)
     var count = 0
     while let record = try next(of: source, pairs.source) {

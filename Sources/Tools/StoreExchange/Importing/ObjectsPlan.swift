@@ -59,13 +59,26 @@ struct ObjectsPlan {
     var texts = mapping.key + mapping.columns.values.map(\.text)
     texts += mapping.relationships.values.flatMap { $0.columns + [$0.position].compactMap(\.self) }
     if let filter = mapping.filter { texts.append(filter.description) }
-    var names: Set<String> = []
-    for text in texts {
-      names.insert(text)
-      names.formUnion(
-        text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init))
+    return Set(texts + texts.flatMap(words)).sorted()
+  }
+
+  /// The words of an expression: each may be the name of a column.
+  private static func words(of text: String) -> [String] {
+    text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
+  }
+
+  /// The columns that the mapping uses.
+  var usedColumns: Set<Int> {
+    var columns = Set(key + links.flatMap { $0.columns + [$0.position].compactMap(\.self) })
+    var texts = [mapping.filter?.description].compactMap(\.self)
+    for (_, _, _, origin) in attributes {
+      switch origin {
+      case .column(let column): columns.insert(column)
+      case .expression(let node): texts.append(node.description)
+      }
     }
-    return names.sorted()
+    columns.formUnion(texts.flatMap(Self.words).compactMap(expressions.place(ofName:)))
+    return columns
   }
 
   /// Returns the key of a row; nil if a part of it is nil.

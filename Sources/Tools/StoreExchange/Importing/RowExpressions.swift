@@ -10,6 +10,8 @@ import SQLite
 /// Reads and evaluates the expressions of one source.
 final class RowExpressions: InstanceSource {
   private let places: [String: Int]
+  /// The places by the names in expressions.
+  private let named: [String: Int]
   private let model: ManagedObjectModel
   private let moment: Double
   private var row = DataRecord(line: 0, cells: [])
@@ -19,20 +21,34 @@ final class RowExpressions: InstanceSource {
 
   init(columns: [String], moment: Double) {
     places = Dictionary(columns.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    var named = places.filter { Self.name(of: $0.key) == $0.key }
+    for (column, place) in places.sorted(by: { $0.value < $1.value }) where named[Self.name(of: column)] == nil {
+      named[Self.name(of: column)] = place
+    }
+    self.named = named
     model = ManagedObjectModel(
       name: "Data",
       entities: [
         Entity(
           name: Self.entity,
-          attributes: places.keys.filter { !$0.isEmpty }.sorted().map {
+          attributes: named.keys.filter { !$0.isEmpty }.sorted().map {
             Attribute(name: $0, type: .string, isOptional: true)
           })
       ])
     self.moment = moment
   }
 
+  /// The name of a column in expressions: `_` for each character that a name cannot have.
+  private static func name(of column: String) -> String {
+    let name = String(column.map { $0.isLetter || $0.isNumber || "_.".contains($0) ? $0 : "_" })
+    return name.first?.isNumber == true ? "_" + name : name
+  }
+
   /// The place of a column; nil if there is none of that name.
   func place(of column: String) -> Int? { places[column] }
+
+  /// The place of a column by its name in expressions.
+  func place(ofName name: String) -> Int? { named[name] }
 
   /// Parses and checks an expression that gives one value.
   func expression(_ text: String, at place: Place) throws(HopdError) -> ExpressionNode {
@@ -67,20 +83,20 @@ final class RowExpressions: InstanceSource {
 
   /// Whether the row satisfies a filter.
   func isTrue(_ predicate: PredicateNode) throws -> Bool {
-    try named { try filters.isTrue(predicate, on: Self.object) }
+    try asRow { try filters.isTrue(predicate, on: Self.object) }
   }
 
   /// Returns the value of an expression for an attribute. A text is converted as one of a column.
   func value(
     _ node: ExpressionNode, of attribute: Attribute, _ values: ImportedValue
   ) throws -> SQLiteValue {
-    let value = try named { try self.values.value(node, on: Self.object) }
+    let value = try asRow { try self.values.value(node, on: Self.object) }
     if case .string(let text) = value { return try values.stored(.text(text), as: attribute) }
-    return try named { try StorageForm.stored(value, as: attribute) }
+    return try asRow { try StorageForm.stored(value, as: attribute) }
   }
 
   /// Errors of an expression are errors of the row, and name the data instead of an object.
-  private func named<Result>(_ body: () throws -> Result) throws -> Result {
+  private func asRow<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as HopdError {
@@ -89,7 +105,7 @@ final class RowExpressions: InstanceSource {
   }
 
   func value(ofAttribute name: String, in object: InstanceID) throws -> ExpressionValue {
-    guard let place = places[name], row.cells.indices.contains(place), let text = row.cells[place].text else {
+    guard let place = named[name], row.cells.indices.contains(place), let text = row.cells[place].text else {
       return .null
     }
     return .string(text)

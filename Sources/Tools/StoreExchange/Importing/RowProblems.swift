@@ -55,9 +55,16 @@ final class RowProblems {
     if corrections.count < Self.mostKept { corrections.append(error) }
   }
 
+  /// Counts problems beyond those that are listed.
+  func addUnlisted(rows: Int64 = 0, references: Int64 = 0, corrected: Int64 = 0) {
+    self.rows &+= rows
+    self.references &+= references
+    self.corrected &+= corrected
+  }
+
   private func show(_ error: HopdError) throws(HopdError) {
     if shown.count < Self.mostKept { shown.append(error) }
-    if failures >= Self.limit { try throwIfFailed() }
+    if failures >= Self.limit { throw failure("\(Self.limit) or more rows break a rule") }
   }
 
   /// The problems that end the import.

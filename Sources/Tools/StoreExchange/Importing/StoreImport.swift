@@ -24,12 +24,16 @@ package struct StoreImport {
   package struct Imported: Sendable {
     /// Objects of the store.
     package fileprivate(set) var objects: Int64 = 0
-    /// Problems of rows that were left out, and of references that are nil now.
+    /// Rows that were left out.
     package fileprivate(set) var leftOut: Int64 = 0
+    /// References to objects that are not there, which are nil now.
+    package fileprivate(set) var clearedReferences: Int64 = 0
     /// Values that a default replaced.
     package fileprivate(set) var corrected: Int64 = 0
-    /// The first problems of both kinds.
+    /// The first problems of all kinds.
     package fileprivate(set) var problems: [HopdError] = []
+    /// The columns of text files that no part of the mapping uses, by file.
+    package fileprivate(set) var unusedColumns: [String: [String]] = [:]
   }
 
   /// Creates the store at `path`, which must not exist. `external` receives the values for external files, and nil for
@@ -127,13 +131,16 @@ package struct StoreImport {
     // An open transaction would keep the file from being closed in order.
     defer { if loader.connection.isInTransaction { try? loader.connection.execute("ROLLBACK") } }
     let checksInverses: Bool
+    var unusedColumns: [String: [String]] = [:]
     switch source {
     case .own:
       try ObjectLinesImport(loader: loader, files: files).read(data) { try progress($0, loader.count) }
       // The lines are those of a store, which may have one-to-ones whose ends differ: they stay what they are.
       checksInverses = false
     case .mapped(let mapping, let data):
-      try MappedImport(mapping, data: data, loader: loader).read { try progress($0, loader.count) }
+      let mapped = try MappedImport(mapping, data: data, loader: loader)
+      try mapped.read { try progress($0, loader.count) }
+      unusedColumns = mapped.unusedColumns
       checksInverses = true
     }
     try loader.problems.throwIfFailed()
@@ -143,8 +150,8 @@ package struct StoreImport {
     try progress(1, loader.count)
     let problems = loader.problems
     return Imported(
-      objects: try loader.countOfObjects(), leftOut: problems.rows &+ problems.references,
-      corrected: problems.corrected, problems: problems.shown + problems.corrections)
+      objects: try loader.countOfObjects(), leftOut: problems.rows, clearedReferences: problems.references,
+      corrected: problems.corrected, problems: problems.shown + problems.corrections, unusedColumns: unusedColumns)
   }
 }
 

@@ -34,6 +34,8 @@ extension StoreLoader {
     for key in keys {
       try problems.add(reference: HopdError(.rowInvalid, message).located(try place(of: key, in: table)))
     }
+    let count = try connection.integer("SELECT count(*) FROM (\(sql))") ?? 0
+    problems.addUnlisted(references: count &- Int64(keys.count))
   }
 
   // MARK: To-manys

@@ -64,12 +64,12 @@ extension StoreLoader {
       guard let column = rule.column, let entity = schema.model.entity(named: rule.entity),
         let value = schema.model.allAttributes(of: entity)[rule.property]?.storedDefault, value != .null
       else { return }
-      try forEachRow(of: rule, in: table, rows) { problems.correct($0) }
+      problems.addUnlisted(corrected: try forEachRow(of: rule, in: table, rows) { problems.correct($0) })
       try connection.run(
         "UPDATE \(quoted(rule.table)) SET \(quoted(column)) = ? WHERE \"Z_PK\" IN (SELECT d.\"Z_PK\" \(rows))", [value])
       return
     }
-    try forEachRow(of: rule, in: table, rows) { try problems.add($0) }
+    problems.addUnlisted(rows: try forEachRow(of: rule, in: table, rows) { try problems.add($0) })
     if problems.rule == .skip {
       try removeFiles(of: rule, rows)
       try connection.run("DELETE FROM \(quoted(rule.table)) WHERE \"Z_PK\" IN (SELECT d.\"Z_PK\" \(rows))")
@@ -112,10 +112,10 @@ extension StoreLoader {
     Double(bound).map { DateText.rfc3339(secondsSince2001: $0) ?? bound }
   }
 
-  /// Calls `body` with the error of each of the first rows that break a rule.
+  /// Calls `body` with the error of each of the first rows that break a rule, and returns the number of the others.
   private func forEachRow(
     of rule: ValidationRule, in table: EntityTable, _ rows: String, _ body: (HopdError) throws -> Void
-  ) throws {
+  ) throws -> Int64 {
     let keys = try connection.rows("SELECT d.\"Z_PK\" \(rows) LIMIT 1000") { $0.integer(at: 0) }
     for key in keys {
       let error = HopdError(
@@ -123,5 +123,6 @@ extension StoreLoader {
         at: Place(entity: rule.entity, property: rule.property))
       try body(error.located(try place(of: key, in: table)))
     }
+    return try connection.integer("SELECT count(*) \(rows)").map { $0 &- Int64(keys.count) } ?? 0
   }
 }

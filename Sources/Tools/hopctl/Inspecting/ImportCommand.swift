@@ -238,15 +238,18 @@ struct ImportCommand: HopctlCommand {
   private func report(
     _ imported: StoreImport.Imported, _ version: CatalogedVersion, into store: String?, _ more: JSONObject
   ) throws {
-    if imported.leftOut > 0 || imported.corrected > 0 {
-      output.warn(imported.problems)
-      let parts = [
-        imported.leftOut > 0
-          ? "\(MessageFormatter.count(imported.leftOut, "problem", "problems")) skipped" : nil,
-        imported.corrected > 0
-          ? "\(MessageFormatter.count(imported.corrected, "value", "values")) set to the default" : nil,
-      ].compactMap(\.self)
-      if !output.quiet { StandardStreams.report("note: \(parts.joined(separator: ", "))") }
+    output.warn(imported.problems)
+    let counts = [
+      (imported.leftOut, "row", "rows", "left out"),
+      (imported.clearedReferences, "reference", "references", "cleared"),
+      (imported.corrected, "value", "values", "set to the default"),
+    ].filter { $0.0 > 0 }.map { "\(MessageFormatter.count($0.0, $0.1, $0.2)) \($0.3)" }
+    if !output.quiet {
+      if !counts.isEmpty { StandardStreams.report("note: \(counts.joined(separator: ", "))") }
+      for (file, columns) in imported.unusedColumns.sorted(by: { $0.key < $1.key }) {
+        let names = columns.map(\.printableLine).joined(separator: ", ")
+        StandardStreams.report("note: \(file.printableLine): columns not used: \(names)")
+      }
     }
     let objects = MessageFormatter.count(imported.objects, "object", "objects")
     let (data, name) = (FilePath(data).printable, version.model.name)
@@ -257,8 +260,9 @@ struct ImportCommand: HopctlCommand {
     try output.object(
       [
         "data": self.data, "store": store, "model": version.modelName, "version": name, "dryRun": dryRun,
-        "objects": imported.objects, "leftOut": imported.leftOut, "corrected": imported.corrected,
-        "problems": imported.problems.map(\.json),
+        "objects": imported.objects, "leftOut": imported.leftOut, "clearedReferences": imported.clearedReferences,
+        "corrected": imported.corrected, "problems": imported.problems.map(\.json),
+        "unusedColumns": JSONObject(imported.unusedColumns.map { ($0.key, $0.value) }),
       ] + more)
   }
 }

@@ -48,7 +48,8 @@ enum MessageFormatter {
 
   /// The same for cells that may have a mood.
   static func table(_ rows: [[TerminalText]], right: Set<Int> = [], indent: String = "  ") -> [TerminalText] {
-    let rows = rows.map { $0.map(\.escaped) }
+    // Without the empty cells at a row's end, which would be blanks.
+    let rows = rows.map { row in row.prefix((row.lastIndex { $0.columns > 0 } ?? -1) + 1).map(\.escaped) }
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].columns : 0 }.max() ?? 0 }
     return rows.map { row in
