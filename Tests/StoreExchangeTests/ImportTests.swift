@@ -226,7 +226,7 @@ struct ImportTests {
       "m.hopimport.toml", "[[import]]\nentity = \"Plant\"\nfrom = \"p.csv\"\n[import.columns]\nname = \"n\"\n")
     let skipped = try room.load(data, mapping: mapping, rows: .skip)
     #expect(skipped.objects == 1 && skipped.leftOut == 1500 && skipped.problems.count == 1000, "\(skipped.leftOut)")
-    let error = #expect(throws: HopdError.self) { try room.load(data, mapping: mapping) }
+    let error = #expect(throws: HopdError.self) { try room.load(data, as: "again.sqlite", mapping: mapping) }
     #expect(error?.message == "1000 or more rows break a rule; the first 20 are listed", "\(error?.message ?? "")")
   }
 

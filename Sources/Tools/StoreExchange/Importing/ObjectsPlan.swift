@@ -77,7 +77,11 @@ struct ObjectsPlan {
       case .expression(let node): texts.append(node.description)
       }
     }
-    columns.formUnion(texts.flatMap(Self.words).compactMap(expressions.place(ofName:)))
+    for word in texts.flatMap(Self.words) {
+      // As an expression is printed, it begins with the variable of the row.
+      let name = word.hasPrefix("source.") ? String(word.dropFirst("source.".count)) : word
+      if let column = expressions.place(ofName: name) { columns.insert(column) }
+    }
     return columns
   }
 
