@@ -42,7 +42,7 @@ struct ExchangeRealStoreTests {
       let store = folder.appending("again.sqlite")
       let imported = try work.make(fresh, at: store, external: { _, _ in }, progress: { _, _ in })
       let sound = withoutDanglingPairs(wanted)
-      #expect(imported.leftOut == missing + sound.dangling, "\(path): \(imported.problems)")
+      #expect(imported.clearedReferences == missing + sound.dangling, "\(path): \(imported.problems)")
       let found = try StoreReader.withUnchangedStore(at: StoreLocation(database: store)) { try dump($0, schema).bytes }
       guard missing == 0 else { return }
       let pairs = zip(String(decoding: found, as: UTF8.self).split(separator: "\n"), sound.lines)
